@@ -8,16 +8,16 @@ use text::{percent, rfc3339};
 pub struct DeadQuery {
     pub filter: DeadFilter,
     pub limit: Option<u64>,
-    /// Nothing says which, and all are meant.
+    /// All dead letters, without a filter.
     pub all: bool,
     /// What the store may have is sent again, where a lane accepts what it has.
     pub again: bool,
-    /// The data directory that is meant, by its origin.
+    /// The gateway id of the data directory to use.
     pub origin: Option<String>,
 }
 
 impl DeadQuery {
-    /// Reads what stands behind the question mark; else says what is wrong.
+    /// Parses the text after the question mark, or returns its error.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut query = Self::default();
         for pair in pairs(text) {
@@ -32,9 +32,9 @@ impl DeadQuery {
                 "until" => filter.until = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
                 "reason" => filter.reason = Some(value),
                 "where" => filter.condition = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
-                "limit" => query.limit = Some(value.parse().map_err(|_| wrong("wanted a number"))?),
-                "all" => query.all = value.parse().map_err(|_| wrong("wanted true or false"))?,
-                "again" => query.again = value.parse().map_err(|_| wrong("wanted true or false"))?,
+                "limit" => query.limit = Some(value.parse().map_err(|_| wrong("expected a number"))?),
+                "all" => query.all = value.parse().map_err(|_| wrong("expected true or false"))?,
+                "again" => query.again = value.parse().map_err(|_| wrong("expected true or false"))?,
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn query_round_trips() {
         let id = "2651fa94-4d60-8482-855f-ec6e00000007".parse().ok();
         let filter = DeadFilter {
             sink: Some("a&b=é %".into()),
@@ -99,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn query_mistakes_are_named() {
         for (text, wanted) in [
             ("sinks=a", "sinks is unknown"),
             ("id=1", "a UUID"),
             ("since=now", "wanted a time"),
             ("where=status%20%3D", "status ="),
-            ("limit=-1", "wanted a number"),
+            ("limit=-1", "expected a number"),
             ("all=yes", "true or false"),
             ("sink=%f", "percent"),
             ("sink=%ff", "percent"),

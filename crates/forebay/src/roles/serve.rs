@@ -216,7 +216,7 @@ impl Running {
         );
         let admin = Arc::new(Admin {
             metrics,
-            status: ServerStatus::new(role, log.clone(), &gateway, &delivery, upstreams.clone()),
+            status: ServerStatus::new(role, directory.origin(), log.clone(), &gateway, &delivery, upstreams.clone()),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),

@@ -35,6 +35,7 @@ fn healthy_server_says_so_and_what_it_has_done() {
     server.wait_delivered();
     let (code, text) = at(server.admin);
     assert_eq!(code, 0, "{text}");
+    assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("gateway   id ")), "{text}");
     for line in ["ready     yes", "events    1 accepted, 0/s now; 1 rejected since the start", "result    healthy"] {
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
     }
@@ -93,7 +94,10 @@ fn the_oldest_event_has_an_age_and_a_sink_that_is_removed_is_a_problem_while_it_
     let request = format!("POST /api/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
     assert_eq!(exchange(server.admin, &request).0, 200);
     let (code, text) = at(server.admin);
-    assert!(code == 3 && text.contains("sink two is removed from the configuration and holds 1 event\n"), "{text}");
+    assert!(
+        code == 3 && text.contains("two was removed from the configuration and has a backlog of 1 event"),
+        "{text}"
+    );
     drop(store);
 }
 

@@ -230,7 +230,7 @@ impl Pipeline<'_> {
     ) -> Result<Processed<'p>, PipelineError> {
         let entry = self.types.get(slot);
         entry.check()?;
-        entry.check_mended(fault)?;
+        entry.check_repaired(fault)?;
         self.ack.check(entry)?;
         entry.charge(payload.len(), self.budget)?;
         #[cfg(test)]
