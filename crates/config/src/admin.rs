@@ -7,7 +7,7 @@ use settings::{Section, SettingsReader};
 use crate::port::tls;
 use crate::port::tls_files::TlsFiles;
 
-/// The tables within `[admin]`; it has no settings of its own.
+/// The tables within `[admin]`; it has no other settings.
 const TABLES: &[&str] = &["tls"];
 
 /// The admin port.

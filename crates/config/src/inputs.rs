@@ -27,7 +27,7 @@ pub const OF_FLAGS: &[&str] = &[
 pub struct Inputs<'a> {
     /// The file's name, for messages, and its bytes.
     pub file: Option<(&'a str, &'a [u8])>,
-    /// Where the file is: its relative paths lead from there.
+    /// The folder of the file: its relative paths start there.
     pub folder: &'a Path,
     /// The process's variables.
     pub environment: &'a Environment,

@@ -72,7 +72,7 @@ fn warn_of(
     // One of the types can have it.
     let Ok(unreachable) = found else { return };
     let Some(first) = unreachable.into_iter().next() else { return };
-    let title = format!("`{path}` names what no result of an aggregate has");
+    let title = format!("unused path in `{path}`: no result of an aggregate has it");
     let help = first.nearest.map(|nearest| format!("did you mean `{nearest}`?"));
     reader.push(Diagnostic::warning(title, span, first.why).help(help));
 }

@@ -1,5 +1,5 @@
-//! Which parts of a configuration's text may be secrets: found by the key that a value belongs to, whatever the value's type, and in texts
-//! that are no TOML too. Only the values of known keys are shown.
+//! The parts of a configuration's text that may be secrets: found by the key of a value, for values of any type, and in
+//! texts that are no TOML too. Only the values of known keys are shown.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const OF_COLUMNS: &[&str] = &["pointer", "type", "newest"];
 const SECRET_WORDS: &[&str] = &["api_key", "apikey", "authorization", "credential", "passw", "secret", "token"];
 /// What a key in PEM begins with, where the path of its file is wanted.
 const PEM: &str = "-----BEGIN";
-/// Brackets within each other that are followed. No setting has as many.
+/// Nested brackets that are followed. No setting has as many.
 const DEPTH_MAX: usize = 64;
 
 /// What a table, or the value of a key, is.
@@ -113,7 +113,7 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     Some(secret.map(|range| start + range.start..start + range.end).into_iter().collect())
 }
 
-/// Who asks, and the password, in what is a URL or was to be one.
+/// The user and the password in a URL, or in a text that looks like one.
 fn of_url(url: &str) -> Option<Range<usize>> {
     let scheme = url.find("://");
     let start = scheme.map_or(0, |at| at + "://".len());
@@ -355,7 +355,7 @@ impl Scanner<'_> {
             _ => {
                 let rest = &self.text[self.at..];
                 let length = rest.find(|c: char| c.is_whitespace() || ",[]{}#\"'".contains(c)).unwrap_or(rest.len());
-                // A bracket beyond the depth is a word of its own.
+                // A bracket beyond the depth is a separate word.
                 let length = length.max(rest.chars().next().map_or(1, char::len_utf8));
                 if self.value.is_none_or(|value| value.is_hidden) {
                     self.found.push(self.at..self.at + length);

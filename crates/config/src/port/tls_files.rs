@@ -12,7 +12,7 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Where a port's certificates and its key are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, and those that lead to its authority.
+    /// The server's certificate, and the chain to its authority.
     pub certificate: PathBuf,
     /// The key to the first of them.
     pub key: PathBuf,

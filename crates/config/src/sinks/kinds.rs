@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::sink::{COMMON_KEYS, SinkKind};
 use settings::{InvalidValue, nearest};
 
-/// The kinds that a process stores in by itself. The first is the default.
+/// The kinds that a process stores in directly. The first is the default.
 pub(crate) static KINDS: &[&SinkKind] = &[
     &sink_sqlite::KIND,
     &sink_directory::KIND,
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Writer,
 }
 
-/// The kind of this name, of those that a process stores in by itself.
+/// The kind of this name, of those that a process stores in directly.
 pub(crate) fn find(name: &str) -> Option<&'static SinkKind> {
     KINDS.iter().copied().find(|kind| kind.name == name)
 }
