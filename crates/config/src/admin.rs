@@ -13,7 +13,7 @@ const TABLES: &[&str] = &["tls"];
 /// The admin port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admin {
-    /// What it shows of itself, if it speaks TLS.
+    /// The certificate of the port, if it uses TLS.
     pub tls: Option<TlsFiles>,
 }
 

@@ -51,17 +51,17 @@ store = "sqlite"
 /// The validated configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// Where Forebay listens, and how it takes events.
+    /// The intake port and its limits.
     pub gateway: GatewayConfig,
     /// The admin port.
     pub admin: Admin,
-    /// What the journal may use of its disk.
+    /// How much of its disk the journal may use.
     pub journal: Journal,
-    /// What is said on stderr, and how.
+    /// The messages on stderr, and their format.
     pub log: Log,
     /// The types that have separate tables.
     pub types: BTreeMap<TypeName, TypeConfig>,
-    /// What becomes of all other types; without it they are unknown.
+    /// The rules of all other types; without it they are unknown.
     pub other_types: Option<TypeConfig>,
     /// The stores, those too that no type has a route to.
     pub sinks: BTreeMap<SinkName, SinkSettings>,
@@ -86,8 +86,8 @@ pub fn load(
 /// over the defaults.
 ///
 /// # Errors
-/// The report of all mistakes and warnings, where there is a mistake; else the configuration comes with a
-/// report that has warnings only, or nothing.
+/// The report of all mistakes and warnings, if there is a mistake. Otherwise the configuration comes with a report that
+/// has only warnings, or nothing.
 pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Diagnostics), Diagnostics> {
     let names_writers = !inputs.flags.writers.is_empty() || inputs.environment.get(upstreams::VARIABLE).is_some();
     let is_of_gateway = names_writers && inputs.flags.role != Some(Role::Serve);

@@ -104,7 +104,7 @@ fn filled(name: &str, value: &toml::Value, environment: &Environment) -> Result<
         .map_err(|_| format!("invalid value for `{name}`: a variable in it is not set or can't be used"))
 }
 
-/// The format of the log, for what is said before the configuration is valid: also of a file that isn't TOML throughout.
+/// The format of the log before the configuration is valid: also from a file that isn't valid TOML throughout.
 pub fn log_format(path: Option<&Path>, environment: &Environment) -> Option<LogFormat> {
     if let Some(value) = environment.get("FOREBAY_LOG_FORMAT") {
         return log::format_of(&value.ok()?.text);

@@ -60,7 +60,7 @@ const CONNECTIONS_PER_CLIENT: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIO
 /// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
 const CONNECTIONS_MAX: usize = 1 << 20;
 
-/// Where Forebay listens, and how it takes events.
+/// The intake port and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
     /// The address of the intake port.
@@ -97,7 +97,7 @@ pub struct GatewayConfig {
     pub stopping: Stopping,
     /// The file of tokens.
     pub tokens: TokenFile,
-    /// What the intake port shows of itself, if it speaks TLS.
+    /// The certificate of the intake port, if it uses TLS.
     pub tls: Option<TlsFiles>,
 }
 

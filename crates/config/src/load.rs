@@ -1,4 +1,4 @@
-//! Reads a configuration's file, and reports what is wrong with it as a whole.
+//! Reads a configuration's file, and reports errors of the whole file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the file system says.
+        /// The file system's error.
         source: std::io::Error,
     },
     /// The tokens can't be read.

@@ -1,4 +1,4 @@
-//! What of a configuration a running server can't take over.
+//! Settings that a running server can't change.
 
 use std::fmt::Display;
 use std::num::NonZeroUsize;

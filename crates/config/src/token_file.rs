@@ -30,19 +30,19 @@ pub enum TokenFileError {
     /// The operating system reported an error.
     #[error("cannot {what} {path}: {source}{}", files::denied(source, path).map_or_else(String::new, |advice| format!("; {advice}")))]
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The file isn't what is written here.
+    /// The file isn't in the format that is written here.
     #[error("{path} is damaged: {reason}. Restore a copy of it, or remove it and create new tokens")]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -56,7 +56,7 @@ struct Document {
     scopes_made: Option<Vec<String>>,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The tokens that there are.
@@ -106,7 +106,7 @@ impl TokenFile {
         Self { directory: directory.to_owned(), path: path.to_owned() }
     }
 
-    /// Where it is.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -114,7 +114,7 @@ impl TokenFile {
     /// Its content; `None` if there is no file, because no token was ever created.
     ///
     /// # Errors
-    /// [`TokenFileError`] says what is wrong.
+    /// [`TokenFileError`]: the file can't be read.
     pub fn read(&self) -> Result<Option<Kept>, TokenFileError> {
         match files::read(&self.path) {
             Ok(bytes) => {

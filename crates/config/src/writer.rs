@@ -1,4 +1,4 @@
-//! The configuration of `forebay writer`: where it listens, and the stores that gateways reach through it.
+//! The configuration of `forebay writer`: its port, and the stores that gateways reach through it.
 
 use std::collections::BTreeMap;
 use std::fmt;

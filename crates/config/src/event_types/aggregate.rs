@@ -127,7 +127,7 @@ fn read_one(
             Some(AggregateConfig { window: definition.window, rules, read: first_readable(&routes, sinks), routes })
         }
         Err(mistakes) => {
-            // What was left out, since it can't be read, would only be reported as further, false mistakes.
+            // Errors of settings that were left out because they can't be read are only further, false mistakes.
             let is_true = |setting: &str| is_valid || was_read(section, &definition, parts(setting).0);
             for mistake in mistakes.into_iter().filter(|mistake| is_true(&mistake.setting)) {
                 let (key, inner) = parts(&mistake.setting);
@@ -140,7 +140,7 @@ fn read_one(
     }
 }
 
-/// Whether a setting was read as it is written, and what is wrong with it follows from nothing else.
+/// Whether a setting was read as written, so its error is a separate mistake.
 fn was_read(section: &Section<'_>, definition: &Definition, key: &str) -> bool {
     let Some((_, value)) = section.get(key) else { return false };
     match key {

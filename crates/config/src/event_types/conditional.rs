@@ -9,11 +9,11 @@ use toml::de::DeTable;
 
 const WHEN: &str = "when";
 
-/// What one kind of them is called.
+/// The words for one kind of them.
 pub(crate) struct Form {
     /// The key of the name.
     pub(crate) key: &'static str,
-    /// What the name is of: "sink".
+    /// The word for the name's object: "sink".
     pub(crate) what: &'static str,
     /// One that is right, in full words.
     pub(crate) example: &'static str,

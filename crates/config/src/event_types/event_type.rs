@@ -58,26 +58,26 @@ const UNSTORABLE: &[(&str, TextRule)] = &[
     ("repair", TextRule { flaws: Incompatibilities::ALL, repair: true }),
 ];
 
-/// What becomes of the events of one type.
+/// The rules and routes of the events of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeConfig {
     /// Other names under which its events are sent.
     pub aliases: Vec<String>,
     /// Whether case doesn't matter in these and in the type's own name.
     pub lowercase: bool,
-    /// Where an event's id comes from.
+    /// The source of an event's id.
     pub id: IdRule,
-    /// Where the time is at which an event happened, and how it is read.
+    /// The place and the format of an event's time.
     pub time: Option<TimeRule>,
-    /// What their payloads must be, if anything is said of it.
+    /// The schema of their payloads, if there is one.
     pub schema: Option<TypeSchema>,
     /// The steps that transform them.
     pub transform: Option<TypeTransform>,
-    /// What is looked for in their payloads, which not every store can take.
+    /// The flaws in payloads that are searched, because some of the stores reject them.
     pub unstorable: TextRule,
     /// Whether its events may be answered before they are durable.
     pub ack_memory: bool,
-    /// Whether its events are answered when they are stored, where a client asks for nothing else.
+    /// Whether clients get the response after their events are stored, unless they request something else.
     pub ack_stored: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub routes: Vec<Route>,
@@ -92,7 +92,7 @@ pub struct TypeConfig {
 }
 
 impl TypeConfig {
-    /// Where rejected events are stored, if they are. `secret` must be random.
+    /// The type as which rejected events are stored, if they are. `secret` must be random.
     #[must_use]
     pub fn quarantine(&self, secret: [u8; 32]) -> Option<RefusedTo> {
         let to = self.refused_to.clone()?;
@@ -199,12 +199,12 @@ fn read_one(
     let time = reader.text(section, "time", pointer::parse);
     let schema = schema::read(reader, section, schemas);
     let transform = transform::read(reader, section, lookup);
-    // What steps with mistakes would make isn't known.
+    // The output of steps with mistakes is unknown.
     let is_whole = transform.is_some() == section.get("transform").is_some();
     let mut reach = schema.as_ref().filter(|_| is_whole).map(|schema| Reachability::new(&schema.compiled));
     if let Some(reach) = &mut reach {
         transform.iter().for_each(|transform| transform::warn(reader, section, transform, reach));
-        // These are looked up in what comes out of the steps.
+        // These are searched in the output of the steps.
         let pointer = id.as_ref().and_then(|id| {
             let value = id.value.pointer()?.clone();
             Some(Located { value, span: id.span.clone() })
@@ -260,7 +260,7 @@ fn read_one(
     (config, spans)
 }
 
-/// Where ids come from.
+/// The source of ids.
 fn id_rule(text: &str) -> Result<IdRule, InvalidValue> {
     if text == CONTENT { Ok(IdRule::Content) } else { pointer::parse(text).map(IdRule::Pointer) }
 }

@@ -22,7 +22,7 @@ enum Form {
 #[derive(Debug, Default)]
 pub(crate) struct LookupTables {
     pub(crate) tables: Tables,
-    /// What their files hold.
+    /// The content of their files.
     pub(crate) fingerprint: u64,
     /// For what steps remember.
     pub(crate) seed: u64,
@@ -37,7 +37,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, sections: &[Section<'_>], fo
             drop(tables.add_json(section.name(), "{}"));
         }
     }
-    // Where the system has no randomness Forebay doesn't start at all.
+    // If the system has no randomness Forebay doesn't start at all.
     LookupTables { tables, fingerprint: hasher.finish(), seed: getrandom::u64().unwrap_or_default() }
 }
 

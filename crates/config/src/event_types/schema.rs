@@ -22,7 +22,7 @@ pub struct TypeSchema {
     pub formats: bool,
     /// The compiled schema.
     pub compiled: Arc<Schema>,
-    /// What it refers to.
+    /// The documents that it refers to.
     documents: Arc<Documents>,
 }
 

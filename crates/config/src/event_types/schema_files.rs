@@ -68,7 +68,7 @@ impl<'f> SchemaFolder<'f> {
         self.folder.path().join(path)
     }
 
-    /// Compiles the schema in a file, reading what it refers to.
+    /// Compiles the schema in a file, and reads the documents that it refers to.
     ///
     /// # Errors
     /// It can't be read, or is wrong.

@@ -25,7 +25,7 @@ const MEMORY: &str = "dedupe";
 #[derive(Clone)]
 pub struct TypeTransform {
     specs: Arc<Vec<StepSpec>>,
-    /// What the tables held that its steps may ask.
+    /// The content of the tables that its steps may use.
     tables: u64,
     pub steps: Arc<TransformHandle>,
 }

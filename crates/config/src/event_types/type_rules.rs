@@ -19,7 +19,7 @@ const RULES_MAX: usize = 64;
 const FORM: Form =
     Form { key: "type", what: "type", example: "a rule is { type = \"access\", when = \"has(method)\" }" };
 
-/// What the type of an event is where that isn't plain.
+/// The rules that decide the type of an event if its request doesn't.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
     /// Asked in this order.

@@ -141,7 +141,7 @@ fn is_url_name(text: &str, at: usize) -> bool {
     is_name && !text[..at].ends_with(|before: char| before.is_ascii_alphanumeric())
 }
 
-/// Where in a URL of HTTP, or in what isn't one, that begins which follows the host.
+/// The offset in a URL of HTTP, or in a wrong one, of the text after the host.
 fn behind_host(url: &str) -> Option<usize> {
     let host = match url.split_once("://") {
         Some((scheme, _)) if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => return None,

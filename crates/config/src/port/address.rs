@@ -1,4 +1,4 @@
-//! The address of a port, and what it says about who can reach it.
+//! The address of a port, and who can reach it.
 
 use std::net::SocketAddr;
 
@@ -36,11 +36,11 @@ pub(crate) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// The port of a role, for what is said of it.
+/// The port of a role, for messages about it.
 pub(crate) struct Port {
     /// The table of its settings.
     pub(crate) table: &'static str,
-    /// What everybody could do.
+    /// The action that any client could do.
     pub(crate) all: &'static str,
     /// The scope of the tokens that it asks for.
     pub(crate) scope: Scope,

@@ -1,5 +1,5 @@
-//! `[gateway.tls]` and `[admin.tls]`: what a port shows of itself. The files are read to see whether they can be used;
-//! what is in them is read again where it is needed.
+//! `[gateway.tls]` and `[admin.tls]`: the certificate of a port. The files are read to check whether they can be used;
+//! their content is read again when it is needed.
 
 use std::path::{Path, PathBuf};
 

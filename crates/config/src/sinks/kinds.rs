@@ -25,7 +25,7 @@ pub(crate) const WRITER: &str = "writer";
 /// The settings of sinks of kind `writer` that neither every sink has nor depend on the store.
 const WRITER_KEYS: &[&str] = &["upstream", "sink", "store", "read"];
 
-/// What `kind` says.
+/// The value of `kind`.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// A store of this process.

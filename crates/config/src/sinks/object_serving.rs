@@ -15,7 +15,7 @@ const CACHE_CONTROL: &str = "private, no-cache";
 pub struct Serving {
     /// How they are kept.
     pub rules: ReadRules,
-    /// What `Cache-Control` says.
+    /// The header `Cache-Control`.
     pub cache_control: Arc<str>,
 }
 

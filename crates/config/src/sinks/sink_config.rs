@@ -32,7 +32,7 @@ pub struct SinkSettings {
     pub max_backlog: Option<u64>,
     /// Dead max of it that are held before its lanes pause, if the configuration says how many.
     pub max_dead_letters: Option<u64>,
-    /// Where new routes to it begin.
+    /// Where new routes to it begin in the journal.
     pub from: Begin,
     /// How its objects are given back, if they are.
     pub serving: Option<Serving>,
