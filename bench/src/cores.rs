@@ -1,9 +1,9 @@
-//! Server and client on a core of their own each, so that neither is slower for what the other takes.
+//! Server and client on separate cores: neither slows the other.
 
 use anyhow::{Context, Result, bail};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// What runs beside each other, each on its own core.
+/// Processes that run at the same time, each on a separate core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Server,

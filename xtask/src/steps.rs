@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test` and `cargo xtask ci`: one after the other, or several at a time in processes of their own.
+//! The steps of `cargo xtask test` and `cargo xtask ci`: one after the other, or several at a time in separate processes.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
@@ -35,7 +35,7 @@ impl Step {
         (self.run)()
     }
 
-    /// Runs it in a process of its own, which prints nothing to the terminal.
+    /// Runs it in a separate process, which prints nothing to the terminal.
     fn run_apart(&self) -> Result<(f64, Output)> {
         let begun = Instant::now();
         let own = std::env::current_exe().context("finding this program")?;

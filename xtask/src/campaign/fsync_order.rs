@@ -1,4 +1,4 @@
-//! Looks at the server's system calls during one POST: an fdatasync that began after the block's write must have
+//! Traces the server's system calls during one POST: an fdatasync that began after the block's write must have
 //! ended before the answer is written.
 
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ pub(crate) fn short() -> Result<()> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let frame = options.frame.begin("order of system calls")?;
+    let frame = options.frame.begin("fsync order")?;
     let trace = frame.folder.join("trace");
     let launch = frame.launch(None)?;
     let server = launch.ready()?;

@@ -59,7 +59,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     }
     table.print();
     let pairs = [(p99[p99.len() - 1], p99[0])];
-    Ok(vec![Row::in_turn(
+    Ok(vec![Row::alternating(
         "noisy neighbour, share and limit: p99 against alone",
         "µs",
         &pairs,

@@ -59,7 +59,7 @@ impl Stack {
         deploy.env("FOREBAY_VERSION", env!("CARGO_PKG_VERSION"));
         deploy.args(["stack", "deploy", "--compose-file"]).arg(stack.folder.join("swarm").join("stack.yaml")).arg(NAME);
         workspace::captured(&mut deploy)?;
-        // No route leads to NATS.
+        // No route sends events to NATS.
         stack.docker.run(["service", "scale", "--detach", "forebay_nats=0"])?;
         stack.scale(1)?;
         Ok(stack)

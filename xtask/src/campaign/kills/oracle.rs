@@ -1,5 +1,5 @@
-//! What was sent and what was acknowledged, kept outside of the server that is killed, and held against what is
-//! stored.
+//! The events sent and acknowledged, kept outside of the server that is killed, and compared with the stored
+//! ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ impl Event {
         format!("{}-{}", self.client, self.number)
     }
 
-    /// The event's bytes: they follow from the seed, so the oracle needn't keep them. Lengths differ, so that
+    /// The event's bytes: they follow from the seed, so the oracle needn't keep them. Lengths differ, so
     /// records end anywhere in a sector.
     pub(super) fn payload(self, seed: u64) -> String {
         let Self { client, number } = self;

@@ -13,7 +13,7 @@ use crate::campaign::memory_disk::{MemoryDisk, mount, unmount};
 use crate::server::Process;
 use crate::wait::until;
 
-/// What faults of a disk need, besides root.
+/// What faults of a disk need in addition to root.
 pub(super) const PROGRAMS: &[&str] = &["strace", "sqlite3"];
 /// The size of a disk that isn't full: more than any campaign stores.
 const ROOMY: &str = "size=8g,rw";
