@@ -20,6 +20,7 @@ mod memory_disk;
 pub(crate) mod package;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
+mod rolling_upgrade;
 mod sent;
 pub(crate) mod slow_clients;
 mod sqlite;
@@ -78,6 +79,8 @@ enum Campaign {
     Stops(stops::Options),
     /// Configurations that are read again under load, some of them wrong.
     Reloads(reloads::Options),
+    /// A gateway and a writer of an older build, upgraded one after the other under load: events wait, and each is stored once.
+    RollingUpgrade(rolling_upgrade::Options),
     /// SIGKILLs in the middle of windows: the results of aggregates are those of SQL over the events.
     AggregateCrash(aggregate_crash::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
@@ -115,6 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::SlowClients(options) => slow_clients::run(options),
         Campaign::Stops(options) => stops::run(options),
         Campaign::Reloads(options) => reloads::run(options),
+        Campaign::RollingUpgrade(options) => rolling_upgrade::run(options),
         Campaign::AggregateCrash(options) => aggregate_crash::run(options),
         Campaign::FsyncOrder(options) => fsync_order::run(options),
         Campaign::Stores(options) => stores::run(options),

@@ -112,7 +112,7 @@ mod tests {
                 "this request needs a token: send it as `Authorization: Bearer fb_…`",
                 "set FOREBAY_TOKEN_FILE",
             ),
-            ("unauthorized", "the token has expired: ask for a new one", "has expired"),
+            ("unauthorized", "the token has expired: send a current one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
             ("cross_origin", "the header Host must be an IP address or `localhost`", "--admin"),
             ("all", "say which, or add all=true", "--all"),

@@ -210,7 +210,10 @@ mod tests {
         };
         assert!(writer("http://w1:8081", "untried").problem().is_none());
         let problem = dead.problem().unwrap();
-        assert!(problem.contains("http://w2:8081") && problem.contains("last at 2026-11-21T10:00:02Z"), "{problem}");
+        assert!(
+            problem.contains("http://w2:8081") && problem.contains("last answer: 2026-11-21T10:00:02Z"),
+            "{problem}"
+        );
         let text = screen(&StatusJson { writers: vec![writer("http://w1:8081", "untried"), dead], ..status() }, None);
         let table = "UPSTREAM  WRITER          STATE    LAST ANSWER           NOTE\n\
                      back      http://w1:8081  untried  -\n\

@@ -101,6 +101,12 @@ impl Launch {
         Ok(Self { program: program.to_path_buf(), role, config, data, log, intake, admin })
     }
 
+    /// The same data directory and addresses with another program.
+    #[must_use]
+    pub fn with_program(&self, program: &Path) -> Self {
+        Self { program: program.to_path_buf(), ..self.clone() }
+    }
+
     /// Starts the process; it isn't ready yet. Its log goes to `server.log` in the folder, added to.
     pub fn start(&self) -> Result<Server> {
         let log = File::options().create(true).append(true).open(&self.log);

@@ -55,7 +55,7 @@ impl SchemaPattern {
                 // Where it was rewritten, the place is one in what was written.
                 let fault = find_fault(text).or_else(|| find_fault(&translated));
                 let fault = fault.or_else(|| other.map(|error| error.to_string())).unwrap_or_default();
-                format!("this is no regular expression: {fault}")
+                format!("this is not a regular expression: {fault}")
             }
         })
     }

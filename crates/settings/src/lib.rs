@@ -1,7 +1,7 @@
 //! Reads settings: one TOML document, the environment and flags.
 //!
-//! A later source wins over an earlier one: the document, then the environment, then flags. An error in any of them is reported all the
-//! same, so that one run shows them all, each with its file, its line and a hint.
+//! A later source wins over an earlier one: the document, then the environment, then flags. An error in any of them is
+//! still reported, so one run shows them all, each with its file, its line and a hint.
 //!
 //! This crate knows no setting. A component declares its own, and reads them from its table:
 //!

@@ -56,5 +56,8 @@ pub(crate) struct RouteAccept {
     pub(crate) at: DeadAt,
     /// Resend the journal's events after the saved cursor, also those that the store may have
     #[arg(long)]
+    pub(crate) resend: bool,
+    /// The old name of `--resend`, accepted until 0.2
+    #[arg(long, hide = true)]
     pub(crate) again: bool,
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ::sink::COMMON_KEYS;
 use settings::{FILE, PREFIX};
-use transform::knows_key;
+use transform::is_step_key;
 
 use super::tables::{self, Inner, Known, Table};
 use crate::old_names::{current, old_keys_of_sinks};
@@ -304,7 +304,7 @@ impl Scanner<'_> {
                 }
             }
             Place::Step if key == "hash" => value(false, Place::Step),
-            Place::Step if key == "key" || !knows_key(key) => value(true, Place::Value),
+            Place::Step if key == "key" || !is_step_key(key) => value(true, Place::Value),
             Place::Step => value(false, Place::Json),
             Place::Names => value(is_hidden || is_secret_name(key), Place::Column),
             Place::Column => value(is_hidden || !OF_COLUMNS.contains(&key), Place::Value),

@@ -76,7 +76,7 @@ impl TlsFiles {
 /// The bytes of a regular file: a pipe could block the reader for ever.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
     }
     let mut bytes = Vec::new();
     files::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;

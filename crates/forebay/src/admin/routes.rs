@@ -67,10 +67,13 @@ impl Routes {
 
     async fn accept(&self, query: &DeadQuery, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
         let sink = sink(query)?;
-        let accepted = self.control.accept(sink.clone(), query.again).await;
+        if query.has_again {
+            tracing::warn!(by = %caller, "again=true is the old name of resend=true, and is accepted until 0.2: use resend=true");
+        }
+        let accepted = self.control.accept(sink.clone(), query.resend).await;
         let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
-        let again = query.again.then_some(true);
-        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, again, "route accept");
+        let resend = query.resend.then_some(true);
+        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, resend, "route accept");
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 

@@ -84,7 +84,7 @@ fn a_wrong_condition_is_shown_with_its_place() {
             "status >= 500 and path == '/'",
             "for `and`, write `&&`\n  status >= 500 and path == '/'\n                ^^^",
         ),
-        ("statuses.contains(", "here should stand a value"),
+        ("statuses.contains(", "expected a value"),
         (&"(".repeat(8_000), "levels"),
         (&"x".repeat(9_000), "at most 8192 bytes"),
     ] {

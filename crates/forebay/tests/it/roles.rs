@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
+use crate::support::{Folder, PROTOCOL, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
@@ -143,7 +143,7 @@ fn writer_ports_reject_other_sites_and_require_tokens() {
     let at = folder.path("writer");
     let writer = BackEnd::start_on(&at, "127.0.0.1:0", &[]);
     let ask = |address, path: &str, headers: &str| {
-        exchange(address, &format!("GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n")).0
+        exchange(address, &format!("GET {path} HTTP/1.1\r\n{PROTOCOL}{headers}Connection: close\r\n\r\n")).0
     };
     let (info, metrics) = ("/ingest/data/local", "/metrics");
     let evil = "Host: evil.example\r\n";

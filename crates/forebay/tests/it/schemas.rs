@@ -129,9 +129,9 @@ fn references_stay_within_the_folder() {
         said
     };
     for (reference, why) in [
-        ("link.json", "a link in it leads out of the configuration's folder"),
-        ("../../secret.json", "it leads out of the configuration's folder"),
-        ("shared", "it is no file"),
+        ("link.json", "a link in it points outside of the configuration's folder"),
+        ("../../secret.json", "it is outside of the configuration's folder"),
+        ("shared", "it is not a file"),
         ("absent.json", "there is no such file"),
         ("access.json/", "Not a directory"),
         ("http://example.org/a.json", "nothing is fetched"),

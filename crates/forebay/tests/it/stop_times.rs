@@ -3,13 +3,13 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::support::{Folder, HANGS, Server, exchange, payloads, wait_until};
+use crate::support::{Folder, HANGS, PROTOCOL, Server, exchange, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 
 /// The whole response to a GET on a separate connection.
 fn get(address: SocketAddr, path: &str) -> String {
-    request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{PROTOCOL}Connection: close\r\n\r\n"))
 }
 
 /// What is sent until the connection is closed.

@@ -304,6 +304,9 @@ pub(crate) fn wait_until(mut ask: impl FnMut() -> bool) -> bool {
     false
 }
 
+/// The header field of a gateway's requests to a writer.
+pub(crate) const PROTOCOL: &str = "Forebay-Protocol: 2/test\r\n";
+
 /// One request on a separate connection: status and body of its answer.
 pub(crate) fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();

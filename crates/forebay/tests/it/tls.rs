@@ -194,8 +194,8 @@ fn invalid_certificate_files_fail_check_and_start() {
     }
     for (certificate, key, at, why) in [
         ("absent.pem", "good.key", ":2:15", "`gateway.tls.certificate` can't be used: No such file"),
-        ("folder", "good.key", ":2:15", "it is no file"),
-        ("/dev/zero", "good.key", ":2:15", "it is no file"),
+        ("folder", "good.key", ":2:15", "it is not a file"),
+        ("/dev/zero", "good.key", ":2:15", "it is not a file"),
         ("long.pem", "good.key", ":2:15", "it is too large"),
         ("good.key", "good.key", ":2:15", "there is no certificate in it"),
         ("good.pem", "good.pem", ":3:7", "`gateway.tls.key` can't be used: there is no private key in it"),

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, Running, Server, after, exchange, forebay, payloads, wait_until};
+use crate::support::{Folder, PROTOCOL, Running, Server, after, exchange, forebay, payloads, wait_until};
 use testkit::ports::free_address;
 
 /// A writer; killed when it is dropped.
@@ -208,7 +208,7 @@ fn invalid_batch_requests_are_rejected_with_advice() {
     let ask = |head: &str, body: &str| {
         let length = body.len();
         let host = writer.address;
-        let request = format!("{head}Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        let request = format!("{head}{PROTOCOL}Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
         exchange(writer.address, &request)
     };
     for (head, body, status, says) in [
@@ -296,7 +296,7 @@ fn gateway_connections_leave_descriptors_for_files() {
     command.arg("writer");
     let writer = BackEnd::start_by(command, &places.writer(), "127.0.0.1:0");
     let mut gateways: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(writer.address).unwrap()).collect();
-    let request = format!("GET /ingest/data/local HTTP/1.1\r\nHost: {}\r\n\r\n", writer.address);
+    let request = format!("GET /ingest/data/local HTTP/1.1\r\n{PROTOCOL}Host: {}\r\n\r\n", writer.address);
     // A silent connection yields to a later one: the address has half of the 100 places.
     for gateway in &mut gateways[100..] {
         gateway.write_all(request.as_bytes()).unwrap();

@@ -73,7 +73,7 @@ fn each_open_text_gets_the_documented_verdict() {
 }
 
 #[test]
-fn texts_like_those_of_the_table_are_judged_without_the_data() {
+fn texts_like_those_of_the_table_are_checked() {
     for (text, expected) in [
         (b"[1e9999]".as_slice(), ACCEPTED),
         (b"[-1e-9999]", ACCEPTED),

@@ -20,7 +20,7 @@ impl SettingsReader<'_> {
 
     pub(super) fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Located<String>> {
         if !self.has_own_variables {
-            // To build the names of all unset variables takes 0.1 s with thousands of tables.
+            // Building the names of all unset variables takes 0.1 s with thousands of tables.
             return None;
         }
         let name = section.variable(key);
@@ -67,7 +67,7 @@ impl SettingsReader<'_> {
                         (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned())
                     }
                     InvalidVariable::Padded => (
-                        format!("`{name}` has white space or a control character at an end"),
+                        format!("`{name}` begins or ends with white space or a control character"),
                         "remove it, or set the value in the configuration file".to_owned(),
                     ),
                     InvalidVariable::SetTwice => {
@@ -83,7 +83,7 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// Warns of variables that look like settings and set nothing: misspelt ones, and those of tables that the document lacks. Their
+    /// Warns of variables that look like settings but set none: misspelt ones, and those of tables that the document lacks. Their
     /// values may be secrets and are not shown. `of_flags` are variables of flags that are no settings.
     pub fn check_variables(&mut self, of_flags: &[&str]) {
         let is_asked = |name: &str| {
@@ -103,7 +103,7 @@ impl SettingsReader<'_> {
 
     /// A known variable whose name is nearly this one, or ends nearly like it.
     fn nearest_variable<'n>(&'n self, name: &str, of_flags: &[&'n str]) -> Option<&'n str> {
-        // A setting that lets everybody use a port is never suggested.
+        // A setting that allows unauthenticated access is never suggested.
         let opens = |name: &&str| name.ends_with("_ALLOW_ANONYMOUS");
         let known =
             || self.asked.iter().map(String::as_str).chain(of_flags.iter().copied()).filter(|name| !opens(name));

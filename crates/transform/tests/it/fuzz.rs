@@ -7,7 +7,7 @@ use schema::{Documents, Schema, SchemaOptions, ValidationError};
 use testkit::fuzz::{Corpus, run};
 use transform::{Context, Scratch, StepSpec, Tables, Transform, TransformOutcome};
 
-/// Pieces of JSON, which documents, schemas and steps are made of.
+/// Pieces of JSON for documents, schemas and steps.
 const JSON: &[&[u8]] = &[
     b"{\"a\":1,\"b\":[true,null]}",
     b"[]",
@@ -100,7 +100,7 @@ fn fuzz_expression() {
     });
 }
 
-/// The magnitude of a length, which tells outcomes apart well enough.
+/// The magnitude of a length, which distinguishes outcomes well enough.
 fn magnitude(text: &str) -> u32 {
     text.len().checked_ilog2().unwrap_or(0)
 }
