@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_has_a_core_and_afterwards_all_are_there_again() {
+    fn sides_have_separate_cores_and_restore_all() {
         let before = sched_getaffinity(None).unwrap();
         if before.count() < 2 {
             testkit::skipped::report("one core");

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_event_is_json_of_nearly_a_mebibyte() {
+    fn large_event_is_json_of_a_mebibyte() {
         let payload = large();
         let value: Value = serde_json::from_str(&payload).unwrap();
         assert_eq!(value["rows"].as_array().unwrap().len(), ROWS);

@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn step_is_found_by_its_name() {
-        let steps = [Step::alone("good", || Ok(())), Step::parallel("bad", || bail!("told to"))];
+        let steps = [Step::alone("good", || Ok(())), Step::parallel("bad", || bail!("as planned"))];
         assert!(run_one(&steps, "good").is_ok());
-        assert_eq!(run_one(&steps, "bad").unwrap_err().to_string(), "told to");
+        assert_eq!(run_one(&steps, "bad").unwrap_err().to_string(), "as planned");
         assert!(run_one(&steps, "other").is_err());
     }
 }

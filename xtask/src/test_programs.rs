@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_fails_the_run_after_the_others() {
+    fn failing_program_fails_the_run_at_end() {
         let program = |name: &str, path: &str| Program { name: name.into(), path: path.into(), folder: "/".into() };
         let good = || vec![program("one", "/bin/true"), program("two", "/bin/true")];
         assert_eq!(run_each(good(), &[]).unwrap().len(), 2);

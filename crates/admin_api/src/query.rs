@@ -98,14 +98,8 @@ mod tests {
             reason: Some("no \"x\" & y".into()),
             condition: "status == 200 && path != 'ü'".parse().ok(),
         };
-        let query = DeadQuery {
-            filter,
-            limit: Some(3),
-            all: true,
-            resend: true,
-            has_again: false,
-            origin: Some("0f".into()),
-        };
+        let query =
+            DeadQuery { filter, limit: Some(3), all: true, resend: true, has_again: false, origin: Some("0f".into()) };
         let text = query.write();
         assert_eq!(DeadQuery::read(text.strip_prefix('?').unwrap()), Ok(query), "{text}");
         assert_eq!(DeadQuery::read(""), Ok(DeadQuery::default()));

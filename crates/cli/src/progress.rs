@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_full_at_the_end_and_not_before() {
+    fn bar_is_full_only_at_the_end() {
         assert_eq!(bar(0.0), "[                        ]   0 %");
         assert_eq!(bar(0.5), "[============            ]  50 %");
         assert_eq!(bar(0.999), "[========================]  99 %");

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_never_cut_nor_obeyed_by_the_terminal() {
+    fn problems_are_escaped_and_never_cut() {
         let reason = format!("{} \u{1b}[31m", "long ".repeat(40));
         let mut status = status();
         status.sinks[1].reason = Some(reason);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_cuts_the_text_and_no_id() {
+    fn narrow_terminal_cuts_text_but_no_id() {
         let text = example().text(Some(40));
         let expected = "TYPE    PENDING  ID        REASON\n\
                         access       12  2651fa94  no bad ones…\n\
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_notes_below_their_rows() {
+    fn narrow_terminal_prints_notes_below_their_rows() {
         let mut table = Table::new([Column::text("SINK"), Column::number("PENDING"), Column::note("NOTE")]);
         table.add(["local".into(), "3".into(), String::new()]);
         table.add(["search".into(), "12".into(), "one two three four five six seven eight nine \u{1b}[31m".into()]);

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn to_give_back_takes_a_small_part_of_the_time() {
+    fn returning_memory_takes_little_time() {
         assert_eq!(pause_after(Duration::from_micros(10)), GIVE_BACK_EVERY);
         assert_eq!(pause_after(Duration::from_millis(6)), Duration::from_secs(3));
         assert_eq!(pause_after(Duration::from_secs(1)), GIVE_BACK_EVERY_MAX);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_for_the_ratio_where_there_is_a_reference() {
+    fn bar_applies_to_the_ratio_with_reference() {
         assert!(row(75.0, Some(100.0), Bar::AtLeast(0.75)).is_met());
         assert!(!row(74.0, Some(100.0), Bar::AtLeast(0.75)).is_met());
         assert!(row(8.0, None, Bar::AtMost(8.0)).is_met());

@@ -95,7 +95,7 @@ mod tests {
     const ANSWER: &str = "writev(12, [{iov_base=\"HTTP/1.1 200 OK\\r\\n\", iov_len=70}], 1) = 70";
 
     #[test]
-    fn an_answer_needs_a_finished_sync_after_its_write() {
+    fn answer_needs_a_finished_sync_after_write() {
         assert_eq!(check(&[WRITE, SYNC, ANSWER, WRITE, SYNC, ANSWER]).unwrap(), 2);
         assert!(check(&[WRITE, ANSWER]).is_err());
         assert!(check(&[WRITE, "fdatasync(9) = -1 EIO (Input/output error)", ANSWER]).is_err());

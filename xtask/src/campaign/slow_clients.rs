@@ -98,8 +98,8 @@ fn try_server(options: &Options) -> Result<f64> {
     let crowd = Crowd::gather(launch.intake, clients, Duration::from_secs(options.come));
     until("the slow clients are there", HANGS, || Ok(crowd.there() == clients || crowd.has_failed()))?;
     let came = Instant::now();
-    let beside = good(measured)?;
-    println!("with them:    p99 {beside:.2} ms, {}", Footprint::of(&server)?);
+    let together = good(measured)?;
+    println!("with them:    p99 {together:.2} ms, {}", Footprint::of(&server)?);
     thread::sleep(Duration::from_secs(stay).saturating_sub(came.elapsed()));
     let borne = crowd.leave()?;
     judge(borne, options)?;
@@ -112,7 +112,7 @@ fn try_server(options: &Options) -> Result<f64> {
     good(1)?;
     server.stop()?;
     frame.end()?;
-    let slower = beside / alone;
+    let slower = together / alone;
     println!("p99 is {slower:.2} times what it was");
     Ok(slower)
 }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_process_with_the_same_id_is_left_alone() {
+    fn later_process_with_same_id_is_kept() {
         let mut child = sleeper();
         let mut member = Member::new("one".into(), Kind::Proxy, child.id(), None).unwrap();
         member.started -= 1;

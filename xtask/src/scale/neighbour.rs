@@ -27,7 +27,7 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case { name: "alone", server: &[], neighbour: None },
-    Case { name: "beside it, without limits", server: &[], neighbour: Some(&[]) },
+    Case { name: "with a neighbour, without limits", server: &[], neighbour: Some(&[]) },
     Case { name: "Forebay's share reserved", server: RESERVED, neighbour: Some(&[]) },
     Case { name: "the neighbour limited to half", server: &[], neighbour: Some(&["--cpus", "0.5"]) },
     Case { name: "both", server: RESERVED, neighbour: Some(&["--cpus", "0.5"]) },

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_far_how_fast_and_how_long() {
+    fn line_shows_progress_rate_and_time_left() {
         let now = Counts { bytes_read: 200, bytes_sent: 100, bytes_all: 400, lines_read: 50, ..Counts::default() };
         let shown = |counts: &Counts, seconds| line(counts, Duration::from_secs(seconds));
         // Half of what is read was loaded by an earlier run: it doesn't make this one faster.

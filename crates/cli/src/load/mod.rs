@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_shows_the_summary_of_a_run_that_went_on() {
+    fn page_shows_the_summary_of_resumed_run() {
         let counts = Counts {
             lines_read: 5_780_417,
             matched: 5_780_417,

@@ -208,7 +208,8 @@ fn invalid_batch_requests_are_rejected_with_advice() {
     let ask = |head: &str, body: &str| {
         let length = body.len();
         let host = writer.address;
-        let request = format!("{head}{PROTOCOL}Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        let request =
+            format!("{head}{PROTOCOL}Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
         exchange(writer.address, &request)
     };
     for (head, body, status, says) in [

@@ -62,8 +62,8 @@ impl NatsServer {
     /// What holds from the next start on.
     pub fn configure(&self, configuration: &str) {
         let store = self.folder.join("data");
-        let is_told = configuration.lines().any(|line| line.starts_with("jetstream"));
-        let jetstream = if is_told { "" } else { "jetstream: enabled\n" };
+        let is_configured = configuration.lines().any(|line| line.starts_with("jetstream"));
+        let jetstream = if is_configured { "" } else { "jetstream: enabled\n" };
         let store = format!("listen: \"{}\"\nstore_dir: \"{}\"\n", self.address, store.display());
         fs::write(self.folder.join("conf"), format!("{store}{jetstream}{configuration}")).unwrap();
     }

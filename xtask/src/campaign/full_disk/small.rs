@@ -84,9 +84,9 @@ fn fill(launch: &Launch, small: Small) -> Result<Vec<SentBatch>> {
         Ok(acknowledged)
     };
     let kill = || {
-        let told = until("clients get 507", HANGS, || Ok(disk_full.load(Ordering::SeqCst) >= ANSWERS));
+        let full = until("clients get 507", HANGS, || Ok(disk_full.load(Ordering::SeqCst) >= ANSWERS));
         server.kill()?;
-        told
+        full
     };
     let (known, ()) = with_clients(CLIENTS, client, kill, || stop.store(true, Ordering::SeqCst))?;
     Ok(known.concat())

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_acknowledged_event_once_and_the_others_once_or_never_is_right() {
+    fn acknowledged_once_and_others_at_most_once_passes() {
         let account_with = account(&payloads(&[event(1, 0), event(0, 0), event(0, 1)]));
         assert_eq!(
             (account_with.acknowledged, account_with.unacknowledged_stored, account_with.faults),

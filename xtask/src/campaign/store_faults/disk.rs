@@ -84,7 +84,7 @@ impl FaultyDisk {
     }
 
     /// Ends every fault.
-    pub(super) fn mend(&mut self) -> Result<()> {
+    pub(super) fn repair(&mut self) -> Result<()> {
         if let Some(mut tracer) = self.tracer.take() {
             // strace detaches from the process when it is asked to end.
             tracer.signal(Signal::TERM)?;
@@ -99,6 +99,6 @@ impl FaultyDisk {
 
 impl Drop for FaultyDisk {
     fn drop(&mut self) {
-        let _ = self.mend();
+        let _ = self.repair();
     }
 }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_ends_windows_when_all_is_quiet_and_not_before() {
+    fn clock_ends_windows_after_the_idle_timeout() {
         let rules = rules("10s", |definition| definition.quiet = Some(Duration::from_mins(1)));
         let events = [(5, "{\"v\":1}")];
         assert_eq!(results(&rules, &events, 64), [""; 0]);
