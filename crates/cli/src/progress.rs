@@ -16,7 +16,7 @@ pub(super) struct ProgressLine<'scope> {
 }
 
 impl<'scope> ProgressLine<'scope> {
-    /// Shows what `text` gives, each time that `every` has passed.
+    /// Shows the text of `text`, each time that `every` has passed.
     pub(super) fn start(
         scope: &'scope Scope<'scope, '_>,
         every: Duration,

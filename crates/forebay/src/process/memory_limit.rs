@@ -1,4 +1,4 @@
-//! How much memory the system lets the process have: the least limit of its control group and of those above it, of version 1 or 2.
+//! The memory that the system grants the process: the least limit of its control group and of those above it, of version 1 or 2.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
