@@ -29,7 +29,7 @@ impl AdminClient {
         Self { server, token }
     }
 
-    /// The process that the flags name; of the role's address where they name none.
+    /// The process that the flags name; without one, the process at the role's address.
     ///
     /// # Errors
     /// No address is known, or the flags can't be used.
@@ -46,7 +46,7 @@ impl AdminClient {
     /// Sends a request. The whole exchange may take `limit`. The inner error is the server's refusal.
     ///
     /// # Errors
-    /// It can't be asked, or its answer is of no admin port that knows the path.
+    /// The process can't be asked, or its answer isn't that of an admin port with this path.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         method: &str,

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_ten_times_as_late_and_a_closed_proxy_refuses() {
+    fn proxy_delays_answers_tenfold_and_can_close() {
         let pause = Duration::from_millis(20);
         let mut proxy = SlowProxy::before(echo_after(pause));
         assert!(TcpStream::connect(proxy.address()).is_err());

@@ -38,7 +38,7 @@ const SHOW_MAX: u64 = 1000;
 /// The exit code if dead letters stay, or there is none.
 const EXIT_SOME_STAY: u8 = 1;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.

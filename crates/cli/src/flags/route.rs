@@ -1,4 +1,4 @@
-//! What can be typed after `forebay route`.
+//! The command line of `forebay route`.
 
 use clap::{Args, Subcommand};
 use event::TypeName;

@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_gives_the_moments_at_which_requests_were_due() {
+    fn schedule_returns_the_due_times() {
         let begun = Instant::now();
         let second = Duration::from_secs(1);
         let mut schedule = Schedule { end: begun + 3 * second, every: Some(second), begun, taken: 0 };

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_body_are_found_in_the_block() {
+    fn lines_of_body_are_found_in_block() {
         let block = b"a1\n\nb\na2\nb\nb\na3";
         let find = |shape: &Shape| {
             let mut found = Vec::new();

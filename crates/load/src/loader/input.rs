@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_say_how_a_stream_is_packed() {
+    fn first_bytes_determine_the_compression() {
         let zstd = |text: &str| zstd::encode_all(text.as_bytes(), 1).unwrap();
         for bytes in [b"{}\n[]\n".to_vec(), gzip("{}\n[]\n"), [gzip("{}\n"), gzip("[]\n")].concat(), zstd("{}\n[]\n")] {
             assert_eq!(read(bytes), ("{}\n[]\n".to_owned(), Form::Lines));

@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_was_loaded_ends_where_it_ended() {
+    fn loaded_line_must_end_at_same_place() {
         let at = Place { offset: 9, lines: 2, ..Place::default() };
         for following in ["\n", "\n3\n", "\r\n3", " \t\n3", "\r", ""] {
             assert!(check_line_end(following.as_bytes(), at).is_ok(), "{following:?}");

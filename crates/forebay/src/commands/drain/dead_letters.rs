@@ -14,7 +14,7 @@ use cli::errors::at;
 use cli::letter_as_json;
 use cli::output::print;
 
-/// Where the dead letters are written.
+/// The file that dead letters are written to.
 pub(super) enum Letters {
     StandardOutput,
     File(LettersFile),

@@ -239,7 +239,7 @@ fn missing_file_is_reported() {
 }
 
 #[test]
-fn rotated_target_of_a_link_is_found_in_its_folder() {
+fn rotated_target_of_link_is_found() {
     let fixture = Fixture::new("");
     fs::create_dir_all(fixture.path("pods/uid")).unwrap();
     fs::rename(fixture.path("a"), fixture.path("pods/uid/0.log")).unwrap();
