@@ -1,11 +1,11 @@
-//! `/api/routes`: lists routes, gives up what those hold that are out of the configuration, and lets stopped lanes accept what their
+//! `/api/routes`: lists routes, discards the backlog of removed ones, and lets stopped lanes accept what their
 //! store has.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "deferred", "last_deferred", "last_dead"}]}` |
-//! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 where there is nothing to give up |
-//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 where no lane has stopped because of what its store has |
+//! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 if there is nothing to discard |
+//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 if no lane has stopped because of its store's cursor |
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
     query.filter.sink.as_deref().map(Arc::from).ok_or_else(missing)
 }
 
-/// Why nothing was changed; `nothing` is the code where there is nothing to change.
+/// Why nothing was changed; `nothing` is the code if there is nothing to change.
 fn refused(error: ChangeError, nothing: &str) -> AdminResponse {
     match error {
         ChangeError::NothingHeld(detail) => problem(StatusCode::CONFLICT, nothing, detail),
