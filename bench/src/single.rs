@@ -16,7 +16,7 @@ use harness::workspace;
 use harness::wrk::{self, WrkLoad};
 use testkit::ports::free_address;
 
-/// What one load showed.
+/// The results of one load.
 struct Measured {
     requests_per_second: f64,
     /// User and system microseconds of a request, all that follows from it included.

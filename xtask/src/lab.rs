@@ -261,7 +261,7 @@ fn refuse_used(address: SocketAddr) -> Result<()> {
     free.with_context(|| format!("{address} is in use: end what listens there, or set another --port"))
 }
 
-/// What a member's metrics say; none where it doesn't answer.
+/// What a member's metrics say; none if it doesn't answer.
 fn figures(admin: SocketAddr, names: &[(&str, &str)]) -> Option<String> {
     let answer = http::get(admin, "/metrics").ok()?;
     let text = String::from_utf8(answer.body).ok()?;

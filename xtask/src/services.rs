@@ -10,7 +10,7 @@ use crate::{duckdb, kubernetes_schema, nats, opensearch, schema_suite};
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only say what is missing; fails where something is.
+    /// Only say what is missing; fails if something is.
     #[arg(long)]
     check: bool,
 }
@@ -108,7 +108,7 @@ fn install_programs(missing: &[&Service]) -> Result<()> {
         .context("installing needs root, or sudo")
 }
 
-/// Fails where something is missing, and says what for.
+/// Fails if something is missing, and says what for.
 pub(crate) fn require_all() -> Result<()> {
     let missing = missing();
     for service in &missing {

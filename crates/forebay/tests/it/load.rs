@@ -18,7 +18,7 @@ pub(crate) fn load(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end and gives its exit code and its counts.
+/// Runs it to its end and returns its exit code and its counts.
 pub(crate) fn finish(mut command: Command) -> (i32, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);

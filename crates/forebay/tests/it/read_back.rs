@@ -60,7 +60,7 @@ fn page(server: &Server, query: &str) -> Page {
     serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}"))
 }
 
-/// Posts with headers, and gives the answer's body.
+/// Posts with headers, and returns the answer's body.
 fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     let text = format!(

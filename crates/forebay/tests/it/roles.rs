@@ -10,7 +10,7 @@ use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 
-/// Runs a command to its end, and gives its exit code and all that it prints.
+/// Runs a command to its end, and returns its exit code and all that it prints.
 fn run(variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
     let output = forebay().args(arguments).envs(variables.iter().copied()).output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();

@@ -39,7 +39,7 @@ impl Running {
         assert!(status.success());
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(&mut self) -> Option<i32> {
         assert!(wait_until(|| self.0.try_wait().unwrap().is_some()), "it doesn't end");
         self.0.wait().unwrap().code()
@@ -225,13 +225,13 @@ impl Server {
         self.process.signal(signal);
     }
 
-    /// Sends it a signal and gives its exit code, if it ends with one.
+    /// Sends it a signal and returns its exit code, if it ends with one.
     pub(crate) fn stop(self, signal: &str) -> Option<i32> {
         self.process.signal(signal);
         self.wait_end()
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.wait_end()
     }

@@ -61,7 +61,7 @@ impl BackEnd {
         assert_eq!(self.wait_end(), Some(0));
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.wait_end()
     }

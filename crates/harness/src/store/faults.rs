@@ -8,11 +8,11 @@ use testkit::swift::SwiftProcess;
 use super::{CampaignStore, NatsStore, OpenSearchStore, RedisStore, SwiftStore};
 use crate::server::Server;
 
-/// A store that a test can let fail without losing stored events.
+/// A store that a test can make fail without losing stored events.
 pub trait FaultyStore: CampaignStore {
     /// Its faults by name.
     const FAULTS: &'static [&'static str];
-    /// How many attempts a fault lasts: none of them may decide about an event.
+    /// The fewest attempts during a fault: none of them may decide about an event.
     const FAILURES: u32 = 4;
 
     /// How long each client rests between two batches: the store keeps up with them.

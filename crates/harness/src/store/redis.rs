@@ -141,7 +141,7 @@ impl StoreServer for RedisStore {
 impl Shared for RedisStore {
     fn connections(&self) -> Result<usize> {
         let clients = self.server.ask(&["CLIENT", "LIST", "TYPE", "normal"]).text();
-        // Those that have asked the same belong to this program: one that has just closed may be listed still.
+        // Connections that sent this same query belong to this program: one that has just closed may still be listed.
         Ok(clients.lines().filter(|client| !client.contains("cmd=client")).count())
     }
 

@@ -15,13 +15,13 @@ use generator::{Generator, RecordKind};
 
 /// Delivery that stores nothing for so long has nothing more to store.
 const QUIET_MAX: Duration = Duration::from_secs(30);
-/// A store into which nothing has come at all is another one than the server's.
+/// A store without any new event isn't the server's.
 const NOTHING_MAX: Duration = Duration::from_secs(10);
-/// A server that was just started makes its table within this time.
+/// A server that was just started creates its table within this time.
 const TABLE_MAX: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What the store says of the events.
+/// The check of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreCheck {
     /// Answered 200.
@@ -35,7 +35,7 @@ pub struct StoreCheck {
 }
 
 impl StoreCheck {
-    /// Whether nothing of what was acknowledged is there.
+    /// Whether no acknowledged event is there.
     #[must_use]
     pub const fn is_all_lost(&self) -> bool {
         self.acknowledged > 0 && self.lost == self.acknowledged
@@ -47,7 +47,7 @@ pub(super) struct Verifier {
     path: PathBuf,
     kind: RecordKind,
     seed: u64,
-    /// Rows up to here are older, or were looked at.
+    /// Rows up to here are older, or were read.
     last_row: i64,
 }
 
@@ -134,7 +134,7 @@ impl Verifier {
         (0..count).map(number).collect()
     }
 
-    /// Counts the rows that are new since the last look, and which events they are.
+    /// Counts the new rows since the last check, and which events they are.
     fn look(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
         let store = self.open()?;
         let mut statement = store.prepare("select rowid, payload from events where rowid > ?1 order by rowid")?;

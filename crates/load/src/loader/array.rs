@@ -45,7 +45,7 @@ impl Reached {
 struct Scanner {
     place: Place,
     depth: usize,
-    /// Where the element at hand begins in the block.
+    /// Where the current element begins in the block.
     element_at: usize,
     /// Bytes of an element that is too long: none of it is kept. 0 for any other.
     passed: u64,
@@ -56,9 +56,9 @@ struct Scanner {
 /// How far bytes were consumed.
 struct Took {
     used: usize,
-    /// The block is to be given.
+    /// The block is complete.
     is_full: bool,
-    /// Up to where of them whole elements go.
+    /// The end of the last whole element in them.
     done: Option<usize>,
     failed: Option<anyhow::Error>,
 }
@@ -76,7 +76,7 @@ enum Place {
     After,
 }
 
-/// What a byte of the array means for the lines.
+/// The meaning of a byte of the array for the lines.
 enum Step {
     Nothing,
     /// The byte belongs to an element.
@@ -103,7 +103,7 @@ impl<R: Read> Array<R> {
         self.done.offset
     }
 
-    /// Whether the next call gives an error.
+    /// Whether the next call returns an error.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }

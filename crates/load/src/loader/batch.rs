@@ -16,7 +16,7 @@ use super::source::Block;
 use super::state::Split;
 use super::{Load, Work, counters};
 
-/// What is sent as one request.
+/// The content of one request.
 pub(super) struct Batch<'a, 'w> {
     pub(super) load: &'a Load<'a>,
     pub(super) work: &'a Work<'w>,

@@ -119,7 +119,7 @@ fn within_a_line(hir: Hir) -> Hir {
 mod tests {
     use super::*;
 
-    /// What line by line comes out.
+    /// The result of a line-by-line search.
     fn expected<'a>(pattern: &str, text: &'a [u8]) -> Vec<&'a [u8]> {
         let regex = Regex::new(pattern).unwrap();
         let lines = text.split_inclusive(|byte| *byte == b'\n');

@@ -1,5 +1,5 @@
-//! Which lines of a block are loaded: those that match a regular expression, and of these those that a condition holds
-//! for.
+//! Which lines of a block are loaded: those that match a regular expression, and of these those that meet a
+//! condition.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ pub(super) struct Selection {
 
 /// Why the condition says neither yes nor no to a line.
 pub(super) struct Undecided {
-    /// The refusal's code where the line is no JSON, as the server would say it; else `where`.
+    /// The rejection's code if the line is no JSON, as the server would name it; else `where`.
     pub(super) code: &'static str,
     pub(super) detail: String,
 }
 
-/// What the condition says.
+/// The result of the condition.
 enum Match {
     Taken,
     PassedOver,
@@ -72,7 +72,7 @@ impl Selection {
         let Some(condition) = &self.condition else { return Match::Taken };
         let line = line.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(line);
         if line.trim_ascii().is_empty() {
-            // No event: nothing is said of it.
+            // No event: it is ignored.
             return Match::PassedOver;
         }
         match json::check(line) {

@@ -36,7 +36,7 @@ pub struct SwiftClient {
 }
 
 impl SwiftClient {
-    /// Asks for a token; `None` where there is none to be had.
+    /// Requests a token; `None` if it gets none.
     pub fn try_new(address: SocketAddr) -> Option<Self> {
         let said = exchange(address, "GET", "/auth/v1.0", &[("X-Auth-User", USER), ("X-Auth-Key", KEY)], b"")?;
         let token = said.header("X-Auth-Token")?.to_owned();
@@ -54,19 +54,19 @@ impl SwiftClient {
         &self.account
     }
 
-    /// What is answered about a path below the account.
+    /// The answer about a path below the account.
     pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Said {
         let said = self.try_ask(method, path, headers, body);
         said.unwrap_or_else(|| panic!("no answer to {method} {path}"))
     }
 
-    /// The same; `None` where no whole answer comes.
+    /// The same; `None` if no whole answer comes.
     pub fn try_ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Said> {
         let headers = [headers, &[("X-Auth-Token", self.token.as_str())]].concat();
         exchange(self.address, method, &format!("{}{path}", self.account), &headers, body)
     }
 
-    /// The names in a container; none where there is no container.
+    /// The names in a container; none if there is no container.
     pub fn list(&self, container: &str) -> Vec<String> {
         let mut names = Vec::<String>::new();
         loop {

@@ -100,7 +100,7 @@ impl Oracle {
         *self.stored.entry(event).or_default() += 1;
     }
 
-    /// Whether the event was acknowledged; none where it was never sent.
+    /// Whether the event was acknowledged; none if it was never sent.
     fn acknowledged(&self, event: Event) -> Option<bool> {
         let client = self.clients.get(usize::try_from(event.client).ok()?)?;
         client.get(usize::try_from(event.number).ok()?).copied()

@@ -18,7 +18,7 @@ struct Front {
 }
 
 impl Front {
-    /// `None`, with a message, where nginx isn't installed.
+    /// `None`, with a message, if nginx isn't installed.
     #[allow(clippy::print_stderr, reason = "it says why it is skipped")]
     fn start(swift: SocketAddr) -> Option<Self> {
         let mut version = Command::new("nginx");

@@ -1,4 +1,4 @@
-//! Files that are rotated, looked at when the test says what time it is, and read through from one to the next.
+//! Files that are rotated, checked at times that the test sets, and read through from one to the next.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::loader::input::Input;
 use crate::loader::source::{Reading, Source};
 use crate::loader::state::{Settings, State};
 
-/// A folder with a file `a`, and what is said about it.
+/// A folder with a file `a`, and the messages about it.
 struct Fixture {
     folder: tempfile::TempDir,
     said: Mutex<Vec<String>>,
