@@ -24,7 +24,7 @@ const TEST: &str = "power_cuts_";
 const STATES: &str = "FOREBAY_POWER_CUT_STATES";
 const SEED: &str = "FOREBAY_SEED";
 
-/// As many states as a CI run owes, from a fixed seed, in what the tests have built anyway.
+/// As many states as in a CI run, from a fixed seed, with the build of the tests.
 pub(crate) fn short() -> Result<()> {
     run_tests(20_000, 1)
 }

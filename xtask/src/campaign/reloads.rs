@@ -34,7 +34,7 @@ pub(crate) struct Options {
 const RELOAD_LIMIT: Duration = Duration::from_secs(60);
 /// Between two reloads, at most.
 const PAUSE_MILLISECONDS_MAX: u64 = 100;
-/// One request in so many is a batch, and of events one in so many has the type that comes and goes.
+/// One request in so many is a batch, and of events one in so many has the type that is added and removed.
 const BATCH_EVERY: u64 = 8;
 const BATCH_EVENTS: u64 = 3;
 const FLEETING_EVERY: u64 = 3;
@@ -109,7 +109,7 @@ fn reload_rounds(
     Ok(wrong_ones)
 }
 
-/// Writes the configuration and sends SIGHUP; waits until the server says that it holds, or that nothing has changed.
+/// Writes the configuration and sends SIGHUP; waits until the server reports that it is in use, or that nothing has changed.
 fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFault>) -> Result<()> {
     let before = results(server)?;
     launch.write_config(&wrong.map_or_else(|| plan.text(), |wrong| wrong.poison(plan)))?;
@@ -128,7 +128,7 @@ fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFaul
     }
 }
 
-/// How many configurations held, and how many were rejected.
+/// How many configurations were applied, and how many were rejected.
 fn results(server: &Server) -> Result<(u64, u64)> {
     let text = server.metrics()?;
     let of = |result: &str| {
@@ -159,7 +159,7 @@ fn text_of(value: &serde_json::Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// What was acknowledged.
+/// The acknowledged events.
 #[derive(Default)]
 struct Known {
     kept: Vec<String>,
@@ -202,7 +202,7 @@ fn send(connection: &mut Connection, client: u64, mut random: Random, stop: &Ato
     Ok(known)
 }
 
-/// Nothing is stored twice in one table. What was kept is in the first, the others are in one of the two at least.
+/// Nothing is stored twice in one table. Held events are in the first, the others are in one of the two at least.
 fn check_stores(database: &Path, known: &Known) -> Result<()> {
     let main = stored(database, plan::MAIN_TABLE)?;
     let side = stored(database, plan::SIDE_TABLE)?;

@@ -17,7 +17,7 @@ const FILE: &str = "state.json";
 const END_LIMIT: Duration = Duration::from_secs(15);
 const KILLED_LIMIT: Duration = Duration::from_secs(5);
 
-/// What a process is.
+/// The kind of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Postgres,
@@ -46,7 +46,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What was written; nothing if there is no lab.
+    /// The recorded state; nothing if there is no lab.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         if !path.exists() {

@@ -95,7 +95,7 @@ fn bombs() -> Vec<Bomb> {
     ]
 }
 
-/// Sends the bomb and reads what is answered, also where the server closes before it has all of it.
+/// Sends the bomb and reads the answer, also if the server closes before it has read all of it.
 fn answer(address: SocketAddr, bomb: &Bomb) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
@@ -117,7 +117,7 @@ fn answer(address: SocketAddr, bomb: &Bomb) -> (u16, String) {
 }
 
 impl Bomb {
-    /// What is wrong with its answer, if anything.
+    /// The problem with its answer, if there is one.
     fn fault(&self, address: SocketAddr, others: &[u16]) -> Option<String> {
         let (status, text) = answer(address, self);
         let fits = others.contains(&status) || status == self.status && text.contains(self.code);
@@ -159,8 +159,8 @@ fn a_bomb_is_answered_and_costs_little() {
     }
 }
 
-/// What must be there together counts as in flight, and of that there are 64 MiB at most: the rest is turned away. Twice as
-/// much leaves room for buffers that grow and for what the allocator hasn't given back yet.
+/// Bytes in memory together count as in flight, and at most 64 MiB may be: the rest is rejected. Twice as
+/// much leaves room for buffers that grow and for memory that the allocator hasn't returned yet.
 #[test]
 fn concurrent_bombs_stay_within_the_in_flight_limit() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! `forebay test`: cases that are run, with windows of time, and what is shown where one fails.
+//! `forebay test`: cases, with time windows, and the output if one fails.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `forebay check` as it is typed: exit codes, and what goes to which output.
+//! `forebay check` on the command line: exit codes and outputs.
 
 use std::fs;
 use std::path::Path;

@@ -12,7 +12,7 @@ const REFUSE: &str = "create trigger refuse before insert on events when new.pay
 
 /// A data directory whose store refuses payloads with `bad` in them, and the server on it.
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }

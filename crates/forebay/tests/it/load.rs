@@ -230,7 +230,7 @@ fn file_is_followed_through_growth_rotation_and_truncation() {
     fs::rename(folder.path("log"), folder.path("log.2")).unwrap();
     folder.write("log", "7\n");
     let mut loader = Running(load(&arguments).spawn().unwrap());
-    // The server may accept again what the killed loader didn't hear of: only the store says what is there once.
+    // The server may accept again the lines whose result the killed loader didn't get: only the store shows what is there once.
     assert!(wait_until(|| payloads(&data).len() >= 7), "{:?}", payloads(&data));
     loader.signal("-INT");
     assert!(loader.0.wait().unwrap().success());

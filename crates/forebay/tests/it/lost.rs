@@ -39,7 +39,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A data directory whose newest segment holds two of six events, none of which is stored.
+/// A data directory whose newest segment has two of six events, none of which is stored.
 fn with_two_segments(folder: &Folder) -> PathBuf {
     let server = start(folder, UNREACHABLE);
     for _ in 0..6 {

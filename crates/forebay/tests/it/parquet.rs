@@ -1,4 +1,4 @@
-//! Tables of Parquet from the request to what DuckDB makes of them.
+//! Tables of Parquet from the request to DuckDB's results.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! On what systems the built binary starts.
+//! The systems that the built binary starts on.
 
 /// The C library of Ubuntu 22.04, minor version.
 const GLIBC_MINOR_MAX: u32 = 35;

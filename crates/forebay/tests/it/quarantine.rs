@@ -1,4 +1,4 @@
-//! "Why is my event missing?": what a refusal leaves in the metrics, in the log, and in the table of another type.
+//! "Why is my event missing?": a rejection in the metrics, in the log, and in the table of another type.
 
 use std::path::Path;
 

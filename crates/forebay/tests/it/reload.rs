@@ -1,4 +1,4 @@
-//! A configuration that is read again: what holds then, what changes nothing, and routes that come and go.
+//! Reloads: settings that come into use, errors that change nothing, and routes that are added and removed.
 
 mod command;
 mod rules;
@@ -13,7 +13,7 @@ const TWO: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"two\"]\
 const ONE: &str = "[types.a]\nroutes = [\"one\"]\n[sinks.one]\nkind = \"sqlite\"\n";
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }

@@ -216,7 +216,7 @@ fn ack_stored_waits_for_the_writer() {
     let table = rusqlite::Connection::open(at.join("events.db")).unwrap();
     let refuse = "create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
     assert!(wait_until(|| table.execute_batch(refuse).is_ok()));
-    // One that is answered too early is asked for again under its key.
+    // One that is answered too early is requested again under its key.
     let bad = || post(&server, "/ingest/data/access", "Idempotency-Key: bad\r\n", "\"bad\"");
     assert!(wait_until(|| bad().0 == 424), "{:?}", bad());
     drop(writer);
@@ -230,7 +230,7 @@ fn ack_stored_waits_for_the_writer() {
     assert_eq!(payloads(&at).len(), 1 + 5 + 3);
 }
 
-/// A store that both roles reach, and what it has.
+/// A store that both roles reach, and its contents.
 struct Store<'s> {
     /// The sink that stores there, without its table's head.
     settings: String,

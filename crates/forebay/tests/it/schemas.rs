@@ -11,7 +11,7 @@ const ACCESS: &str = r#"{"$id": "https://example.org/schemas/access.json", "requ
 const STATUS: &str = r#"{"$defs": {"status": {"type": "integer", "maximum": 599}}}"#;
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }

@@ -1,4 +1,4 @@
-//! `forebay serve`: started on free ports, posted to, looked at, stopped and killed.
+//! `forebay serve`: started on free ports, posted to, observed, stopped and killed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -12,7 +12,7 @@ fn get(address: SocketAddr, path: &str) -> String {
     request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{PROTOCOL}Connection: close\r\n\r\n"))
 }
 
-/// What is sent until the connection is closed.
+/// All that is received until the connection is closed.
 fn request(address: SocketAddr, text: &str) -> String {
     let mut client = TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(HANGS)).unwrap();

@@ -1,4 +1,4 @@
-//! `forebay token`, and a server that lets in whom it should.
+//! `forebay token`, and a server that lets in the right clients.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ impl Fixture {
     fn run_apart(&self, token: &str, arguments: &[&str]) -> (i32, String, String) {
         let mut command = forebay();
         command.args(arguments).env("FOREBAY_TOKEN", token);
-        // What loads and measures has no data directory.
+        // `load` and `bench` have no data directory.
         if ["token", "dead", "check"].contains(&arguments[0]) {
             command.arg("--data").arg(self.folder.data());
         }

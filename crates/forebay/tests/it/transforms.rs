@@ -34,7 +34,7 @@ kind = "sqlite"
 "#;
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }

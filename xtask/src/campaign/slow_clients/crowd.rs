@@ -20,7 +20,7 @@ use crate::priority::come_last;
 const STEPS: usize = 500;
 const STEP: Duration = Duration::from_millis(2);
 const READY_MAX: usize = 1024;
-/// The server looks once a second.
+/// The server checks once a second.
 pub(super) const EARLY_MAX: Duration = Duration::from_millis(1500);
 
 /// How long those of one kind were borne.
@@ -31,7 +31,7 @@ pub(super) struct Borne {
     pub(super) answered_408: u64,
     pub(super) shortest: Option<Duration>,
     pub(super) longest: Duration,
-    /// How many were cut too early, and what the server said to the last of them.
+    /// How many were cut too early, and the server's answer to the last of them.
     pub(super) early: u64,
     pub(super) early_words: String,
 }
@@ -54,7 +54,7 @@ pub(super) struct Crowd {
 #[derive(Default)]
 struct Shared {
     goes: AtomicBool,
-    /// How many have come.
+    /// How many have connected.
     there: AtomicU64,
 }
 
@@ -73,7 +73,7 @@ impl Crowd {
         Self { shared, thread }
     }
 
-    /// How many have come.
+    /// How many have connected.
     pub(super) fn there(&self) -> u64 {
         self.shared.there.load(Ordering::Relaxed)
     }
