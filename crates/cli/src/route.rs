@@ -72,10 +72,7 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
         ),
     };
     let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
-    if accept.again {
-        tracing::warn!("--again is the old name of --resend, and is accepted until 0.2: use --resend");
-    }
-    let query = DeadQuery { filter, resend: accept.resend || accept.again, ..DeadQuery::default() };
+    let query = DeadQuery { filter, resend: accept.resend, ..DeadQuery::default() };
     let accepted = server.ask(&accept.at, "POST", &format!("{}/accept", paths::ROUTES), query, &[])?;
     let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::ErrorKind;
 
 /// Each old name with the new one.
-const OLD_FLAGS: &[(&str, &str)] = &[("--origin", "--gateway")];
+const OLD_FLAGS: &[(&str, &str)] = &[("--again", "--resend"), ("--origin", "--gateway")];
 
 /// Replaces old names by the new ones.
 ///
@@ -56,6 +56,7 @@ mod tests {
             ("token new a --origin 0f", "token new a --gateway 0f"),
             ("token new a --origin=0f", "token new a --gateway=0f"),
             ("token new a --gateway 0f", "token new a --gateway 0f"),
+            ("route accept a --again", "route accept a --resend"),
             ("token new a --origins 0f", "token new a --origins 0f"),
             ("token new -- --origin", "token new -- --origin"),
         ] {

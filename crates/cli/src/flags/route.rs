@@ -57,7 +57,4 @@ pub(crate) struct RouteAccept {
     /// Resend the journal's events after the saved cursor, also those that the store may have
     #[arg(long)]
     pub(crate) resend: bool,
-    /// The old name of `--resend`, accepted until 0.2
-    #[arg(long, hide = true)]
-    pub(crate) again: bool,
 }
