@@ -22,8 +22,8 @@ pub struct StoredEvent {
     pub payload: Payload,
 }
 
-/// A payload in a page. A store may need more bytes for a payload than its client sent (`jsonb` writes all digits of `1e131071`), and others
-/// may have put anything into the table.
+/// A payload in a page. A store may need more bytes for a payload than its client sent (`jsonb` writes all digits of
+/// `1e131071`), and other programs may have written anything into the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// The JSON text, byte for byte as the store has it: at most [`EVENT_BYTES_MAX`].

@@ -190,7 +190,7 @@ impl<'t> Parser<'t> {
         &self.tokens[self.at].kind
     }
 
-    /// Where the next token begins.
+    /// The offset of the next token.
     fn start(&self) -> usize {
         self.tokens[self.at].place.start
     }

@@ -94,14 +94,14 @@ pub fn first_part(json: &[u8], at: usize) -> Option<usize> {
     (!matches!(json.get(first), None | Some(b'}' | b']'))).then_some(first)
 }
 
-/// Where the part begins that follows the one which ends at `end`.
+/// The offset of the part after the one that ends at `end`.
 #[must_use]
 pub fn next_part(json: &[u8], end: usize) -> Option<usize> {
     let comma = skip_blanks(json, end);
     (json.get(comma) == Some(&b',')).then(|| skip_blanks(json, comma + 1))
 }
 
-/// Where the value of the member begins whose name ends at `end`.
+/// The offset of the value of the member whose name ends at `end`.
 #[must_use]
 pub fn member_value(json: &[u8], end: usize) -> usize {
     skip_blanks(json, skip_blanks(json, end) + 1)

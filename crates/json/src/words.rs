@@ -85,7 +85,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// That of `error`, without the place.
+    /// The message of `error`, without the place.
     pub(super) fn of(error: &serde_json::Error) -> Self {
         let mut words = Self { bytes: [0; _], length: 0 };
         // This ends with an error on purpose: formatting the numbers of the place would cost more than finding the fault.

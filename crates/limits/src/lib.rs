@@ -124,7 +124,7 @@ pub const TRACED_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
 /// Rules of a schema that are checked for settings that name impossible places, for each type. Beyond it nothing is
 /// reported.
 pub const SCHEMA_LOOKS_MAX: usize = 200_000;
-/// Bytes of a table that values are looked up in: it is kept in memory.
+/// Bytes of a lookup table: it is kept in memory.
 pub const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Values that a step remembers to drop duplicates: the maximum, and the default.
 pub const DEDUPE_VALUES_MAX: usize = 1_000_000;
@@ -157,7 +157,7 @@ pub const AGGREGATE_AHEAD: Duration = Duration::from_mins(5);
 pub const AGGREGATE_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Memory of the groups of an aggregate, unless the configuration says otherwise.
 pub const AGGREGATE_BYTES: usize = 64 * 1024 * 1024;
-/// What the configuration may say.
+/// The allowed values.
 pub const AGGREGATE_BYTES_MIN: usize = 1024 * 1024;
 /// The most values that a `top` lists.
 pub const AGGREGATE_TOP_MAX: usize = 100;
@@ -170,7 +170,7 @@ pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;
 pub const DEAD_LETTERS_MAX: usize = 1_000_000;
 /// See [`DEAD_LETTERS_MAX`]: the least number, even with little memory.
 pub const DEAD_LETTERS_MIN: usize = 10_000;
-/// What the configuration may say.
+/// The allowed values.
 pub const DEAD_LETTERS_SET_MAX: usize = 100_000_000;
 
 /// The allowed values for the memory of the process.
@@ -214,7 +214,7 @@ pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long a store over a network may take for one statement, unless the configuration says otherwise. A batch takes a
 /// fraction of a second, and a store that no longer answers must be noticed.
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(30);
-/// What the configuration may say.
+/// The allowed values.
 pub const STORE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// See [`STORE_TIMEOUT_MIN`].
 pub const STORE_TIMEOUT_MAX: Duration = Duration::from_hours(1);
@@ -240,7 +240,7 @@ pub const STORE_REQUEST_BYTES_MIN: usize = 16 * 1024;
 pub const STORE_REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Requests that such a store has in flight, unless the configuration says otherwise: those of one batch.
 pub const STORE_REQUESTS: usize = 4;
-/// What the configuration may say.
+/// The allowed values.
 pub const STORE_REQUESTS_MAX: usize = 64;
 /// Bytes of lines at which an object ends (a file of a directory sink), unless the configuration says otherwise.
 pub const OBJECT_BYTES: u64 = 32 * 1024 * 1024;
@@ -251,7 +251,7 @@ pub const OBJECT_BYTES_MIN: u64 = 64 * 1024;
 pub const OBJECT_BYTES_MAX: u64 = 5 * 1024 * 1024 * 1024;
 /// Events of an object, unless the configuration says otherwise: more than most of that size have.
 pub const OBJECT_RECORDS: u64 = 1_000_000;
-/// What the configuration may say.
+/// The allowed values.
 pub const OBJECT_RECORDS_MAX: u64 = 100_000_000;
 /// Bytes of an encoded object that a sink keeps until a store over HTTP has it: those of an object of [`OBJECT_BYTES`].
 /// A larger object is encoded twice.
@@ -268,7 +268,7 @@ pub const OBJECTS_GATHERED_MAX: usize = 64;
 /// Bytes of objects that are in memory for readers, over the whole process, unless the configuration says otherwise:
 /// those that are cached, being fetched, and being sent.
 pub const OBJECT_CACHE_BYTES: u64 = 16 * 1024 * 1024;
-/// What the configuration may say.
+/// The allowed values.
 pub const OBJECT_CACHE_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 /// Bytes of an object that is cached as a whole: more than a part of a payload has. Larger ones are streamed.
 pub const OBJECT_CACHED_BYTES_MAX: u64 = 1024 * 1024;

@@ -39,7 +39,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text.map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// The bytes of a text file without the byte order mark that some editors put at its front.
+/// The bytes of a text file without the byte order mark that some editors write.
 #[must_use]
 pub fn content(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)

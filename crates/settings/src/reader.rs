@@ -121,7 +121,7 @@ impl<'e> SettingsReader<'e> {
                 }
                 None => format!("known here: {}", known.join(", ")),
             };
-            let title = format!("`{}` is not a setting", section.key_path(name));
+            let title = format!("unknown setting `{}`", section.key_path(name));
             self.push(Diagnostic::new(title, section.span_of(key), "unknown").help(help));
         }
     }
@@ -133,7 +133,7 @@ impl<'e> SettingsReader<'e> {
                 Diagnostic::warning(title, span, format!("write `{new}`")).help(UNTIL.to_owned())
             }
             Some((key, _)) => {
-                let title = format!("`{}` and its old name `{old}` are both set", section.key_path(new));
+                let title = format!("conflict: `{}` and its old name `{old}` are both set", section.key_path(new));
                 let diagnostic =
                     Diagnostic::new(title, span, "the old name").also(section.span_of(key), "the new name");
                 diagnostic.help(format!("remove `{old}`"))
@@ -196,7 +196,7 @@ impl<'e> SettingsReader<'e> {
 
     /// Reports a missing setting; `help` has the remedy.
     pub fn missing(&mut self, section: &Section<'_>, key: &str, help: &str) {
-        let title = format!("`{}` is missing", section.key_path(key));
+        let title = format!("missing setting `{}`", section.key_path(key));
         let mistake = Diagnostic::new(title, section.span().clone(), format!("has no `{key}`"));
         self.push(mistake.help(help.to_owned()));
     }
@@ -368,7 +368,7 @@ impl<'e> SettingsReader<'e> {
         match parse(&found.value) {
             Ok(value) => Some(Located { value, span: found.span }),
             Err(wrong) => {
-                let title = format!("`{name}` {}", wrong.what);
+                let title = format!("invalid value for `{name}`");
                 self.push(Diagnostic::new(title, found.span, wrong.label).help(wrong.help));
                 None
             }
@@ -441,7 +441,11 @@ impl<'e> SettingsReader<'e> {
             kind @ ("integer" | "array") => format!("an {kind}"),
             kind => format!("a {kind}"),
         };
-        self.push(Diagnostic::new(format!("`{name}` must be {wanted}"), span, format!("this is {is}")));
+        self.push(Diagnostic::new(
+            format!("invalid value for `{name}`: expected {wanted}"),
+            span,
+            format!("this is {is}"),
+        ));
         None
     }
 }

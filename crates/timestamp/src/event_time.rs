@@ -71,7 +71,7 @@ impl TimeRule {
         self.refuses
     }
 
-    /// Where the time is.
+    /// The place of the time.
     #[must_use]
     pub const fn pointer(&self) -> &JsonPointer {
         &self.pointer

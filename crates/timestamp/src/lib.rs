@@ -84,7 +84,7 @@ impl TimeFormat {
 }
 
 impl Zone {
-    /// That of UTC.
+    /// The zone of UTC.
     pub const UTC: Self = Self { minutes: 0 };
 
     /// A zone such as `UTC` or `+01:00`.

@@ -91,7 +91,7 @@ impl Change {
     }
 }
 
-/// Whether what was written so far is no longer than an event may be.
+/// Whether the output so far is no longer than an event may be.
 fn check_room(out: &str) -> Changed {
     if out.len() <= EVENT_BYTES_MAX {
         return Ok(());

@@ -18,7 +18,8 @@ pub(super) struct Step {
     pub(super) number: usize,
     pub(super) name: &'static str,
     pub(super) when: Option<Expression>,
-    /// What a step that hides reads for its condition: each place, and whether all within it is read. A name may not occur twice there.
+    /// The places that the condition of a hiding step reads, and whether all within each is read. A name may not occur
+    /// twice there.
     pub(super) unambiguous: Vec<(JsonPointer, bool)>,
     pub(super) on_error: OnError,
     pub(super) operation: Operation,

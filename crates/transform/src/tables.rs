@@ -44,7 +44,7 @@ impl Tables {
     /// Adds a table in JSON: one object, whose names are the keys.
     ///
     /// # Errors
-    /// [`InvalidTable`] where it isn't one.
+    /// [`InvalidTable`] if it isn't one.
     pub fn add_json(&mut self, name: &str, text: &str) -> Result<(), InvalidTable> {
         check_size(text)?;
         let value = json::check(text.as_bytes()).map_err(|error| InvalidTable::NotJson(error.to_string()))?;
@@ -59,7 +59,7 @@ impl Tables {
     /// the result is the column `value`, or an object of all others. Of lines with the same key the last counts.
     ///
     /// # Errors
-    /// [`InvalidTable`] where it isn't one.
+    /// [`InvalidTable`] if it isn't one.
     pub fn add_csv(
         &mut self,
         name: &str,

@@ -58,13 +58,13 @@ impl NodeId {
 /// A value of the document.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The name with its quotes, where it is a member.
+    /// The name with its quotes, if it is a member.
     key: Span,
-    /// The value as text; out of date where the node is stale.
+    /// The value as text; out of date if the node is stale.
     value: Span,
     /// The next member or element of the same object or array.
     next: Option<NodeId>,
-    /// The number of its parts' list, where it isn't closed.
+    /// The number of its parts' list, if it isn't closed.
     parts: u32,
     shape: Shape,
     /// Whether its parts were changed since it was text.

@@ -66,7 +66,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `over.all(x, …)` and its like.
+    /// `over.all(x, …)` and similar macros.
     fn macro_over(&mut self, kind: MacroKind, over: Node) -> Read<NodeKind> {
         let variable = self.name("the name of a variable for the elements")?;
         self.variables.push(variable);

@@ -46,13 +46,13 @@ fn invalid_configuration_exits_with_2_and_is_shown() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("f.toml"), "[gateway]\nlisten = 1\nallow_anonymous = 2\n").unwrap();
     let expected = "\
-error: `gateway.listen` must be a string
+error: invalid value for `gateway.listen`: expected a string
  --> f.toml:2:10
   |
 2 | listen = 1
   |          ^ this is an integer
 
-error: `gateway.allow_anonymous` must be true or false
+error: invalid value for `gateway.allow_anonymous`: expected true or false
  --> f.toml:3:19
   |
 3 | allow_anonymous = 2
@@ -72,7 +72,7 @@ fn a_file_that_is_not_there_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let output = check(directory.path(), &["--config", "absent.toml"], &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("error: can't read the configuration file absent.toml: "));
+    assert!(text(&output.stderr).starts_with("error: cannot read the configuration file absent.toml: "));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn unknown_variable_gets_a_suggestion() {
         ("FOREBAY_ADMINN", "FOREBAY_GATEWAY_ADMIN"),
         ("FOREBAY_CONFG", "FOREBAY_CONFIG"),
     ] {
-        let part = shown.split("warning: ").find(|part| part.starts_with(&format!("`{name}` sets nothing")));
+        let part = shown.split("warning: ").find(|part| part.starts_with(&format!("unused variable `{name}`")));
         assert!(part.is_some_and(|part| part.contains(&format!("did you mean `{meant}`?"))), "{name}: {shown}");
     }
     assert!(shown.ends_with("3 warnings\n") && !shown.contains("0.0.0.0"), "{shown}");

@@ -104,7 +104,7 @@ fn drain_refuses_running_server_and_invalid_configuration() {
     assert_eq!(server.stop("-TERM"), Some(0));
     let config = folder.write("wrong.toml", "[sinks.a]\n");
     let wrong = drain(&folder, &["--config", &config]);
-    assert!(wrong.code == Some(2) && wrong.log.contains("`sinks.a.kind` is missing"), "{wrong:?}");
+    assert!(wrong.code == Some(2) && wrong.log.contains("missing setting `sinks.a.kind`"), "{wrong:?}");
     let at_once = drain(&folder, &["--config", &outside, "--timeout", "0s"]);
     assert!(at_once.code == Some(2) && at_once.log.contains("longer than 0"), "{at_once:?}");
     drain_all(&folder, &["--config", &outside]);

@@ -83,7 +83,7 @@ fn role_of_the_file_runs_without_a_command() {
 #[test]
 fn broken_file_never_changes_the_data_directory() {
     for (text, reason) in
-        [("data = 3\n", "must be a text"), ("data = \"\"\n", "data: wanted the path"), ("data =\n", "can't be used")]
+        [("data = 3\n", "expected a string"), ("data = \"\"\n", "`data`: wanted the path"), ("data =\n", "cannot use")]
     {
         let (folder, file) = folder(text);
         let (code, output) = run(&folder, &[], &["token", "new", "x", "--scope", "read", "--config", &file]);

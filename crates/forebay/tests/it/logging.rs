@@ -99,7 +99,7 @@ fn every_line_of_a_running_role_is_json() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", format!("{JSON}[sinks.unused]\nkind = \"null\"\n[sinks.local]\nkind = \"sqlite\"\n[types.\"*\"]\nroutes = [\"local\"]\n"));
     let (mut server, lines) = outputs(role("serve", &folder, &config));
-    wait_message(&lines, "nothing goes to the sink `unused`");
+    wait_message(&lines, "unused sink `unused`");
     let banner = wait_message(&lines, "accepts events on");
     assert!(banner.contains("curl"), "{banner}");
     let intake = banner.split("accepts events on http://").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
@@ -139,8 +139,8 @@ fn every_line_of_a_failed_start_is_json() {
     let address = busy.local_addr().unwrap().to_string();
     for name in ["serve", "gateway", "writer"] {
         for (text, code, says) in [
-            (format!("{JSON}[no_such]\n"), 2, "`no_such` is not a setting"),
-            (format!("{JSON}[sinks.a\n"), 2, "this is not TOML"),
+            (format!("{JSON}[no_such]\n"), 2, "unknown setting `no_such`"),
+            (format!("{JSON}[sinks.a\n"), 2, "invalid configuration file: not TOML"),
             (format!("{JSON}[log.more]\n"), 2, "more"),
         ] {
             let config = folder.write("wrong.toml", text);

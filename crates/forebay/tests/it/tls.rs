@@ -193,12 +193,12 @@ fn invalid_certificate_files_fail_check_and_start() {
         fixture.folder.write(name, bytes);
     }
     for (certificate, key, at, why) in [
-        ("absent.pem", "good.key", ":2:15", "`gateway.tls.certificate` can't be used: No such file"),
+        ("absent.pem", "good.key", ":2:15", "invalid value for `gateway.tls.certificate`: No such file"),
         ("folder", "good.key", ":2:15", "it is not a file"),
         ("/dev/zero", "good.key", ":2:15", "it is not a file"),
         ("long.pem", "good.key", ":2:15", "it is too large"),
         ("good.key", "good.key", ":2:15", "there is no certificate in it"),
-        ("good.pem", "good.pem", ":3:7", "`gateway.tls.key` can't be used: there is no private key in it"),
+        ("good.pem", "good.pem", ":3:7", "invalid value for `gateway.tls.key`: there is no private key in it"),
         ("good.pem", "locked.key", ":3:7", "its private key is encrypted"),
         ("good.pem", "other.key", ":3:7", "the private key belongs to another certificate"),
     ] {
@@ -294,7 +294,7 @@ fn certificate_errors_are_explained() {
     assert!(message.contains("isn't valid yet: compare this machine's clock"), "{message}");
     let message = certificate_error(&["other.example"], 2020, 4000);
     assert!(
-        message.contains("other.example") && message.contains("and not for localhost: write the address with a name"),
+        message.contains("other.example") && message.contains("not for localhost: use a name of the certificate"),
         "{message}"
     );
 }

@@ -25,7 +25,7 @@ fn documented() -> BTreeMap<String, String> {
     rows.map(|cells| (cells[1].clone(), cells[2].clone())).collect()
 }
 
-/// The texts by name, or `None` where the data is not there.
+/// The texts by name, or `None` if the data is not there.
 fn texts() -> Option<BTreeMap<String, Vec<u8>>> {
     let folder = records("json_parsing")?;
     let text = |entry: std::io::Result<std::fs::DirEntry>| {

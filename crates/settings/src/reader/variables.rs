@@ -33,7 +33,7 @@ impl SettingsReader<'_> {
         let file = self.environment.path_of_file(&old).map_or("", |_| FILE);
         let span = self.whole_source("environment", &format!("{old}{file}"));
         if self.environment.get(&name).is_some() {
-            let title = format!("`{name}` and its old name `{old}{file}` are both set");
+            let title = format!("conflict: `{name}` and its old name `{old}{file}` are both set");
             self.push(Diagnostic::new(title, span, "the old name").help(format!("unset `{old}{file}`")));
             return found;
         }
@@ -64,17 +64,17 @@ impl SettingsReader<'_> {
                 let span = self.whole_source("environment", name);
                 let (title, label) = match unusable {
                     InvalidVariable::NotText => {
-                        (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned())
+                        (format!("invalid value for `{name}`: not UTF-8"), "the value of this variable".to_owned())
                     }
                     InvalidVariable::Padded => (
-                        format!("`{name}` begins or ends with white space or a control character"),
+                        format!("invalid value for `{name}`: white space or a control character at an end"),
                         "remove it, or set the value in the configuration file".to_owned(),
                     ),
                     InvalidVariable::SetTwice => {
-                        (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
+                        (format!("conflict: `{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
                     }
                     InvalidVariable::Unreadable(why) => {
-                        (format!("the file that `{name}{FILE}` names can't be used"), why)
+                        (format!("invalid value for `{name}{FILE}`: cannot use the file"), why)
                     }
                 };
                 self.push(Diagnostic::new(title, span, label));
@@ -97,7 +97,7 @@ impl SettingsReader<'_> {
         for name in unknown {
             let help = self.nearest_variable(name, of_flags).map(|near| format!("did you mean `{near}`?"));
             let span = self.whole_source("environment", name);
-            self.push(Diagnostic::warning(format!("`{name}` sets nothing"), span, "no such setting").help(help));
+            self.push(Diagnostic::warning(format!("unused variable `{name}`"), span, "no such setting").help(help));
         }
     }
 

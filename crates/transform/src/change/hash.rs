@@ -9,7 +9,7 @@ use json::text;
 #[derive(Clone, Debug)]
 pub(crate) struct Hash {
     start: Sha256,
-    /// With a key: where the second pass begins.
+    /// With a key: the state before the second pass.
     outer: Option<Sha256>,
     /// How many digits are kept.
     digits: usize,

@@ -38,7 +38,7 @@ impl Replace {
     }
 }
 
-/// Replaces what is found in every string of a value, however deep.
+/// Replaces matches in every string of a value, at any depth.
 #[derive(Clone, Debug)]
 pub(crate) struct Redact {
     pub(crate) patterns: Vec<Pattern>,
@@ -77,7 +77,7 @@ impl Redact {
     }
 }
 
-/// Where nothing was found, a string stays as it is written.
+/// A string without a match keeps its text.
 fn write_replaced(json: &str, replaced: Option<&str>, out: &mut String) {
     match replaced {
         Some(text) => text::write_string(text, out),

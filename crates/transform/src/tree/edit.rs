@@ -61,7 +61,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Looks for an element; fails where it is neither there nor the next.
+    /// Finds an element; fails if it is neither there nor the next.
     fn element(&self, of: NodeId, step: &PointerStep) -> Result<Found, EditError> {
         let found = step.index.and_then(|index| self.each_part(of).nth(index));
         let count = self.parts_of(of).count;

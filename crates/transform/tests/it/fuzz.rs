@@ -1,4 +1,5 @@
-//! Any expression, schema and steps on any JSON: nothing panics, and what comes out is JSON. An input is a line of rules and a document.
+//! Any expression, schema and steps on any JSON: nothing panics, and the result is JSON. An input is a line of rules
+//! and a document.
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
 use expression::Expression;
