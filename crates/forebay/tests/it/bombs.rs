@@ -70,7 +70,7 @@ fn bombs() -> Vec<Bomb> {
         event("zstd in gzip, a million to one", BOTH, inner.clone(), 415, "content_encoding"),
         event("zstd in gzip, as gzip", GZIP, inner, 400, "json"),
         event("brackets", "", vec![b'['; 1_000_000], 400, "json"),
-        event("objects within each other", "", b"{\"\":".repeat(200_000), 400, "json"),
+        event("nested objects", "", b"{\"\":".repeat(200_000), 400, "json"),
         event("brackets, closed", "", closed(500_000), 400, "depth"),
         event("a million keys", "", keys(1_000_000), 413, "too_large"),
         event("as many keys as there is room for", "", keys(100_000), 200, ""),

@@ -234,7 +234,7 @@ fn removed_route_holds_events_until_restored_or_dropped() {
         fixture.accepts(TWO);
         assert_eq!(fixture.post("b", "6"), 200);
         fixture.server().wait_delivered();
-        assert_eq!(fixture.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins anew");
+        assert_eq!(fixture.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins again");
     }
     assert_eq!(fixture.rows("two"), 6);
     assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
