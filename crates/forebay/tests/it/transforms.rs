@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::dry_runs;
 use crate::support::{Folder, Server, exchange, forebay, payloads};
-use crate::trials;
 
 const CONFIG: &str = r#"
 [types.access]
@@ -144,7 +144,7 @@ fn dry_run_shows_the_stored_bytes() {
         let status = fixture.post("access", &event);
         assert_eq!(code, if status == 200 { 0 } else { 3 }, "{event}: {printed}{said}");
         refused += u32::from(status != 200);
-        expected.extend(trials::payloads_of(&printed));
+        expected.extend(dry_runs::payloads_of(&printed));
     }
     assert!(refused > 20 && expected.len() > 20, "{refused} refused, {} stored", expected.len());
     expected.sort();
