@@ -23,7 +23,7 @@ use crate::metrics;
 use crate::report::median;
 use crate::server::{NULL_SINK, Server};
 use crate::wait::until;
-use crowd::{Borne, Crowd};
+use crowd::{Crowd, CutClients};
 use slow::Kind;
 use source::Manner;
 
@@ -95,14 +95,14 @@ fn try_server(options: &Options) -> Result<f64> {
     let before = Footprint::of(&server)?;
     println!("without them: p99 {alone:.2} ms, {before}");
 
-    let crowd = Crowd::gather(launch.intake, clients, Duration::from_secs(options.come));
+    let crowd = Crowd::connect(launch.intake, clients, Duration::from_secs(options.come));
     until("the slow clients are there", HANGS, || Ok(crowd.there() == clients || crowd.has_failed()))?;
-    let came = Instant::now();
+    let began = Instant::now();
     let together = good(measured)?;
     println!("with them:    p99 {together:.2} ms, {}", Footprint::of(&server)?);
-    thread::sleep(Duration::from_secs(stay).saturating_sub(came.elapsed()));
-    let borne = crowd.leave()?;
-    judge(borne, options)?;
+    thread::sleep(Duration::from_secs(stay).saturating_sub(began.elapsed()));
+    let cut_clients = crowd.leave()?;
+    judge(cut_clients, options)?;
 
     let begun = Instant::now();
     connect_and_close(launch.intake, connects)?;
@@ -139,9 +139,11 @@ fn p99(binary: &Path, intake: SocketAddr, rate: u64, duration: Duration) -> Resu
 }
 
 /// Each kind whose deadline passed while they stayed was cut at it.
-fn judge(borne: [Borne; Kind::ALL.len()], options: &Options) -> Result<()> {
+fn judge(cut_clients: [CutClients; Kind::ALL.len()], options: &Options) -> Result<()> {
     let each = options.clients / Kind::ALL.len() as u64;
-    for (kind, Borne { cut, answered_408, shortest, longest, early, early_words }) in Kind::ALL.into_iter().zip(borne) {
+    for (kind, CutClients { cut, answered_408, shortest, longest, early, early_words }) in
+        Kind::ALL.into_iter().zip(cut_clients)
+    {
         let shortest = shortest.unwrap_or_default();
         let times = format!("{:.1} to {:.1} s", shortest.as_secs_f64(), longest.as_secs_f64());
         println!("{:<13} {cut} cut, {answered_408} of them with a 408, after {times}", kind.name());
@@ -149,7 +151,7 @@ fn judge(borne: [Borne; Kind::ALL.len()], options: &Options) -> Result<()> {
             bail!("{early} {} were cut too early, the last with: {early_words}", kind.name());
         }
         if longest > kind.deadline() + LATE_MAX {
-            bail!("{} were borne for {times}, wanted {:?}", kind.name(), kind.deadline());
+            bail!("{} were cut after {times}, wanted {:?}", kind.name(), kind.deadline());
         }
         if Duration::from_secs(options.stay) > kind.deadline() + LATE_MAX && cut < each {
             bail!("only {cut} of {each} {} were cut in {} s", kind.name(), options.stay);

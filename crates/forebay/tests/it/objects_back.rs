@@ -9,13 +9,13 @@ use crate::support::{Folder, HANGS, Server, wait_until};
 use testkit::swift::{KEY, SwiftProcess, SwiftServer, USER};
 
 /// An answer: status, head, body.
-struct Said {
+struct ObjectResponse {
     status: u16,
     head: String,
     body: Vec<u8>,
 }
 
-impl Said {
+impl ObjectResponse {
     fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut found = lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value);
@@ -26,13 +26,13 @@ impl Said {
 }
 
 /// Asks, on a connection that is closed then.
-fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Said {
+fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> ObjectResponse {
     let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
     let bytes = raw(address, &request);
     let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Said { status, head, body: bytes[at + 4..].to_vec() }
+    ObjectResponse { status, head, body: bytes[at + 4..].to_vec() }
 }
 
 fn raw(address: SocketAddr, request: &str) -> Vec<u8> {

@@ -27,7 +27,7 @@ pub trait FaultyStore: CampaignStore {
 
 impl RedisStore {
     fn configure(&self, setting: &str, value: &str) -> Result<()> {
-        self.tell(&["CONFIG", "SET", setting, value])
+        self.command(&["CONFIG", "SET", setting, value])
     }
 }
 
@@ -38,7 +38,7 @@ impl FaultyStore for RedisStore {
         match fault {
             "OOM" => self.configure("maxmemory", "1mb"),
             "MISCONF" => self.fail_to_save(),
-            "READONLY" => self.tell(&["REPLICAOF", "127.0.0.1", "1"]),
+            "READONLY" => self.command(&["REPLICAOF", "127.0.0.1", "1"]),
             _ => self.configure("min-replicas-to-write", "1"),
         }
     }
@@ -47,7 +47,7 @@ impl FaultyStore for RedisStore {
         match fault {
             "OOM" => self.configure("maxmemory", "0"),
             "MISCONF" => self.save_again(),
-            "READONLY" => self.tell(&["REPLICAOF", "NO", "ONE"]),
+            "READONLY" => self.command(&["REPLICAOF", "NO", "ONE"]),
             _ => self.configure("min-replicas-to-write", "0"),
         }
     }

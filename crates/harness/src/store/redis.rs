@@ -40,7 +40,7 @@ impl RedisStore {
     }
 
     /// Gives the server an order.
-    pub(super) fn tell(&self, words: &[&str]) -> Result<()> {
+    pub(super) fn command(&self, words: &[&str]) -> Result<()> {
         self.server.ask(words);
         Ok(())
     }
@@ -50,19 +50,19 @@ impl RedisStore {
         let snapshot = self.server.folder().join("dump.rdb");
         let _ = std::fs::remove_file(&snapshot);
         std::fs::create_dir(&snapshot).context("creating a directory with the snapshot's name")?;
-        self.tell(&["CONFIG", "SET", "save", "3600 1"])?;
+        self.command(&["CONFIG", "SET", "save", "3600 1"])?;
         self.save("err")
     }
 
     pub(super) fn save_again(&self) -> Result<()> {
         std::fs::remove_dir(self.server.folder().join("dump.rdb")).context("removing that directory")?;
         self.save("ok")?;
-        self.tell(&["CONFIG", "SET", "save", ""])
+        self.command(&["CONFIG", "SET", "save", ""])
     }
 
     /// Writes a snapshot, which ends so.
     fn save(&self, wanted: &str) -> Result<()> {
-        self.tell(&["BGSAVE"])?;
+        self.command(&["BGSAVE"])?;
         let begun = Instant::now();
         while !self.server.ask(&["INFO", "persistence"]).text().contains(&format!("rdb_last_bgsave_status:{wanted}")) {
             if begun.elapsed() > SAVE_LIMIT {

@@ -68,10 +68,10 @@ impl SwiftStore {
         if self.client.is_none() {
             self.client = SwiftClient::try_new(self.server.address());
         }
-        let said = self.client.as_ref()?.try_ask("HEAD", &format!("/{CONTAINER}"), &[], b"");
-        let bytes = said.as_ref().and_then(|said| match said.status {
+        let response = self.client.as_ref()?.try_ask("HEAD", &format!("/{CONTAINER}"), &[], b"");
+        let bytes = response.as_ref().and_then(|response| match response.status {
             404 => Some(0),
-            _ => said.header("X-Container-Bytes-Used")?.parse().ok(),
+            _ => response.header("X-Container-Bytes-Used")?.parse().ok(),
         });
         if bytes.is_none() {
             // Its token may have ended.
@@ -248,8 +248,8 @@ impl BulkLoaded for SwiftStore {
 
     fn loaded(&mut self) -> Result<f64> {
         self.server.update_listings();
-        let said = self.server.client().ask("HEAD", &format!("/{UPLOADED}"), &[], b"");
-        let bytes: f64 = said.header("X-Container-Bytes-Used").context("a container has a size")?.parse()?;
+        let response = self.server.client().ask("HEAD", &format!("/{UPLOADED}"), &[], b"");
+        let bytes: f64 = response.header("X-Container-Bytes-Used").context("a container has a size")?.parse()?;
         Ok(bytes / MEGABYTE)
     }
 }

@@ -107,7 +107,7 @@ impl Verifier {
         let (mut news_at, mut quiet_max) = (Instant::now(), NOTHING_MAX);
         loop {
             let is_quiet = news_at.elapsed() > quiet_max || stop.load(Ordering::Relaxed);
-            match self.look(&numbers, &mut stored) {
+            match self.read_new(&numbers, &mut stored) {
                 Ok(0) => {}
                 Ok(_) => (news_at, quiet_max) = (Instant::now(), QUIET_MAX),
                 Err(error) if is_quiet => return Err(self.failed(error)),
@@ -135,7 +135,7 @@ impl Verifier {
     }
 
     /// Counts the new rows since the last check, and which events they are.
-    fn look(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
+    fn read_new(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
         let store = self.open()?;
         let mut statement = store.prepare("select rowid, payload from events where rowid > ?1 order by rowid")?;
         let mut rows = statement.query([self.last_row])?;

@@ -54,7 +54,7 @@ struct Scanner {
 }
 
 /// How far bytes were consumed.
-struct Took {
+struct Consumed {
     used: usize,
     /// The block is complete.
     is_full: bool,
@@ -136,7 +136,7 @@ impl<R: Read> Array<R> {
                 Err(error) => return self.end_early(block, unreadable(error)),
             };
             let cut = cut.checked_sub(self.read.offset).and_then(|length| usize::try_from(length).ok());
-            let Took { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
+            let Consumed { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
             if let Some(done) = done {
                 self.done = self.read.clone();
                 self.done.advance(&available[..done]);
@@ -166,11 +166,11 @@ impl<R: Read> Array<R> {
 
 impl Scanner {
     /// Takes bytes until they end, the block is full, or they are no array's.
-    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize, cut: Option<usize>) -> Took {
-        let mut took = Took { used: bytes.len(), is_full: false, done: None, failed: None };
+    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize, cut: Option<usize>) -> Consumed {
+        let mut consumed = Consumed { used: bytes.len(), is_full: false, done: None, failed: None };
         for (at, byte) in bytes.iter().enumerate() {
             match self.step(*byte) {
-                Err(error) => return Took { used: at, failed: Some(error), ..took },
+                Err(error) => return Consumed { used: at, failed: Some(error), ..consumed },
                 Ok(Step::Nothing) => {}
                 Ok(Step::Take(_)) if self.passed > 0 => self.passed += 1,
                 // Between tokens a line break is white space; within a string JSON has none.
@@ -179,20 +179,20 @@ impl Scanner {
                 Ok(Step::End) => {
                     // A load that resumes after the last element needs the bracket to know that it was the last.
                     let done = at + usize::from(self.place != Place::After);
-                    took.done = Some(done);
+                    consumed.done = Some(done);
                     if self.passed > 0 {
                         self.too_long = Some(std::mem::take(&mut self.passed));
-                        return Took { used: at + 1, is_full: true, ..took };
+                        return Consumed { used: at + 1, is_full: true, ..consumed };
                     }
                     end_element(block);
                     self.element_at = block.len();
                     if block.len() >= enough || cut == Some(done) {
-                        return Took { used: at + 1, is_full: true, ..took };
+                        return Consumed { used: at + 1, is_full: true, ..consumed };
                     }
                 }
             }
         }
-        took
+        consumed
     }
 
     /// Keeps nothing of an element that is too long.

@@ -79,8 +79,8 @@ impl<'a> Follow<'a> {
     }
 
     /// Checks the name; `read_up_to` is how much of the file was read.
-    pub(super) fn look(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
-        self.look_back()?;
+    pub(super) fn check(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
+        self.check_left_file()?;
         let Some(named) = unless_missing(fs::metadata(&self.path)).map_err(unreadable)? else {
             // Between a rotation's two steps. The old file may still be written to.
             return Ok(Change::None);
@@ -91,7 +91,7 @@ impl<'a> Follow<'a> {
             return if is_cut { self.restart() } else { Ok(Change::None) };
         }
         match self.stage {
-            Stage::Draining => self.go_on(read_up_to, now),
+            Stage::Draining => self.next_file(read_up_to, now),
             Stage::Named | Stage::Settling { .. } => {
                 let length = self.open.metadata().map_err(unreadable)?.len();
                 self.stage = self.stage.after(now, length, self.settle);
@@ -116,7 +116,7 @@ impl<'a> Follow<'a> {
     }
 
     /// The file is read to its end: continues with the one after it.
-    fn go_on(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
+    fn next_file(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
         // Opened before others are searched for: should it lose the name now, it is still the last of them.
         let Some(named) = unless_missing(File::open(&self.path)).map_err(unreadable)? else {
             return Ok(Change::None);
@@ -151,7 +151,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Reports a file that was written to after it was left.
-    fn look_back(&mut self) -> anyhow::Result<()> {
+    fn check_left_file(&mut self) -> anyhow::Result<()> {
         let Some(left) = &self.left else { return Ok(()) };
         let metadata = left.file.metadata().map_err(unreadable)?;
         let missed = metadata.len().saturating_sub(left.read_up_to);

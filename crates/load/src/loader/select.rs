@@ -129,15 +129,15 @@ mod tests {
     #[test]
     fn callback_can_end_the_selection() {
         let condition = Some("nope > 1".parse().unwrap());
-        let mut heard = 0;
+        let mut calls = 0;
         let ended = Selection { filter: None, condition }.lines(
             b"1\n2\n",
             |_| {},
             |_, _| {
-                heard += 1;
+                calls += 1;
                 Err("enough")
             },
         );
-        assert_eq!((ended, heard), (Err("enough"), 1));
+        assert_eq!((ended, calls), (Err("enough"), 1));
     }
 }

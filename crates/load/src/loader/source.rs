@@ -260,7 +260,7 @@ impl<'a> Source<'a> {
     fn wait_for_more(&mut self, watermark: &AckWatermark<'_>) -> anyhow::Result<bool> {
         let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
         let read_up_to = self.entry.place.offset + lines.read_ahead();
-        match follow.look(read_up_to, Instant::now())? {
+        match follow.check(read_up_to, Instant::now())? {
             Change::None => follow.wait(),
             Change::Draining => {}
             Change::Replaced(file) => {
