@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let Options { reloads, connections, .. } = *options;
     let frame = options.frame.begin(format!("reloads: {reloads} of them, {connections} connections"))?;
     let launch = frame.launch(Some(&Plan::everything().text()))?;
-    std::fs::create_dir_all(launch.data.join("folder")).context("making what is no database")?;
+    std::fs::create_dir_all(launch.data.join("folder")).context("creating a file that is no database")?;
     let server = launch.ready()?;
     let (stop, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let client = |number| {
@@ -71,13 +71,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     server.stop()?;
     check_stores(&launch.data.join("events.db"), &known)?;
     println!(
-        "{reloads} reloads, {wrong} of them wrong; {acknowledged} events acknowledged, {} of them of the type that came and went ({} \
+        "{reloads} reloads, {wrong} of them wrong; {acknowledged} events acknowledged, {} of them of the changing type ({} \
          times it was unknown)",
         known.fleeting.len(),
         known.unknown
     );
     if known.fleeting.is_empty() || known.unknown == 0 || wrong == 0 {
-        bail!("the type never came or never went, or nothing was wrong: nothing was checked");
+        bail!("the type was never added or removed, or no configuration was wrong: nothing was checked");
     }
     frame.end()
 }
@@ -122,7 +122,7 @@ fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFaul
             return if now == expected { Ok(()) } else { bail!("(applied, rejected) went from {before:?} to {now:?}") };
         }
         if asked.elapsed() > RELOAD_LIMIT {
-            bail!("nothing came of it in {RELOAD_LIMIT:?}");
+            bail!("the reload had no result in {RELOAD_LIMIT:?}");
         }
         thread::sleep(Duration::from_millis(1));
     }
