@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_program_is_found_among_messages() {
+    fn test_program_is_found_among_messages() {
         let message = |test: bool| {
             format!(
                 r#"{{"manifest_path":"/w/crates/a/Cargo.toml","target":{{"name":"it"}},"profile":{{"test":{test}}},"executable":"/t/it-1"}}"#

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_one_of_the_latencies() {
+    fn percentile_is_one_of_the_latencies() {
         let sample = |latency| Sample { due: Duration::ZERO, latency: Duration::from_millis(latency) };
         let samples: Vec<Sample> = (1..=200).rev().map(sample).collect();
         assert!((percentile(&samples, 50) - 100.0).abs() < 1e-9);

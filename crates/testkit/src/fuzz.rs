@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_planted_mistake_is_found() {
+    fn planted_error_is_found() {
         let corpus = Corpus { samples: &[b"{\"a\":1}"], tokens: &[b"[", b"null"] };
         let found = catch_unwind(|| run("planted", corpus, |input| assert!(!input.starts_with(b"[[null"))));
         // The outcome says how far an input got, as the kinds of errors do.

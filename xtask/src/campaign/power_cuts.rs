@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_tests_is_noticed() {
+    fn run_without_tests_is_noticed() {
         let one = "test result: ok. 1 passed; 0 failed\n";
         let none = "test result: ok. 0 passed; 0 failed\n";
         assert_eq!(tests_passed(&format!("{none}{one}{none}")), 1);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_takes_other_files_or_changes_nothing() {
+    fn reload_takes_other_files_or_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| pair(folder.path(), name));
         let watch = TlsWatch::start(first.clone()).unwrap();

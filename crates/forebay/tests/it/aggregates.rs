@@ -200,7 +200,7 @@ fn kill_in_open_windows_changes_no_result() {
 }
 
 #[test]
-fn a_hangup_adds_changes_and_removes() {
+fn hangup_adds_changes_and_removes() {
     let none = "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\n";
     let mut fixture = Fixture::new(none);
     fixture.hit("2026-11-20T10:00:01Z", 200, 1);

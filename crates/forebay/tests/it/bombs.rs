@@ -142,7 +142,7 @@ fn growth(server: &Server, before: usize) -> usize {
 
 /// Each runs in a separate process: memory left from another test would hide its growth.
 #[test]
-fn a_bomb_is_answered_and_costs_little() {
+fn bomb_is_answered_and_costs_little() {
     for bomb in bombs() {
         let folder = Folder::new();
         let (server, before) = warm(&folder);

@@ -68,7 +68,7 @@ error: invalid value for `gateway.allow_anonymous`: expected true or false
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn missing_file_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let output = check(directory.path(), &["--config", "absent.toml"], &[]);
     assert_eq!(output.status.code(), Some(2));

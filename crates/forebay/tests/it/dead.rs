@@ -212,7 +212,7 @@ fn unknown_sink_is_reported() {
 }
 
 #[test]
-fn a_configuration_says_where_the_admin_port_is() {
+fn configuration_says_where_the_admin_port_is() {
     let fixture = Fixture::new();
     fixture.post_three();
     let path = fixture.folder.data().join("forebay.toml");

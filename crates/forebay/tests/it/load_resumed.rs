@@ -56,7 +56,7 @@ fn growing_last_line_is_not_split() {
 }
 
 #[test]
-fn a_last_line_gets_its_line_break_later() {
+fn last_line_gets_its_line_break_later() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);

@@ -104,7 +104,7 @@ fn rejected_event_is_in_metrics_log_and_table() {
 }
 
 #[test]
-fn a_dry_run_stores_nothing() {
+fn dry_run_stores_nothing() {
     let folder = Folder::new();
     let server = start(&folder);
     let (admin, body) = (server.admin, r#"{"n":"seven"}"#);

@@ -163,7 +163,7 @@ fn events_are_chosen_by_type_time_and_key() {
 }
 
 #[test]
-fn an_id_within_the_payload_is_a_key() {
+fn id_within_the_payload_is_a_key() {
     let folder = Folder::new();
     let config = "[types.order]\nid = \"/nr\"\nroutes = [\"x\"]\n[sinks.x]\nkind = \"sqlite\"\n";
     folder.write("forebay.toml", config);

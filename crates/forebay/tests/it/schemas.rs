@@ -72,7 +72,7 @@ fn schema_violation_is_422_and_not_stored() {
 }
 
 #[test]
-fn a_reload_reads_schemas_again_or_changes_nothing() {
+fn reload_reads_schemas_again_or_changes_nothing() {
     let fixture = Fixture::start();
     assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422);
     fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": 799}}}"#);

@@ -301,7 +301,7 @@ fn first_event_of_the_banner_is_accepted() {
 }
 
 #[test]
-fn a_start_without_a_terminal_proposes_no_event() {
+fn start_without_a_terminal_proposes_no_event() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert!(server.banner.contains("accepts events on") && !server.banner.contains("first event"), "{}", server.banner);

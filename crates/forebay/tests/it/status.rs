@@ -134,7 +134,7 @@ fn writer_shows_last_result_of_each_store() {
 }
 
 #[test]
-fn a_port_without_a_token_shows_nothing() {
+fn port_without_a_token_shows_nothing() {
     let folder = Folder::new();
     let mut command = forebay();
     command.args(["token", "new", "me", "--scope", "admin", "--data"]).arg(folder.data());

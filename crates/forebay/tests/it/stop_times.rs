@@ -43,7 +43,7 @@ fn gateway_accepts_events_during_stop_delay() {
 }
 
 #[test]
-fn a_reload_changes_how_long_a_stop_takes() {
+fn reload_changes_how_long_a_stop_takes() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", "[gateway]\nstop_delay = \"10min\"\n");
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));

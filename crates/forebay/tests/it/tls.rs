@@ -327,7 +327,7 @@ fn port_without_tls_differs_from_unreachable_server() {
 }
 
 #[test]
-fn a_thousand_idle_connections_take_little() {
+fn thousand_idle_connections_take_little() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let before = server.memory("VmRSS");

@@ -153,7 +153,7 @@ fn tokens_are_created_listed_and_revoked() {
 }
 
 #[test]
-fn a_reachable_server_needs_tokens_and_follows_them() {
+fn reachable_server_needs_tokens_and_follows_them() {
     let fixture = Fixture::new();
     let reachable = ["check", "--listen", "0.0.0.0:0", "--admin", "0.0.0.0:0"];
     let (code, text) = fixture.run("", &reachable);

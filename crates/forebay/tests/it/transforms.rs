@@ -152,7 +152,7 @@ fn dry_run_shows_the_stored_bytes() {
 }
 
 #[test]
-fn a_trial_shows_each_step() {
+fn dry_run_shows_each_step() {
     let folder = files();
     folder.write("event.json", r#"{"path":"/a","bytes":2000000,"client":"192.0.2.7"}"#);
     let (code, printed, said) = run(&folder, &["try", "--config", "forebay.toml", "access", "event.json"]);
@@ -220,7 +220,7 @@ fn cases_run_and_show_differences() {
 }
 
 #[test]
-fn a_trial_shows_each_part_of_an_event() {
+fn dry_run_shows_each_part() {
     let folder = Folder::new();
     let configuration = "[types.order]\ntransform = [{ explode = \"/n\" }, { set = \"/k\", value = 1 }]\nroutes = [\"local\"]\n\
                          [sinks.local]\nkind = \"null\"\n";

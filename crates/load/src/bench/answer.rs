@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_where_its_head_says() {
+    fn answer_ends_where_its_head_says() {
         check("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", (200, false, "hi"));
         check("HTTP/1.1 503 No\r\nConnection: Close\r\nContent-Length:0\r\n\r\n", (503, true, ""));
         check("HTTP/1.1 204 No Content\r\n\r\n", (204, false, ""));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_gone_is_no_loss() {
+    fn missing_store_is_no_loss() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.db");
         Connection::open(&path).unwrap().execute_batch("create table events (payload text)").unwrap();

@@ -138,7 +138,7 @@ mod tests {
     use crate::loader::state::Settings;
 
     #[test]
-    fn the_state_never_passes_an_unanswered_block() {
+    fn state_never_passes_an_unanswered_block() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
         let place = |offset| Place { offset, ..Place::default() };
         let watermark = AckWatermark::new(&mut state, "a", Entry::default());

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_ends_where_it_ended_before() {
+    fn block_ends_where_it_ended_before() {
         let mut array = Array::new("[1,2,3]".as_bytes(), 0);
         let mut block = Vec::new();
         array.next(&mut block, 100, 5).unwrap();

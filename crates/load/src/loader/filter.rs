@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_gives_the_lines_that_match_alone() {
+    fn block_returns_only_matching_lines() {
         let texts: [&[u8]; 6] =
             [b"", b"\n", b"a b\nb\n\nab\n", b"a\nb", b"x\r\na\xff b\n\n\n", b"foo bar\nbar foo\nfoo\nFOO\n"];
         let patterns = [

@@ -223,7 +223,7 @@ mod tests {
 
     /// The keys rely on this: from the same place on, and with the same bytes ahead, the same block.
     #[test]
-    fn a_block_depends_on_its_beginning_alone() {
+    fn block_depends_only_on_its_beginning() {
         let text = "a\nbb\nccc\ndddddddd\n\neeeee\nf\n";
         for bytes in 1..12 {
             let all = blocks(text, bytes);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_still_written_is_awaited() {
+    fn incomplete_line_is_awaited() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"a\nb").unwrap();
         let mut lines = Lines::new(Stream::plain(file.reopen().unwrap(), Arc::default()));

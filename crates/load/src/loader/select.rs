@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_is_judged_on_lines_that_match() {
+    fn condition_is_evaluated_on_matching_lines() {
         let block = "{\"a\":1}\r\n\n {\"a\":2}\n{\"a\":\"x\"}\n \t\nno\n{\"a\":3}";
         assert_eq!(select("", "", block).0.concat(), block);
         let (taken, open) = select("", "a > 1", block);

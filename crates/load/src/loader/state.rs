@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_found_again_with_its_id() {
+    fn state_is_reopened_with_its_id() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let settings = Settings { batch_bytes: 5, ..Settings::default() };

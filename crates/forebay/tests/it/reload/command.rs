@@ -71,7 +71,7 @@ fn invalid_file_changes_nothing_and_errors_are_shown() {
 }
 
 #[test]
-fn a_warning_is_shown_with_the_changes() {
+fn warning_is_shown_with_the_changes() {
     let fixture = Fixture::new(ONE);
     let lonely = format!("{ONE}[sinks.lonely]\nkind = \"sqlite\"\ntable = \"lonely\"\n");
     let (code, text, errors) = reload(&fixture, &lonely, &[]);
