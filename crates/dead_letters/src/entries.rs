@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::letter_state::LetterState;
+use crate::state::DeadLetterState;
 
 /// What the index knows of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The newest record's position in the journal of dead letters.
     pub(super) at: u64,
-    pub(super) state: LetterState,
+    pub(super) state: DeadLetterState,
 }
 
 /// Entries of a leaf: 4 KiB.
@@ -18,7 +18,7 @@ const LEAF_ENTRIES: usize = 256;
 /// The low bits of a packed entry hold its state. A position has 62 bits, which no journal uses up.
 const STATE_BITS: u32 = 2;
 
-const STATES: [LetterState; 3] = [LetterState::Held, LetterState::Replayed, LetterState::Dropped];
+const STATES: [DeadLetterState; 3] = [DeadLetterState::Held, DeadLetterState::Replayed, DeadLetterState::Dropped];
 
 /// A sequence with its entry.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Packed {
 
     fn entry(self) -> Entry {
         let state = self.at_and_state & ((1 << STATE_BITS) - 1);
-        let state = STATES.into_iter().find(|known| *known as u64 == state).unwrap_or(LetterState::Held);
+        let state = STATES.into_iter().find(|known| *known as u64 == state).unwrap_or(DeadLetterState::Held);
         Entry { at: self.at_and_state >> STATE_BITS, state }
     }
 }
@@ -137,8 +137,8 @@ mod tests {
                 assert!(entries.range(first, last).eq(model.range(first..=last).map(|(key, entry)| (*key, *entry))));
             }
             if step % 5_000 == 4_999 {
-                entries.retain(|sequence, entry| sequence % 3 == 0 || entry.state == LetterState::Held);
-                model.retain(|sequence, entry| sequence % 3 == 0 || entry.state == LetterState::Held);
+                entries.retain(|sequence, entry| sequence % 3 == 0 || entry.state == DeadLetterState::Held);
+                model.retain(|sequence, entry| sequence % 3 == 0 || entry.state == DeadLetterState::Held);
             }
         }
         assert!(entries.range(0, u64::MAX).eq(model.into_iter()));

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use event::TypeName;
-use ledger::{Accept, GivenUp, SinkName};
+use ledger::{Accept, Discarded, SinkName};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::setup::Setup;
@@ -36,9 +36,9 @@ pub enum ChangeError {
     /// What has changed can't be saved.
     #[error("can't save the ledger: free space on the disk of the data directory")]
     Save,
-    /// There is nothing to discard.
+    /// There is nothing to discard or to accept.
     #[error("{0}")]
-    NothingHeld(String),
+    NothingToDo(String),
     /// The delivery has ended.
     #[error("Forebay is stopping")]
     Stopping,
@@ -47,7 +47,7 @@ pub enum ChangeError {
 /// A change of a running delivery.
 pub(crate) enum Change {
     Configuration(Setup, oneshot::Sender<Result<(), ChangeError>>),
-    GiveUp(SinkName, Option<TypeName>, oneshot::Sender<Result<GivenUp, ChangeError>>),
+    Discard(SinkName, Option<TypeName>, oneshot::Sender<Result<Discarded, ChangeError>>),
     Accept(SinkName, Accept, oneshot::Sender<Result<u64, ChangeError>>),
 }
 
@@ -70,8 +70,8 @@ impl DeliveryControl {
     ///
     /// # Errors
     /// Nothing was discarded.
-    pub async fn give_up(&self, sink: SinkName, only: Option<TypeName>) -> Result<GivenUp, ChangeError> {
-        self.order(|reply| Change::GiveUp(sink, only, reply)).await
+    pub async fn discard(&self, sink: SinkName, only: Option<TypeName>) -> Result<Discarded, ChangeError> {
+        self.order(|reply| Change::Discard(sink, only, reply)).await
     }
 
     /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to

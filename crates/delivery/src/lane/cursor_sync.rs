@@ -27,7 +27,7 @@ impl Lane {
         let behind = resume_at < progress.cursor;
         let oldest = self.shard.segments().oldest().unwrap_or(1);
         if resume_at + 1 < oldest {
-            self.pass_over(resume_at, oldest - 1);
+            self.skip_lost(resume_at, oldest - 1);
             resume_at = oldest - 1;
         }
         let dead_lettered = self.dead.beyond(self.name.shard, resume_at)?;
@@ -54,7 +54,7 @@ impl Lane {
 
     /// Skips events that this lane never read and whose segments are gone. Segments are freed only after every lane has
     /// passed them, so they were removed from outside.
-    fn pass_over(&self, after: u64, last: u64) {
+    fn skip_lost(&self, after: u64, last: u64) {
         let lost = last - after;
         self.status.lost.add(lost);
         self.ledger.advance_cursor(&self.name, last, &Tally::new(), lost);

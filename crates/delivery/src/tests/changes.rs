@@ -1,6 +1,6 @@
 //! A delivery that goes over to other routes while it runs, and routes that are given up.
 
-use ledger::{GivenUp, Routes, SinkRow};
+use ledger::{Discarded, Routes, SinkRow};
 
 use super::harness::FENCED;
 use super::harness::Harness;
@@ -162,14 +162,14 @@ fn what_a_removed_route_holds_pins_segments_until_it_is_given_up() {
         seconds(5).await;
         assert_eq!(oldest(&harness), Some(1), "pinned");
         assert_eq!(counts(&row(&harness, "x", KEYED)), [0, 0, 1800, 4]);
-        let refused = harness.control().give_up(FENCED.into(), None).await;
-        assert!(matches!(refused, Err(ChangeError::NothingHeld(_))), "{refused:?}");
-        let given_up = harness.control().give_up(KEYED.into(), Some(name("y"))).await.unwrap();
-        assert_eq!(given_up, GivenUp { routes: vec![(name("y"), 2)], lanes: 0 });
+        let refused = harness.control().discard(FENCED.into(), None).await;
+        assert!(matches!(refused, Err(ChangeError::NothingToDo(_))), "{refused:?}");
+        let discarded = harness.control().discard(KEYED.into(), Some(name("y"))).await.unwrap();
+        assert_eq!(discarded, Discarded { routes: vec![(name("y"), 2)], lanes: 0 });
         seconds(5).await;
         assert_eq!(oldest(&harness), Some(1), "pinned by the other type");
-        let given_up = harness.control().give_up(KEYED.into(), None).await.unwrap();
-        assert_eq!(given_up.routes, [(name("x"), 4)]);
+        let discarded = harness.control().discard(KEYED.into(), None).await.unwrap();
+        assert_eq!(discarded.routes, [(name("x"), 4)]);
         seconds(5).await;
         assert!(oldest(&harness) > Some(1), "freed");
         harness.check_balance();

@@ -192,7 +192,7 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
             assert_eq!(counts(&restored), (70, 0));
             let first = restored.fenced.calls()[calls..].iter().map(|call| call.first).min();
             assert_eq!(first, Some(31), "what it had is in the store");
-            assert!(matches!(accept(&restored, again).await, Err(ChangeError::NothingHeld(_))));
+            assert!(matches!(accept(&restored, again).await, Err(ChangeError::NothingToDo(_))));
             restored.check_balance();
             // And permanently.
             restored.kill(4).await;
@@ -358,8 +358,8 @@ fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
                 if accepts {
                     assert_eq!(accept(&harness, false).await.unwrap(), 1);
                 } else {
-                    let given_up = harness.control().give_up(FENCED.into(), None).await.unwrap();
-                    assert_eq!(given_up.lanes, 1);
+                    let discarded = harness.control().discard(FENCED.into(), None).await.unwrap();
+                    assert_eq!(discarded.lanes, 1);
                 }
                 harness.wait_until_settled().await;
                 seconds(5).await;

@@ -238,8 +238,8 @@ fn a_route_that_is_given_up_takes_what_is_deferred_with_it() {
         let routes = harness.routes.clone();
         harness.change(Routes::new().with_others([FENCED.into()])).await.unwrap();
         assert_eq!(counts(&harness), (4, 0, 1));
-        let given_up = harness.control().give_up(KEYED.into(), None).await.unwrap();
-        assert_eq!(given_up.routes, [(name("named"), 1)]);
+        let discarded = harness.control().discard(KEYED.into(), None).await.unwrap();
+        assert_eq!(discarded.routes, [(name("named"), 1)]);
         assert_eq!(deferred(&harness).0, 0);
         harness.keyed.heal();
         harness.change(routes).await.unwrap();

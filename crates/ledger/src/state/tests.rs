@@ -1,4 +1,4 @@
-//! Which lanes are said to be after.
+//! The lanes that a request waits for.
 
 use super::*;
 use crate::route_state::{Closed, Gap};
@@ -32,7 +32,7 @@ fn a_lane_is_behind_until_it_has_passed_what_has_a_route() {
     assert_eq!(pending(&behind, "a", 9, 10), Some(Some(10)));
     assert_eq!(pending(&behind, "a", 9, 9), None);
     assert_eq!(pending(&behind, "b", 9, 10), None, "it has no route there");
-    assert_eq!(pending(&sink(lane(0)), "a", 1, 5), None, "it came before its route began");
+    assert_eq!(pending(&sink(lane(0)), "a", 1, 5), None, "its event precedes its route");
     assert_eq!(pending(&sink(lane(0)), "a", 1, 6), Some(Some(6)));
 }
 
@@ -46,7 +46,7 @@ fn a_saved_cursor_is_believed_when_the_store_has_confirmed_it() {
 #[test]
 fn what_cant_be_read_is_never_said_to_be_stored() {
     let damaged = sink(LaneProgress { lost_within: Some((8, 12)), ..lane(20) });
-    assert_eq!(pending(&damaged, "a", 12, 13), Some(None), "and nobody waits for it");
+    assert_eq!(pending(&damaged, "a", 12, 13), Some(None), "and no request waits for it");
     assert_eq!(pending(&damaged, "a", 13, 14), None);
 }
 
