@@ -1,4 +1,4 @@
-//! The journals of all shards as one fold reads them: a block at a time, in the order in which they were committed.
+//! Reads the journals of all shards for one fold: one block at a time, in the order of their commits.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -8,16 +8,16 @@ use std::task::Poll;
 
 use eventlog::{LogChunk, LogReader, Shard};
 
-/// The way through one shard.
+/// The reader of one shard.
 struct ShardReader {
     reader: LogReader,
     at_hand: Option<LogChunk>,
-    /// The last sequence that was given.
+    /// The last sequence that was returned.
     given: u64,
 }
 
 impl ShardReader {
-    /// Where the chunk at hand stands among those of all shards; what is damaged has lost its number and comes first.
+    /// The number of the current chunk among those of all shards. A damaged chunk has lost its number and comes first.
     fn number(&self) -> Option<u64> {
         match self.at_hand.as_ref()? {
             LogChunk::Block(block) => Some(block.header().number),
@@ -38,20 +38,20 @@ impl ShardReader {
     }
 }
 
-/// Something that was read.
+/// A chunk that was read.
 pub(crate) struct Read {
     pub(crate) chunk: LogChunk,
-    /// Positions in it and before it that can't be read.
+    /// Positions in it and before it that could not be read.
     pub(crate) lost: u64,
 }
 
-/// The ways through all shards.
+/// The readers of all shards.
 pub(crate) struct EventReader {
     ways: Vec<ShardReader>,
 }
 
 impl EventReader {
-    /// Begins behind these sequences.
+    /// Begins after these sequences.
     pub(crate) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
         let way = |(shard, after): (&Arc<Shard>, &u64)| ShardReader {
             reader: shard.reader(*after),
@@ -61,10 +61,10 @@ impl EventReader {
         Self { ways: shards.iter().zip(after).map(way).collect() }
     }
 
-    /// What comes next, with its shard; `None` where everything durable was read.
+    /// The next chunk, with its shard; `None` if everything durable was read.
     ///
     /// # Errors
-    /// What the file system says. The next call tries again.
+    /// The error of the file system. The next call tries again.
     pub(crate) fn next(&mut self) -> io::Result<Option<(usize, Read)>> {
         for way in &mut self.ways {
             if way.at_hand.is_none() {

@@ -29,7 +29,7 @@ pub struct Lent<'a, C> {
 pub struct Permit<'a>(SemaphorePermit<'a>);
 
 impl<'a> Permit<'a> {
-    /// Turns the permit into a loan of this connection.
+    /// Exchanges the permit for a loan of this connection.
     pub fn lend<C>(self, connection: C) -> Lent<'a, C> {
         Lent { connection, _permit: self.0 }
     }

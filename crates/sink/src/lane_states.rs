@@ -9,7 +9,8 @@ use event::Lane;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The state of a lane that has not called for this long is dropped. A lane of this process reads its cursor more often while events settle.
+/// The state of a lane that has not called for this long is dropped. A lane of this process reads its cursor more often
+/// during the failover window.
 const IDLE_MAX: Duration = Duration::from_mins(1);
 
 /// The states of active lanes. Calls of one lane are serialised; calls of different lanes are concurrent.
@@ -54,7 +55,8 @@ impl<S: Default> LaneStates<S> {
 }
 
 impl<S> LaneMap<S> {
-    /// Forgets idle lanes, with what they hold. One call a minute does so, whichever lane calls: the lanes of two minutes bound the map.
+    /// Forgets idle lanes, with their states. One call a minute of any lane does so, so the lanes of two minutes bound
+    /// the map.
     fn sweep(&mut self, now: Instant) {
         if now.duration_since(*self.swept.get_or_insert(now)) < IDLE_MAX {
             return;

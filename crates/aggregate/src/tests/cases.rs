@@ -1,4 +1,4 @@
-//! What happens to events that come late, early, out of order, or not at all; each case has a name.
+//! Events that are late, early, out of order, or missing; each case has a name.
 
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ fn one_event_dated_2030_moves_nothing() {
     assert!(hand.results().is_empty());
     hand.tick("10:01:00");
     assert_eq!(hand.results(), [r#"10:00:00-10:01:00 {"/a":1},"n":2 r2"#]);
-    assert_eq!(hand.fold.counts().misdated, 1);
+    assert_eq!(hand.fold.counts().out_of_range, 1);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn an_event_that_is_ahead_by_little_waits_for_its_window() {
     hand.event("10:00:20", r#"{"a":2}"#);
     hand.tick("10:04:00");
     assert_eq!(hand.results().len(), 2);
-    assert_eq!(hand.fold.counts().misdated, 0);
+    assert_eq!(hand.fold.counts().out_of_range, 0);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn an_event_from_before_1970_is_counted() {
     hand.fold.take(at(0, 1), Some(-1), time("10:00:30"), "{}");
     hand.fold.take(at(0, 2), Some(i64::MIN), i64::MIN, "{}");
     hand.fold.take(at(0, 3), Some(i64::MAX), i64::MAX, "{}");
-    assert_eq!(hand.fold.counts().misdated, 3);
+    assert_eq!(hand.fold.counts().out_of_range, 3);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn windows_of_received_time_end_by_the_clock() {
     let mut hand = Hand::new(&Definition { time: TimeBasis::Received, ..minute() });
     hand.received("09:00:00", "10:00:10", r#"{"a":1}"#);
     assert!(hand.fold.ticks(time("10:00:59")).is_empty());
-    assert_eq!(hand.fold.ticks(time("10:01:00")), [(0, time("10:01:00"))], "nobody waits to see whether it is quiet");
+    assert_eq!(hand.fold.ticks(time("10:01:00")), [(0, time("10:01:00"))], "no test of idleness is needed");
 }
 
 #[test]
@@ -430,7 +430,7 @@ fn a_restart_amid_a_windows_results_goes_on_behind_the_last_one() {
     }
     hand.event("10:01:00", r#"{"a":0}"#);
     let given: Vec<_> = hand.fold.results(3).iter().map(short).collect();
-    // One of them changes behind the place where the results stand.
+    // One of them changes after the place where the results are.
     let group = given[0].split("\"/a\":").nth(1).unwrap().split('}').next().unwrap();
     hand.event("10:00:30", &format!(r#"{{"a":{group}}}"#));
     let mut again = Fold::restore(rules(&definition), &hand.fold.save()).unwrap();

@@ -49,7 +49,7 @@ pub(super) fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// What is kept of each group: everything.
+/// Everything of each group.
 #[derive(Debug, Default)]
 struct Kept {
     integers: i128,
@@ -73,7 +73,8 @@ const MEASURES: [(&str, &str); 10] = [
     ("top", "top(3):/s"),
 ];
 
-/// All windows by the documented rule: an event counts unless its shard had come beyond the window's end by the lateness before.
+/// All windows by the documented rule: an event counts unless its shard had passed the window's end by the lateness
+/// before.
 fn computed(events: &[Event], size: i64, hop: i64, lateness: i64) -> BTreeMap<(i64, u8), Kept> {
     let mut watermarks: BTreeMap<u16, i64> = BTreeMap::new();
     let mut windows: BTreeMap<(i64, u8), Kept> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Holds aggregates to the examples in `docs/aggregates.md`: each definition with its events and results, and the table of measures.
+//! Compares aggregates with the examples in `docs/aggregates.md`: each definition with its events and results, and the
+//! table of measures.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here is the test")]
 
@@ -74,7 +75,7 @@ fn payload(result: &WindowResult) -> String {
     result.payload.replace(&Origin([1; 16]).to_string(), "…")
 }
 
-/// The blocks of the page with this language, each with where it begins.
+/// The blocks of the page with this language, each with its start.
 fn blocks(language: &str) -> Vec<(usize, &'static str)> {
     let fence = format!("```{language}\n");
     let begins = PAGE.match_indices(&fence).map(|(at, _)| at + fence.len());
@@ -120,7 +121,7 @@ fn the_measures_give_what_the_table_says() {
     assert_eq!(kinds.len(), 13, "every measure has an example: {kinds:?}");
 }
 
-/// The values as they are written: numbers keep their digits.
+/// The unchanged values: numbers keep their digits.
 fn split(values: &str) -> Vec<String> {
     let array = format!("[{values}]");
     let raw: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&array).expect("the values are JSON");

@@ -612,7 +612,7 @@ fn what_is_in_no_result_is_told_at_once_and_then_in_sums() {
         assert_eq!(harness.reported("aggregate=hits.sums"), 0, "{:?}", harness.messages());
         hit(&mut harness, 0, 2, 1, 1).await;
         seconds(1).await;
-        let first = "1 event up to 98 s behind the newest";
+        let first = "1 event up to 98 s late";
         assert_eq!(harness.reported(first), 1, "{:?}", harness.messages());
         hit(&mut harness, 0, 3, 1, 1).await;
         hit(&mut harness, 0, 4, 1, 1).await;

@@ -49,7 +49,7 @@ fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
         assert_eq!(counts(&harness), (4, 0, 1));
         let (count, reason) = deferred(&harness);
         assert_eq!(count, 1);
-        assert!(reason.contains(&id(3).to_string()) && reason.contains("told to take event"), "{reason}");
+        assert!(reason.contains(&id(3).to_string()) && reason.contains("set to accept event"), "{reason}");
         assert_eq!(harness.reported("1 event deferred"), 1);
         assert_eq!(harness.reported("sink=keyed type=named"), 1);
         assert!(harness.messages().iter().any(|message| message.contains(&id(3).to_string())));

@@ -105,13 +105,13 @@ fn letters_are_chosen_by_reason_and_by_what_stands_in_them() {
             (of("n > 2"), vec![3, 4]),
             (of("n == 1 || n == 4"), vec![1, 4]),
             (of("n.size() > 0"), vec![]),
-            (DeadFilter { reason: Some("was told to refuse".into()), ..all() }, vec![1, 2, 3, 4]),
+            (DeadFilter { reason: Some("is set to reject".into()), ..all() }, vec![1, 2, 3, 4]),
             (DeadFilter { reason: Some("no reason".into()), ..all() }, vec![]),
         ] {
             assert_eq!(numbers(&harness, &filter), wanted, "{filter:?}");
         }
         let third = DeadFilter { reason: Some(id(3).to_string()), ..all() };
-        assert_eq!(numbers(&harness, &third), [3], "the store says which it was told to refuse");
+        assert_eq!(numbers(&harness, &third), [3], "the store says which event it is set to reject");
         harness.fenced.heal();
         assert_eq!(harness.act(DeadAction::Replay, &of("n > 2")).await.stored, 2);
         assert_eq!(harness.held(FENCED), [1, 2]);

@@ -548,7 +548,7 @@ impl Harness {
                     continue;
                 }
                 let letter = (record.id, dead.settled, dead.reason.to_owned());
-                // What a condition couldn't decide is sent again still, and the store may reject it in words separate.
+                // What a condition couldn't decide is sent again still, and the store may reject it with its own message.
                 let amends = match found.insert((dead.shard, dead.sequence), letter) {
                     Some((_, None, reason)) => dead.settled.is_some() || dead.reason != reason,
                     Some(_) | None => true,

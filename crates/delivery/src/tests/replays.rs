@@ -59,7 +59,7 @@ fn letters_are_listed_by_sink_type_id_and_time() {
         assert_eq!(numbers(DeadFilter { until: Some(1), ..all() }), 0);
         let letter = harness.list(&only(1)).letters.remove(0);
         assert_eq!((&*letter.type_name, &*letter.payload), ("other", &b"{\"n\":1}"[..]));
-        assert!(letter.reason.contains("told to refuse"), "{letter:?}");
+        assert!(letter.reason.contains("is set to reject"), "{letter:?}");
         let listed = harness.process().office.list(&all(), 2, false).unwrap();
         assert!(listed.letters.len() == 2 && listed.more && listed.letters[0].payload.is_empty());
         assert!(!harness.process().office.list(&all(), 4, false).unwrap().more);

@@ -359,7 +359,7 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
     let help = "Times that an event went to a part of a window that was over.";
     count("forebay_aggregate_parts_total", help, |_, now| now.counts.parts);
     let help = "Events that were dated too far ahead, or before 1970, and are in no result.";
-    count("forebay_aggregate_misdated_total", help, |_, now| now.counts.misdated);
+    count("forebay_aggregate_misdated_total", help, |_, now| now.counts.out_of_range);
     let help = "Times that an event went to an overflow group.";
     count("forebay_aggregate_overflowed_total", help, |_, now| now.counts.overflowed);
     let help = "Values that no measure could use.";

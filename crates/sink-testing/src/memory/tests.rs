@@ -1,4 +1,4 @@
-//! The orders that a test can give to the store in memory.
+//! The faults that a test can set in the memory store.
 
 use bytes::Bytes;
 use event::Origin;
