@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(unsigned: u64, signed: i64, wide: i128, text: String, some: Option<bool>) {
+        fn written_state_is_read_back(unsigned: u64, signed: i64, wide: i128, text: String, some: Option<bool>) {
             let mut out = Writer::default();
             out.unsigned(unsigned);
             out.signed(signed);

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_what_is_stated() {
+    fn error_stays_within_the_stated_bound() {
         for count in [1_500_u64, 3_000, 5_000, 10_000, 20_000, 50_000, 200_000] {
             let errors = (0..20).map(|round| {
                 let from = round << 40;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_entries_say_what_the_hash_says() {
+    fn sparse_entries_match_the_hash() {
         for value in 0..100_000_u64 {
             let hash = xxh3_64(&value.to_le_bytes());
             let expected = ((hash >> (64 - BITS)) as usize, rank(hash, 64 - BITS));
@@ -263,7 +263,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_parts_nor_a_restart_matter(from: u32, count in 0_u64..3_000, cut in 0_u64..3_000) {
+        fn order_parts_and_restart_do_not_matter(from: u32, count in 0_u64..3_000, cut in 0_u64..3_000) {
             let from = u64::from(from);
             let whole = of(from..from + count);
             let middle = from + cut.min(count);

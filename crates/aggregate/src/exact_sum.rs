@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cancels_leaves_the_rest() {
+    fn cancelling_terms_leave_the_rest() {
         assert_eq!(sum(&[1e308, 1e-308, -1e308]).to_double(), 1e-308);
         assert_eq!(sum(&[1e16, 1.0, -1e16]).to_double(), 1.0);
         assert_eq!(sum(&[0.1; 10]).to_double(), 1.0, "the tenths' errors together are less than half a unit");

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pointers_are_read_at_once() {
+    fn pointers_are_read_in_one_pass() {
         let payload = r#"{"a":{"b":1,"c/d":"x"},"n":null,"l":[1,2]}"#;
         let found = read(&["/a/b", "/a/c~1d", "/n", "/l/1", "/x", "", "/a/b/c"], payload);
         assert_eq!(found, [Some("1"), Some("\"x\""), None, Some("2"), None, Some(payload), None]);

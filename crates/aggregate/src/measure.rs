@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (text, said) in [
             ("cuont", "did you mean `count`?"),
             ("average:/a", "there are count, sum"),

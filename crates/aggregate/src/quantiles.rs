@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_so_many_bins_the_highest_stay_exact() {
+    fn highest_bins_stay_exact_beyond_the_limit() {
         let numbers: Vec<f64> = (0..3_000).map(|power| 1.02_f64.powi(power)).collect();
         let quantiles = of(&numbers);
         assert_eq!(quantiles.bins.len(), BINS_MAX);
@@ -173,7 +173,7 @@ mod tests {
         }
 
         #[test]
-        fn neither_order_nor_parts_nor_a_restart_matter(
+        fn order_parts_and_restart_do_not_matter(
             mut numbers in prop::collection::vec(proptest::num::f64::NORMAL, 0..5_000),
             cut in 0_usize..5_000,
         ) {

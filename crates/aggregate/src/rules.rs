@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn measures_share_what_they_keep() {
+    fn equal_measures_share_accumulators() {
         let definition = definition("1m", &["sum:/a", "mean:/a", "rate:/a", "p50:/a", "p99:/a", "sum:/b", "count"]);
         let rules = AggregateRules::new(TypeName::new("a.b").unwrap(), &definition).unwrap();
         assert_eq!(rules.slots.len(), 3);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
+    fn all_mistakes_are_reported_together() {
         let wrong = Definition {
             window: "soon".into(),
             group_by: vec!["a".into(), "/b".into(), "/b".into()],
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_a_mistake() {
+    fn conflicting_settings_are_mistakes() {
         let second = Some(Duration::from_secs(1));
         let sessions = Definition { early: second, late: Late::Part, ..definition("session 1m", &["count"]) };
         assert_eq!(mistakes(&sessions).len(), 2);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_that_overflow_together_are_added_all_the_same() {
+    fn overflowing_integers_are_added_exactly() {
         let large = Number::Int((1 << INTEGER_BITS) - 1);
         let mut sum = Sum { integers: i128::MAX - 5, numbers: 1, ..Sum::default() };
         sum.take(large);
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_parts_nor_a_restart_matter(
+        fn order_parts_and_restart_do_not_matter(
             mut numbers in prop::collection::vec(
                 prop_oneof![any::<i128>().prop_map(Number::Int), any::<i64>().prop_map(|n| Number::Int(n.into())),
                     (-1e12..1e12).prop_map(Number::Double)], 1..30),

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn starts_are_all_that_hold_the_moment(hop in 1_i64..50, more in 0_i64..100, time in -1_000_i64..1_000) {
+        fn starts_cover_all_windows_of_a_moment(hop in 1_i64..50, more in 0_i64..100, time in -1_000_i64..1_000) {
             let size = hop + more;
             let found: Vec<i64> = starts(size, hop, time).collect();
             let holds = |start: &i64| start.rem_euclid(hop) == 0 && *start <= time && time < start + size;

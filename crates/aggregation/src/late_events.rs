@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_are_never_said_shorter_than_they_are() {
+    fn durations_are_rounded_up() {
         let said = |microseconds| Lag(microseconds).to_string();
         assert_eq!(said(1), "1 ms");
         assert_eq!(said(9_000_001), "10 s".to_owned());

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_event_can_be_taken_for_a_tick() {
+    fn no_event_is_parsed_as_a_tick() {
         assert!(TypeName::new(TICK).is_err());
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_make_no_sense_are_ignored() {
+    fn invalid_records_are_ignored() {
         let with = |fields: &[u8]| DeadRecord::of(JournalRecord { owner_fields: fields, ..EVENT }).is_some();
         let fields = LETTER.fields();
         assert!(with(&fields));

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_a_map_is() {
+    fn entries_match_a_model_map() {
         let (mut entries, mut model) = (Entries::default(), BTreeMap::new());
         let mut state = 7_u64;
         let mut random = |below: u64| {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_takes_what_its_budget_says() {
+    fn entry_memory_stays_within_its_budget() {
         let mut entries = Entries::default();
         for sequence in 0..100_000 {
             entries.insert(2 * sequence, entry(sequence));

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lane_may_meet_again_is_not_forgotten() {
+    fn ended_dead_letters_stay_while_lanes_need_them() {
         let mut index = Index::default();
         index.note(1, &record(7, RecordKind::Dropped));
         index.note(2, &record(8, RecordKind::Replayed));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_record_of_a_letter_is_shown() {
+    fn newest_record_of_an_event_is_held() {
         let mut index = Index::default();
         index.note(1, &record(7, RecordKind::DeadLetter));
         index.note(2, &record(7, RecordKind::DeadLetter));

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_is_held_against_the_condition_of_its_place() {
+    fn event_is_judged_by_condition_at_its_position() {
         let mut terms = Terms::default();
         assert_eq!(judged(&terms, 1, "1"), RouteDecision::Taken);
         terms.change(Some(&condition("a == 1")), &[7, 5]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_event_may_take_more_than_a_small_one() {
+    fn large_event_may_use_more_steps() {
         let condition = condition("l.all(x, l.all(y, x + y > 0))");
         let judged = |elements: usize| {
             let payload = format!(r#"{{"l":[{}1]}}"#, "1,".repeat(elements - 1));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_known_as_long_as_their_events() {
+    fn conditions_are_kept_as_long_as_their_events() {
         let mut terms = Terms::beginning(Some(&condition("a")));
         terms.change(Some(&condition("b")), &[7, 5]);
         terms.change(None, &[9, 10]);

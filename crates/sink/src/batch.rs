@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_made_of_an_events_time_but_not_of_one_far_ahead() {
+    fn names_use_the_event_time_unless_far_ahead() {
         let record = Record {
             sequence: 1,
             id: EventId([1; 16]),

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_they_are_shown() {
+    fn numbers_are_written_in_display_form() {
         for number in [0, 7, 10, 99, 100, 1_000_000, u64::MAX - 1, u64::MAX] {
             let mut output = b"before ".to_vec();
             write_number(&mut output, number);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_errors_of_records_reject_while_nothing_is_accepted() {
+    fn only_record_errors_reject_during_an_outage() {
         let verdicts = |fault: Fault| [false, true].map(|accepts_others| fault.verdict(accepts_others));
         let always = |scope| [Verdict::Retry(scope); 2];
         assert_eq!(verdicts(Fault::Record), [Verdict::Rejected; 2]);

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lane_that_does_not_call_is_forgotten_unless_a_call_is_in_flight() {
+    async fn idle_lane_is_forgotten_unless_a_call_runs() {
         let states = LaneStates::<u32>::default();
         *states.of(&lane(0)).lock().await = 7;
         let in_flight = states.of(&lane(1));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lane_that_is_known_has_idle_ones_forgotten_too() {
+    async fn known_lane_forgets_idle_ones_too() {
         let states = LaneStates::<u32>::default();
         (0..100).for_each(|shard| drop(states.of(&lane(shard))));
         for _ in 0..2 {

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_store_says_has_no_effect_on_a_terminal_or_a_log() {
+    fn control_characters_of_store_messages_are_escaped() {
         let (words, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
         let (reason, index) = (Reason::from(words), 3);
         let refused = vec![RejectedRecord { index, reason: reason.clone() }];

@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_between_shards_changes_no_result(
+    fn shard_order_does_not_change_results(
         events in events(100), definition in definitions(), order in prop::collection::vec(0_u16..3, 100), most in 1_usize..4,
         is_narrow: bool,
     ) {

@@ -137,7 +137,7 @@ fn check(payload: &serde_json::Value, mut kept: Kept) {
 
 proptest! {
     #[test]
-    fn every_group_of_every_window_is_what_a_straight_loop_computes(events in events(120), hops in 1_i64..4, lateness in 0_i64..40) {
+    fn windows_match_a_straight_loop(events in events(120), hops in 1_i64..4, lateness in 0_i64..40) {
         let (hop, lateness) = (10 * SECOND, lateness * SECOND);
         let window = format!("{}s every 10s", 10 * hops);
         let definition = Definition {
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn sessions_are_what_a_straight_loop_computes(events in events(120), gap in 3_i64..30, lateness in 0_i64..40) {
+    fn sessions_match_a_straight_loop(events in events(120), gap in 3_i64..30, lateness in 0_i64..40) {
         let (gap, lateness) = (gap * SECOND, lateness * SECOND);
         let definition = Definition {
             lateness: Some(Duration::from_micros(lateness.unsigned_abs())),

@@ -83,7 +83,7 @@ fn blocks(language: &str) -> Vec<(usize, &'static str)> {
 }
 
 #[test]
-fn the_examples_give_what_the_page_says() {
+fn examples_match_the_page() {
     let (definitions, events, results) = (blocks("toml"), blocks("text"), blocks("json"));
     assert!(definitions.len() >= 6 && definitions.len() == events.len() && events.len() == results.len());
     for (((at, source), (after, events)), (last, expected)) in definitions.into_iter().zip(events).zip(results) {
@@ -99,7 +99,7 @@ fn the_examples_give_what_the_page_says() {
 }
 
 #[test]
-fn the_measures_give_what_the_table_says() {
+fn measures_match_the_table() {
     let code = |cell: &'static str| cell.trim().trim_matches('`');
     let start = PAGE.find("| measure | values | result |").expect("the table is there");
     let rows: Vec<_> = PAGE[start..].lines().skip(2).take_while(|row| row.starts_with('|')).collect();

@@ -2,8 +2,8 @@
 //! them.
 //!
 //! If the answer never arrives, the store's cursor shows which of them are stored: those end without being sent again.
-//! The others are sent first, under the same numbers. The first attempt may still be in flight or have taken effect in
-//! part. Under the same numbers it and the second attempt can't both take effect. So each event is stored once even in
+//! The others are sent first, under the same numbers. The first attempt may still be in flight or have had a partial
+//! effect. Under the same numbers it and the second attempt can't both take effect. So each event is stored once even in
 //! a store without ids.
 //!
 //! Numbers begin at the time of the attempt. A store that replaces the other one, and was used before, has an older

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_store_has_for_its_time_is_let_go_and_what_it_lacks_is_known() {
+    async fn lost_replays_are_found_within_the_failover_window() {
         let mut watch = ReplayTracker::default();
         watch.add(vec![(4, 4), (9, 5)]);
         pass(20).await;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_another_server_has_settles_there_anew() {
+    async fn failover_restarts_the_failover_window() {
         let mut watch = ReplayTracker::default();
         watch.add(vec![(4, 5)]);
         watch.add(vec![(7, 6), (8, 9)]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_a_batch_only_what_the_store_lacks_is_lost() {
+    async fn only_missing_records_of_a_batch_are_lost() {
         let mut watch = ReplayTracker::default();
         watch.add(vec![(4, 5), (7, 6), (8, 9)]);
         watch.contacted(6, MINUTE);

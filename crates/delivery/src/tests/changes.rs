@@ -1,4 +1,4 @@
-//! A delivery that goes over to other routes while it runs, and routes that are given up.
+//! A running delivery that changes its routes, and discarded routes.
 
 use ledger::{Discarded, Routes, SinkRow};
 
@@ -29,7 +29,7 @@ fn both() -> Routes {
 }
 
 #[test]
-fn routes_begin_and_end_where_the_change_stands() {
+fn routes_begin_and_end_at_the_change() {
     run(async {
         let mut harness = Harness::new(60);
         harness.routes = only(FENCED);
@@ -59,7 +59,7 @@ fn routes_begin_and_end_where_the_change_stands() {
 }
 
 #[test]
-fn a_store_that_is_down_holds_up_no_change() {
+fn unavailable_store_does_not_delay_a_change() {
     run(async {
         let mut harness = Harness::new(61);
         harness.routes = both();
@@ -82,7 +82,7 @@ fn a_store_that_is_down_holds_up_no_change() {
 }
 
 #[test]
-fn a_change_that_cannot_be_saved_is_none() {
+fn unsaved_change_is_undone() {
     run(async {
         let mut harness = Harness::new(62);
         harness.routes = only(FENCED);
@@ -108,9 +108,9 @@ fn a_change_that_cannot_be_saved_is_none() {
     });
 }
 
-/// What the next start would read mustn't be what nobody goes by.
+/// The next start must not read a state that is not in use.
 #[test]
-fn a_change_of_which_one_generation_is_saved_holds_and_one_that_failed_is_written_over() {
+fn change_saved_in_one_generation_applies() {
     use journal::simulated_disk::{Operation, SimulatedError};
     run(async {
         let mut harness = Harness::new(65);
@@ -144,7 +144,7 @@ fn a_change_of_which_one_generation_is_saved_holds_and_one_that_failed_is_writte
 }
 
 #[test]
-fn what_a_removed_route_holds_pins_segments_until_it_is_given_up() {
+fn backlog_of_removed_route_keeps_segments_until_discarded() {
     run(async {
         let mut harness = Harness::new(63);
         harness.routes = both();
@@ -187,7 +187,7 @@ fn what_a_removed_route_holds_pins_segments_until_it_is_given_up() {
 }
 
 #[test]
-fn a_sink_that_goes_with_nothing_left_to_store_pins_nothing() {
+fn removed_sink_without_backlog_keeps_no_segments() {
     run(async {
         let mut harness = Harness::new(64);
         harness.routes = Routes::new().with(name("x"), [KEYED.into()]).with_others([FENCED.into()]);

@@ -64,10 +64,10 @@ pub(super) struct Harness {
     pub(super) objects: Option<ObjectFormat>,
     /// Dead letters that were dropped, by sink; of some the answer was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
-    /// Of acknowledged events whose route to a sink had a condition, or wasn't there: whether it was true; nothing where it
-    /// can't be told.
+    /// For acknowledged events whose route to a sink had a condition or was absent: whether it was true; `None` if it
+    /// is unknown.
     pub(super) judged: BTreeMap<(String, u64), Option<bool>>,
-    /// The transactional sink was taken out and came back: what its store had before isn't retained for it.
+    /// The transactional sink was removed and returned: its earlier events are not retained for it.
     pub(super) fenced_came_back: bool,
     /// The transactional store was exchanged, and its lanes may not have noticed.
     pub(super) fenced_was_lost: bool,
@@ -201,8 +201,8 @@ impl Harness {
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         self.at_start = self.unsure_files();
         let (orders, received) = watch::channel(Command::Run);
-        let (changes, told) = mpsc::channel(1);
-        let task = tokio::spawn(supervisor.run(received, told));
+        let (changes, received_changes) = mpsc::channel(1);
+        let task = tokio::spawn(supervisor.run(received, received_changes));
         self.process = Some(Process {
             directory,
             log,
@@ -287,7 +287,7 @@ impl Harness {
         self.lose_writes();
     }
 
-    /// Lets the saved states of aggregates say that no result of theirs is in the journal yet.
+    /// Makes the saved states of aggregates say that none of their results is in the journal yet.
     fn forget_journaled(&self, directory: &DataDirectory) {
         let folder = Path::new(DATA).join("aggregates");
         let files = self.disk.paths().into_iter().filter(|path| path.starts_with(&folder));
@@ -547,14 +547,14 @@ impl Harness {
                 if dead.settled.is_some_and(|code| code > DROPPED) {
                     continue;
                 }
-                let letter = (record.id, dead.settled, dead.reason.to_owned());
+                let dead_letter = (record.id, dead.settled, dead.reason.to_owned());
                 // What a condition couldn't decide is sent again still, and the store may reject it with its own message.
-                let amends = match found.insert((dead.shard, dead.sequence), letter) {
+                let amends = match found.insert((dead.shard, dead.sequence), dead_letter) {
                     Some((_, None, reason)) => dead.settled.is_some() || dead.reason != reason,
                     Some(_) | None => true,
                 };
-                assert!(amends, "a letter stands there twice with the same reason, at {at}");
-                let is_known = dead.reason.contains("told to") || dead.reason.contains("neither true nor false");
+                assert!(amends, "a dead letter is there twice with the same reason, at {at}");
+                let is_known = dead.reason.contains("is set to") || dead.reason.contains("neither true nor false");
                 assert!(dead.settled.is_some() || is_known, "{}", dead.reason);
             }
         }
@@ -571,7 +571,7 @@ impl Harness {
     pub(super) fn held(&self, sink: &str) -> Vec<u64> {
         let filter = DeadFilter { sink: Some(sink.into()), ..DeadFilter::default() };
         let number = |id: EventId| u64::try_from(u128::from_be_bytes(id.0)).unwrap();
-        self.list(&filter).letters.iter().map(|letter| number(letter.id)).collect()
+        self.list(&filter).letters.iter().map(|dead_letter| number(dead_letter.id)).collect()
     }
 
     /// Replays or drops, and sums up.

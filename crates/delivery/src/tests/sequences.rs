@@ -54,7 +54,7 @@ enum Step {
     Stop,
     Replay,
     Drop {
-        letter: usize,
+        index: usize,
     },
     /// The same configuration once more.
     Reload,
@@ -62,7 +62,7 @@ enum Step {
     Conditions {
         number: usize,
     },
-    /// A sink is taken out and comes back.
+    /// A sink is removed and returns.
     OutAndIn {
         fenced: bool,
         milliseconds: u64,
@@ -104,7 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1_u64..60).prop_map(|operations| Step::PowerFailure { operations }),
         1 => Just(Step::Stop),
         3 => Just(Step::Replay),
-        2 => (0_usize..5).prop_map(|letter| Step::Drop { letter }),
+        2 => (0_usize..5).prop_map(|index| Step::Drop { index }),
         3 => Just(Step::Reload),
         3 => (0_usize..5).prop_map(|number| Step::Conditions { number }),
         2 => (any::<bool>(), 0_u64..3000).prop_map(|(fenced, milliseconds)| Step::OutAndIn { fenced, milliseconds }),
@@ -167,7 +167,7 @@ async fn take(harness: &mut Harness, step: &Step, seed: u64) {
             harness.start();
         }
         Step::Replay => replay(harness).await,
-        Step::Drop { letter } => drop_one(harness, letter).await,
+        Step::Drop { index } => drop_one(harness, index).await,
         Step::Reload => harness.change(harness.routes.clone()).await.unwrap(),
         Step::Conditions { number } => harness.change(picky(harness.routes.clone(), number)).await.unwrap(),
         Step::OutAndIn { fenced, milliseconds } => out_and_in(harness, fenced, milliseconds).await,
@@ -225,18 +225,18 @@ async fn replay(harness: &Harness) {
 }
 
 /// Drops a dead letter whose event its store doesn't have: the ledger counts the others as dead permanently.
-async fn drop_one(harness: &mut Harness, letter: usize) {
+async fn drop_one(harness: &mut Harness, index: usize) {
     let Ok(held) = harness.process().office.list(&DeadFilter::default(), 100, false) else { return };
-    let Some(letter) = held.letters.get(letter % held.letters.len().max(1)) else { return };
-    let store = if &*letter.sink == FENCED { &harness.fenced } else { &harness.keyed };
-    if store.get(letter.id).is_some() {
+    let Some(dead_letter) = held.letters.get(index % held.letters.len().max(1)) else { return };
+    let store = if &*dead_letter.sink == FENCED { &harness.fenced } else { &harness.keyed };
+    if store.get(dead_letter.id).is_some() {
         return;
     }
-    let sink = letter.sink.to_string();
-    let filter = DeadFilter { sink: Some(sink.clone()), id: Some(letter.id), ..DeadFilter::default() };
+    let sink = dead_letter.sink.to_string();
+    let filter = DeadFilter { sink: Some(sink.clone()), id: Some(dead_letter.id), ..DeadFilter::default() };
     let outcome = harness.act(DeadAction::Drop, &filter).await;
     if outcome.dropped > 0 {
-        harness.dropped.insert((sink, letter.id));
+        harness.dropped.insert((sink, dead_letter.id));
     }
 }
 
@@ -303,7 +303,7 @@ fn crashes_after(first: &[Step], mutation: Option<Mutation>) -> bool {
 }
 
 #[test]
-fn a_cursor_that_passes_a_dead_letter_that_is_not_durable_is_noticed() {
+fn cursor_past_an_undurable_dead_letter_is_detected() {
     assert!(refusals_and_crashes(Some(Mutation::UnsyncedDead)));
     assert!(!refusals_and_crashes(None), "and nothing else is");
 }
@@ -315,6 +315,6 @@ fn a_deferred_event_that_is_not_durable_stops_its_cursor() {
 }
 
 #[test]
-fn missing_dead_letters_are_noticed_after_a_start() {
+fn missing_dead_letters_are_detected_at_start() {
     assert!(refusals_and_crashes(Some(Mutation::LostDeadLetters)));
 }

@@ -67,7 +67,7 @@ fn every_answer_to_a_resend_is_decided() {
 }
 
 #[test]
-fn resent_event_is_dead_when_rejected_for_too_long() {
+fn resent_event_is_dead_after_long_rejection() {
     let ages = [None, Some(ALONE_MAX - Duration::from_nanos(1)), Some(ALONE_MAX)];
     let dead = |rejected: &[RejectedRecord], retry: &[Retry], age| -> Vec<usize> {
         dead_after_resend(rejected, retry, |_| age, ALONE_MAX).into_iter().map(|(index, _)| index).collect()
