@@ -18,7 +18,7 @@ pub enum Demand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// There is no token.
-    #[error("this needs a token: send it as `Authorization: Bearer fb_…`")]
+    #[error("this request needs a token: send it as `Authorization: Bearer fb_…`")]
     Missing,
     /// The token isn't known.
     #[error("the token is not known here: it was revoked, or it belongs to another server")]

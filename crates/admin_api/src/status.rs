@@ -18,19 +18,22 @@ pub struct StatusJson {
     pub version: String,
     /// `serve`, `gateway` or `writer`.
     pub role: String,
+    /// The origin of the data directory. A writer has none.
+    #[serde(default)]
+    pub gateway_id: Option<String>,
     pub started: String,
     pub uptime_seconds: u64,
     pub ready: bool,
     /// Why it isn't ready.
     pub reason: Option<String>,
-    /// What needs an operator, a sentence each. Empty: all is well.
+    /// What needs an operator, a sentence each. Empty: the process is healthy.
     pub problems: Vec<String>,
     /// Events that were made durable since the data directory began. Of a writer: records that stores have accepted since its start.
     pub events: u64,
     /// Added by the command, which asks twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_per_second: Option<f64>,
-    /// Requests, and records of batches, that were refused since the start.
+    /// Requests, and records of batches, that were rejected since the start.
     pub refused: u64,
     /// A writer has none.
     pub journal: Option<JournalJson>,

@@ -45,7 +45,7 @@ async fn first(signals: &mut Signals, hangup: Option<&mut Signal>) {
     }
 }
 
-/// Whether whoever started the process has it pass over SIGHUP.
+/// Whether the parent process has set SIGHUP to be ignored.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! One line that is rewritten while a command works, for a person: nothing of it is written where stderr is no terminal.
+//! One line that is rewritten while a command works, for users: nothing is written if stderr is no terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -49,7 +49,7 @@ fn is_shown() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Clears the line, so that something else can be written there.
+/// Clears the line for other output.
 pub(super) fn clear() {
     if is_shown() {
         let _ = write!(io::stderr().lock(), "\r\x1b[K");

@@ -38,7 +38,9 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
             } else {
                 print_error(&problem.detail)?;
             }
-            tracing::error!("nothing has changed: the server goes on with the configuration that it had");
+            tracing::error!(
+                "nothing has changed: the server keeps its current configuration. Correct the errors and reload again"
+            );
             Ok(EXIT_CONFIGURATION)
         }
         Err(problem) => Err(server.refused(problem)),

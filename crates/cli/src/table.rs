@@ -1,4 +1,4 @@
-//! Tables for people: a head, and columns that are as wide as their cells. In a terminal no line is wider than it.
+//! Tables for users: a head, and columns that are as wide as their cells. In a terminal no line is wider than it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Between two columns.
 const GAP: &str = "  ";
-/// A column that is cut keeps this much, so that its cells can still be told apart.
+/// A column that is cut keeps this much, to keep its cells distinct.
 const CUT_MIN: usize = 8;
 /// A text below its row is indented by this, and has at most so many lines.
 const INDENT: &str = "  ";
@@ -22,21 +22,21 @@ pub(crate) struct Column {
     head: &'static str,
     is_number: bool,
     may_be_cut: bool,
-    may_stand_below: bool,
+    goes_below_row: bool,
 }
 
 impl Column {
     /// Of text that is cut where the terminal is too narrow.
     pub(crate) const fn text(head: &'static str) -> Self {
-        Self { head, is_number: false, may_be_cut: true, may_stand_below: false }
+        Self { head, is_number: false, may_be_cut: true, goes_below_row: false }
     }
 
-    /// The last one, of long text: where the terminal is too narrow for a table with it, each of its cells stands below its row.
+    /// The last one, of long text: if the terminal is too narrow for a table with it, each of its cells is printed below its row.
     pub(crate) const fn note(head: &'static str) -> Self {
-        Self { may_stand_below: true, ..Self::text(head) }
+        Self { goes_below_row: true, ..Self::text(head) }
     }
 
-    /// Of text that people copy: it is never cut.
+    /// Of text that users copy: it is never cut.
     pub(crate) const fn whole(head: &'static str) -> Self {
         Self { may_be_cut: false, ..Self::text(head) }
     }
@@ -72,7 +72,7 @@ impl Table {
     pub(crate) fn text(&self, width: Option<usize>) -> String {
         let limit = width.unwrap_or(usize::MAX);
         let mut widths = self.widths();
-        let notes_below = total(&widths) > limit && self.columns.last().is_some_and(|column| column.may_stand_below);
+        let notes_below = total(&widths) > limit && self.columns.last().is_some_and(|column| column.goes_below_row);
         if notes_below {
             widths.pop();
         }
@@ -96,7 +96,7 @@ impl Table {
         self.columns.iter().enumerate().map(|(at, column)| widest(at, column)).collect()
     }
 
-    /// Makes columns narrower, so that a row is at most `limit` wide.
+    /// Makes columns narrower until a row is at most `limit` wide.
     fn cut(&self, widths: &mut [usize], limit: usize) {
         let mut excess = total(widths).saturating_sub(limit);
         // The last column has the longest text as a rule, and what comes first in it says the most.
@@ -181,7 +181,7 @@ mod tests {
     fn example() -> Table {
         let mut table =
             Table::new([Column::text("TYPE"), Column::number("PENDING"), Column::whole("ID"), Column::text("REASON")]);
-        table.add(["access".into(), "12".into(), "2651fa94".into(), "no bad ones are taken here".into()]);
+        table.add(["access".into(), "12".into(), "2651fa94".into(), "no bad ones are allowed here".into()]);
         table.add(["商品".into(), "3".into(), "7".into(), "red \u{1b}[31m".into()]);
         table
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_cells() {
         let expected = "TYPE    PENDING  ID        REASON\n\
-                        access       12  2651fa94  no bad ones are taken here\n\
+                        access       12  2651fa94  no bad ones are allowed here\n\
                         商品          3  7         red \\u001b[31m\n";
         assert_eq!(example().text(None), expected);
         assert_eq!(example().text(Some(53)), expected);

@@ -29,7 +29,7 @@ use crate::token_file::TokenFile;
 pub(crate) const KEYS: &[&str] = &[
     "listen",
     "admin",
-    "open",
+    "allow_anonymous",
     "shards",
     "type_pointer",
     type_rules::RULES,
@@ -67,8 +67,8 @@ pub struct GatewayConfig {
     pub listen: SocketAddr,
     /// The address of the admin port.
     pub admin: SocketAddr,
-    /// Whether everybody who reaches the intake port may post.
-    pub open: bool,
+    /// Whether clients of the intake port may post without a token.
+    pub allow_anonymous: bool,
     /// The number of shards, if the configuration fixes it; see [`GatewayConfig::shards_for`].
     pub shards: Option<NonZeroU16>,
     /// The JSON pointer to an event's type within its payload.
@@ -113,7 +113,7 @@ pub struct ConnectionLimits {
 impl GatewayConfig {
     /// Which requests on the intake port need a token.
     pub fn demand(&self) -> Demand {
-        demand(self.open, self.listen)
+        demand(self.allow_anonymous, self.listen)
     }
 
     /// Which requests to read events need a token. Who lets everybody post doesn't yet let everybody read.
@@ -153,18 +153,17 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
     let is_default_of_image = configured.is_none();
     let listen = configured.or_else(|| default_of_image(reader, LISTEN));
     let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
-    let open = reader.boolean(section, "open");
+    let allow_anonymous = reader.boolean(section, "allow_anonymous").is_some_and(|found| found.value);
     let tls = tls::read(reader, section, inputs.folder);
     let (tokens, scopes) = tokens::read(reader, section, inputs);
 
-    let is_open = open.is_some_and(|found| found.value);
     let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, is_default_of_image };
-    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), is_open, scopes);
+    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), allow_anonymous, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     GatewayConfig {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
-        open: is_open,
+        allow_anonymous,
         shards: reader.integer(section, "shards", shards).map(|found| found.value),
         type_pointer: reader.text(section, "type_pointer", pointer::parse).map(|found| found.value),
         // Read when the types are known.
@@ -258,7 +257,7 @@ mod tests {
         let gateway = |shards| GatewayConfig {
             listen: LISTEN,
             admin: ADMIN,
-            open: false,
+            allow_anonymous: false,
             shards: NonZeroU16::new(shards),
             type_pointer: None,
             naming: Naming::default(),

@@ -18,6 +18,7 @@ mod load;
 mod log;
 mod masking;
 mod needs_restart;
+mod old_names;
 pub mod owner_file;
 pub mod port;
 mod registration;

@@ -9,6 +9,7 @@ use toml::de::DeTable;
 use crate::flags::Flags;
 use crate::inputs::Inputs;
 use crate::masking;
+use crate::old_names::OLD_NAMES;
 use crate::role_tables::IsOfRole;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
 
@@ -66,8 +67,8 @@ pub(crate) fn read_by<T>(
     let (built_in, _) = DeTable::parse_recoverable(built_in_text);
 
     let mut reader = SettingsReader::new(inputs.environment, report).with_dotted_names("types");
-    let file = Section::root(source, document.get_ref());
-    let built_in = Section::root(built_in_source, built_in.get_ref());
+    let file = Section::root(source, document.get_ref()).with_old_names(OLD_NAMES);
+    let built_in = Section::root(built_in_source, built_in.get_ref()).with_old_names(OLD_NAMES);
     if check(&mut reader, &file) == IsOfRole::No {
         // Further mistakes would follow from that one.
         return Err(reader.finish());

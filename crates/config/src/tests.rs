@@ -117,7 +117,7 @@ fn no_file_means_the_documented_default() {
     let (configuration, warnings) = read(&inputs).unwrap();
     assert!(warnings.is_empty());
     assert_eq!(configuration, read_text(BUILT_IN));
-    assert_eq!(configuration, read_text("[gateway]\nopen = false"));
+    assert_eq!(configuration, read_text("[gateway]\nallow_anonymous = false"));
     let sinks: Vec<_> = configuration.sinks.values().map(SinkSettings::to_string).collect();
     assert_eq!(sinks, ["sqlite d/events.db, table events"]);
 }

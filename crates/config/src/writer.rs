@@ -49,8 +49,8 @@ pub struct WriterConfiguration {
     pub listen: SocketAddr,
     /// The address of metrics.
     pub admin: SocketAddr,
-    /// Whether each gateway that reaches the port may use it without a token.
-    pub open: bool,
+    /// Whether gateways may use the port without a token.
+    pub allow_anonymous: bool,
     /// How long a stop still accepts batches while `/readyz` answers 503.
     pub stop_delay: Duration,
     /// The file of tokens.
@@ -68,7 +68,7 @@ pub struct WriterConfiguration {
 impl WriterConfiguration {
     /// Which requests need a token.
     pub fn demand(&self) -> Demand {
-        demand(self.open, self.listen)
+        demand(self.allow_anonymous, self.listen)
     }
 
     /// Whether the port can only be reached from this machine.
@@ -130,11 +130,11 @@ fn read_tables(
     let is_default_of_image = configured.is_none();
     let listen = configured.or_else(|| default_of_image(reader, LISTEN));
     let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
-    let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
+    let allow_anonymous = reader.boolean(&section, "allow_anonymous").is_some_and(|found| found.value);
     let stop_delay = stopping::read_delay(reader, &section);
     let (tokens, scopes) = tokens::read(reader, &section, inputs);
     let port = Port { table: "writer", all: "store events", scope: Scope::Deliver, is_default_of_image };
-    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), open, scopes);
+    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), allow_anonymous, scopes);
     let has_tls = section.get("tls").is_some();
     let tls = tls::read(reader, &section, inputs.folder);
     let etcd = registration::read(reader, &section, inputs.folder, has_tls || tls.is_some());
@@ -150,7 +150,7 @@ fn read_tables(
     WriterConfiguration {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
-        open,
+        allow_anonymous,
         stop_delay,
         tokens,
         tls,

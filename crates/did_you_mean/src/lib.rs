@@ -16,7 +16,7 @@ mod tests {
 
     #[test]
     fn a_typing_error_is_found_and_another_word_is_not() {
-        let known = ["listen", "admin", "open", "shards", "id", "type_pointer"];
+        let known = ["listen", "admin", "allow_anonymous", "shards", "id", "type_pointer"];
         for (word, meant) in [
             ("lisen", Some("listen")),
             ("lsiten", Some("listen")),

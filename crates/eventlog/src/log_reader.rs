@@ -42,7 +42,7 @@ impl LogReader {
     /// [`LogReader::next`] returned before the call: the caller skips what it has read already.
     ///
     /// # Errors
-    /// What the file system says. The next call tries again.
+    /// The file system's error. The next call tries again.
     pub fn read(&mut self) -> io::Result<Option<LogChunk>> {
         let chunk = match self.log.tail_cache().take(self.slot, self.next) {
             Some(block) => {
@@ -68,7 +68,7 @@ impl LogReader {
     }
 }
 
-/// The tail cache keeps nothing for this reader any more.
+/// The tail cache keeps nothing for this reader from now on.
 impl Drop for LogReader {
     fn drop(&mut self) {
         self.log.tail_cache().leave(self.slot);

@@ -33,7 +33,7 @@ pub(crate) enum Stamp {
 }
 
 impl Stamp {
-    /// Looks at the file.
+    /// Reads the file's metadata.
     pub(crate) fn of(path: &Path) -> Self {
         match fs::metadata(path) {
             Ok(metadata) => Self::of_file(&metadata),

@@ -75,7 +75,7 @@ fn wrong_command_line(error: &clap::Error) -> ExitCode {
     EXIT_CONFIGURATION.into()
 }
 
-/// A role that can't be taken on is a mistake in the configuration.
+/// An impossible role is an error in the configuration.
 fn wrong_role(error: &RoleError) -> ExitCode {
     log::fatal(error);
     log::flush();

@@ -39,8 +39,8 @@ impl TokenWatch {
         file_stamp::follow(|| self.look()).await;
     }
 
-    /// Reads the file again if it has changed. What can't be read, or isn't there any more, changes nothing: nobody is let in
-    /// by an accident, and nobody is shut out.
+    /// Reads the file again if it has changed. A missing or unreadable file changes nothing: an accident neither lets a client in nor shuts
+    /// one out.
     fn look(&mut self) {
         let stamp = Stamp::of(self.file.path());
         if stamp == self.seen {
@@ -50,7 +50,7 @@ impl TokenWatch {
             Ok(Some(kept)) => {
                 let tokens = counted(kept.tokens.len(), "token");
                 tracing::info!("{} has changed: {tokens}", self.file.path().display());
-                // A file that was removed and made again has forgotten what the server knows.
+                // A file that was removed and created again lacks the scopes that the server remembers.
                 let made = self.tokens.current().made();
                 self.tokens.publish(kept.into_set().remembering(made));
                 (self.seen, self.warned) = (stamp, None);
@@ -62,7 +62,7 @@ impl TokenWatch {
 
     fn warn(&mut self, what: String) {
         if self.warned.as_ref() != Some(&what) {
-            tracing::warn!("{what}: the tokens that were known before stay valid");
+            tracing::warn!("{what}: the previous tokens stay valid. Correct or restore the file");
             self.warned = Some(what);
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sound_file_changes_anything() {
+    fn invalid_file_keeps_the_previous_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::within(folder.path());
         let mut watch = TokenWatch::start(file.clone()).unwrap();

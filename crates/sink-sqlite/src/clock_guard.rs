@@ -7,7 +7,7 @@ const HOLD_MAX: Duration = Duration::from_hours(24);
 
 /// Compares the wall clock with the time that has passed.
 pub(super) struct ClockGuard {
-    keep: Duration,
+    retention: Duration,
     /// The last look: the time that can't jump, and the wall clock.
     seen: Option<(Instant, i64)>,
     held_until: Option<Instant>,
@@ -25,20 +25,20 @@ pub(super) enum Trust {
 }
 
 impl ClockGuard {
-    pub(super) const fn new(keep: Duration) -> Self {
-        Self { keep, seen: None, held_until: None }
+    pub(super) const fn new(retention: Duration) -> Self {
+        Self { retention, seen: None, held_until: None }
     }
 
-    /// Looks at the wall clock. It is ahead if it passed more time than has passed, and a tenth of `keep`. The first look has nothing but the
+    /// Looks at the wall clock. It is ahead if it passed more time than has passed, and a tenth of `retention`. The first look has nothing but the
     /// newest row: the clock is ahead if it makes even that one too old.
     pub(super) fn look(&mut self, at: Instant, now: i64, newest: Option<i64>) -> Trust {
         let (expected, slack) = match self.seen.replace((at, now)) {
-            Some((then, wall)) => (wall.saturating_add(microseconds(at - then)), self.keep / 10),
-            None => (newest.unwrap_or(now), self.keep),
+            Some((then, wall)) => (wall.saturating_add(microseconds(at - then)), self.retention / 10),
+            None => (newest.unwrap_or(now), self.retention),
         };
         let ahead = Duration::from_micros(u64::try_from(now.saturating_sub(expected)).unwrap_or(0));
         if ahead > slack {
-            let hold = self.keep.min(HOLD_MAX);
+            let hold = self.retention.min(HOLD_MAX);
             self.held_until = Some(at + hold);
             return Trust::Jumped { ahead, hold };
         }
@@ -66,7 +66,7 @@ mod tests {
         let mut guard = ClockGuard::new(HOUR * 10);
         let began = Instant::now();
         assert_eq!(guard.look(began, START, Some(START)), Trust::Believed);
-        assert_eq!(guard.look(began + HOUR, after(2), None), Trust::Believed, "a tenth of keep is no jump");
+        assert_eq!(guard.look(began + HOUR, after(2), None), Trust::Believed, "a tenth of retention is no jump");
         let jumped = Trust::Jumped { ahead: HOUR * 1_000, hold: HOUR * 10 };
         assert_eq!(guard.look(began + HOUR * 2, after(1_003), Some(after(1_003))), jumped);
         assert_eq!(guard.look(began + HOUR * 11, after(1_012), None), Trust::Held);
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_first_look_does_not_believe_a_clock_by_which_everything_is_old() {
-        let look = |keep, newest| ClockGuard::new(keep).look(Instant::now(), after(1_000), newest);
+        let look = |retention, newest| ClockGuard::new(retention).look(Instant::now(), after(1_000), newest);
         assert_eq!(look(HOUR * 10, Some(after(990))), Trust::Believed);
         let jumped = Trust::Jumped { ahead: HOUR * 11, hold: HOUR * 10 };
         assert_eq!(look(HOUR * 10, Some(after(989))), jumped);

@@ -1,4 +1,4 @@
-//! Deletes the rows that are older than `keep`: on the thread that writes, a step at a time between its jobs, so that no other connection
+//! Deletes the rows that are older than `retention`: on the thread that writes, a step at a time between its jobs, so that no other connection
 //! contends for the write lock.
 //!
 //! The table has no index by time, and gets none: to make one takes minutes in a large file. But rows are numbered as they are stored, which
@@ -69,8 +69,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    pub(super) fn new(now: i64, keep: Duration) -> Self {
-        let cutoff = now.saturating_sub(microseconds(keep));
+    pub(super) fn new(now: i64, retention: Duration) -> Self {
+        let cutoff = now.saturating_sub(microseconds(retention));
         Self { after: i64::MIN, cutoff, ahead: now.saturating_add(microseconds(AHEAD_MAX)), young: 0 }
     }
 
@@ -123,7 +123,7 @@ impl Pass {
 
 /// When to delete, and what came of it.
 pub(super) struct Retention {
-    keep: Duration,
+    retention: Duration,
     table: String,
     sql: Sql,
     guard: ClockGuard,
@@ -138,12 +138,12 @@ pub(super) struct Retention {
 impl Retention {
     /// None if all rows are kept.
     pub(super) fn new(config: &SqliteConfig, reports: Arc<sink::Retention>) -> Option<Self> {
-        let keep = config.keep?;
+        let retention = config.retention?;
         Some(Self {
-            keep,
+            retention,
             table: format!("table {} of SQLite file {}", config.table, config.path.display()),
             sql: Sql::new(&config.table),
-            guard: ClockGuard::new(keep),
+            guard: ClockGuard::new(retention),
             pass: None,
             due: None,
             reports,
@@ -180,7 +180,7 @@ impl Retention {
         let newest: Option<i64> = newest.unwrap_or_default();
         let now = clock::unix_microseconds();
         Ok(match self.guard.look(Instant::now(), now, newest) {
-            Trust::Believed => Some(Pass::new(now, self.keep)),
+            Trust::Believed => Some(Pass::new(now, self.retention)),
             Trust::Held => None,
             Trust::Jumped { ahead, hold } => {
                 let seconds = |duration: Duration| humantime::format_duration(Duration::from_secs(duration.as_secs()));
@@ -190,7 +190,7 @@ impl Retention {
                     self.table,
                     seconds(ahead),
                     seconds(hold),
-                    seconds(self.keep)
+                    seconds(self.retention)
                 );
                 self.reports.report(message.into());
                 None

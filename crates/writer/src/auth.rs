@@ -13,7 +13,7 @@ use crate::answer::Refused;
 /// An admitted request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admitted {
-    /// The only origin whose lanes it may name, if its token is bound to one.
+    /// The origin of the only gateway whose lanes it may name, if its token is bound to one.
     origin: Option<Origin>,
 }
 
@@ -24,7 +24,7 @@ impl Admitted {
         match self.origin {
             Some(origin) if origin != lane.origin => {
                 let detail = format!(
-                    "the token delivers for the origin {origin} only, and this lane is of {}: make a token for it: {}",
+                    "the token is bound to the gateway {origin}, and this lane is of the gateway {}: create a token for it: {}",
                     lane.origin,
                     OperatorCommand::TokenNewOf(&lane.origin.to_string())
                 );
@@ -61,12 +61,12 @@ fn check_page(writer: &Writer, headers: &HeaderMap) -> Result<(), Refused> {
     if writer.is_loopback && host.is_some_and(|host| !is_known_host(host, &[])) {
         let detail = "the header Host must have an IP address or `localhost`, for another's name may lead here too: call the writer by \
                       its address, or make a token (forebay token new NAME --scope deliver)";
-        return Err(Refused::new(StatusCode::FORBIDDEN, "page", detail));
+        return Err(Refused::new(StatusCode::FORBIDDEN, "cross_origin", detail));
     }
     let is_own = |origin: &[u8]| is_own_origin(origin, host.unwrap_or_default(), writer.tls.is_some());
     if bytes(ORIGIN).is_some_and(|origin| !is_own(origin)) {
         let detail = "web pages of other hosts may not use a writer's port";
-        return Err(Refused::new(StatusCode::FORBIDDEN, "page", detail));
+        return Err(Refused::new(StatusCode::FORBIDDEN, "cross_origin", detail));
     }
     Ok(())
 }

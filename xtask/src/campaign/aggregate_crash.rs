@@ -51,13 +51,13 @@ window = "1m"
 group_by = ["/group"]
 measures = { n = "count", sum = "sum:/v", least = "min:/v", most = "max:/v" }
 lateness = "1h"
-quiet = "1day"
+idle_timeout = "1day"
 routes = ["local"]
 [types.hit.aggregate.sliding]
 window = "1m every 20s"
 measures = { n = "count", sum = "sum:/v" }
 lateness = "1h"
-quiet = "1day"
+idle_timeout = "1day"
 early = "10s"
 routes = ["local"]
 [sinks.local]

@@ -1,4 +1,4 @@
-//! Dead letters and what became of them, as text for people.
+//! Dead letters and the outcome of commands on them, as text for users.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -9,7 +9,7 @@ use crate::figures;
 use crate::table::{Column, Table};
 use admin_api::dead::{LetterJson, OutcomeJson};
 
-/// Letters as a table. In a terminal of this width their age takes the place of the time of receipt, so that there is room for the reason.
+/// Dead letters as a table. In a terminal of this width it has their age instead of the time of receipt, to leave room for the reason.
 pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -> String {
     if letters.is_empty() {
         return "no dead letters\n".to_owned();
@@ -37,7 +37,7 @@ fn age(now: i64, at: i64) -> String {
     figures::age(seconds)
 }
 
-/// A line without anything that a terminal would obey. Letters of older versions have a store's words as they came.
+/// A line without control characters for a terminal. Dead letters of older versions have a store's message unescaped.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
     text::escape_control(text)
 }
@@ -53,7 +53,7 @@ fn json_shown(json: &str) -> String {
     shown
 }
 
-/// A letter with everything that is known of it.
+/// A dead letter with all its fields.
 pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
     let optional =
         |text: &Option<String>| text.as_deref().map_or_else(|| "-".into(), |text| on_one_line(text).into_owned());
@@ -70,7 +70,7 @@ pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<
     writeln!(output, "payload\n{}", letter.payload.as_ref().map_or("-".into(), |payload| json_shown(payload.get())))
 }
 
-/// A letter as JSON on one line. A line break in a payload is white space between tokens, so it may become a blank.
+/// A dead letter as JSON on one line. A line break in a payload is white space between tokens, so it may become a blank.
 pub fn json(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
     let text = serde_json::to_string(letter)?.replace(['\n', '\r'], " ");
     // Programs get the bytes as they are.
@@ -78,13 +78,13 @@ pub fn json(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
     writeln!(output, "{shown}")
 }
 
-/// What became of a sink's letters.
+/// The outcome for a sink's dead letters.
 pub(super) fn outcome(output: &mut impl Write, outcome: &OutcomeJson) -> io::Result<()> {
-    let OutcomeJson { sink, stored, refused, dropped, edited, left, failure } = outcome;
+    let OutcomeJson { sink, stored, refused: rejected, dropped, edited, left, failure } = outcome;
     if *edited > 0 {
         write!(output, "{sink}: {edited} edited")?;
     } else {
-        write!(output, "{sink}: {stored} stored, {refused} refused again, {dropped} dropped, {left} left for later")?;
+        write!(output, "{sink}: {stored} stored, {rejected} rejected again, {dropped} dropped, {left} left for later")?;
     }
     match failure {
         Some(failure) => writeln!(output, "; it broke off: {}", on_one_line(failure)),
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_letter_is_obeyed_by_a_terminal_and_its_json_stays_the_same() {
+    fn control_characters_are_escaped_and_json_is_unchanged() {
         let payload = "{\n\t\"a\": \"\u{9b}31m \u{7f} \u{202e}\"\r\n}";
         let letter = LetterJson {
             sink: "s".into(),
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_of_the_future_is_new() {
+    fn age_of_future_dead_letter_is_zero() {
         assert_eq!([-5, 59].map(|seconds| age(seconds * 1_000_000, 0)), ["0s", "59s"]);
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
+    fn page_shows_the_printed_dead_letters() {
         let letter = |(sink, id, received, reason): (&str, &str, &str, &str)| LetterJson {
             sink: sink.into(),
             id: id.into(),

@@ -1,4 +1,4 @@
-//! What a person watches while a load runs: how far it is, how fast, and how long it still takes.
+//! The progress line of a load: how far it is, how fast, and the time left.
 
 use std::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
+    fn page_shows_the_progress_line() {
         let now = Counts {
             bytes_read: 2_466_250_752,
             bytes_sent: 1_073_741_824,

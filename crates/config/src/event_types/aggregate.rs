@@ -20,7 +20,18 @@ pub(crate) const TABLE: &str = "aggregate";
 
 /// The settings of an aggregate.
 pub(crate) const KEYS: &[&str] = &[
-    "window", "time", "group_by", "measures", "lateness", "ahead", "late", "emit", "early", "quiet", "memory", "state",
+    "window",
+    "time",
+    "group_by",
+    "measures",
+    "lateness",
+    "ahead",
+    "late",
+    "emit",
+    "early",
+    "idle_timeout",
+    "memory",
+    "state",
     "routes",
 ];
 
@@ -170,10 +181,10 @@ fn definition(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Definit
         measures: measures(reader, section),
         lateness: reader.text(section, "lateness", length).map(|found| found.value),
         ahead: reader.text(section, "ahead", length).map(|found| found.value),
-        late: choice(reader, section, "late", &[("count", Late::Count), ("part", Late::Part)]),
+        late: choice(reader, section, "late", &[("count", Late::Count), ("separate", Late::Part)]),
         emit: choice(reader, section, "emit", &[("close", Emit::Close), ("final", Emit::Final)]),
         early: reader.text(section, "early", length).map(|found| found.value),
-        quiet: reader.text(section, "quiet", length).map(|found| found.value),
+        quiet: reader.text(section, "idle_timeout", length).map(|found| found.value),
         memory: reader.text(section, "memory", bytes).map(|found| found.value),
         state: reader.boolean(section, "state").is_some_and(|found| found.value),
     }

@@ -12,9 +12,9 @@ use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, Sourc
 use timestamp::TimeRule;
 
 use crate::event_types::aggregate::{self, AggregateConfig};
+use crate::event_types::aliases;
 use crate::event_types::event_time;
 use crate::event_types::lookup_tables::LookupTables;
-use crate::event_types::names;
 use crate::event_types::refused_to::{self, RefusedToSetting};
 use crate::event_types::routes::{self, Written, first_readable};
 use crate::event_types::schema::{self, Schemas, TypeSchema};
@@ -25,8 +25,8 @@ use crate::sinks::{SinkName, Sinks};
 
 /// The settings of `[types.X]`.
 pub(crate) const KEYS: &[&str] = &[
-    names::KEY,
-    names::LOWERCASE,
+    aliases::KEY,
+    aliases::LOWERCASE,
     "id",
     "time",
     "time_format",
@@ -35,7 +35,7 @@ pub(crate) const KEYS: &[&str] = &[
     "schema",
     "schema_formats",
     "transform",
-    "text",
+    "unstorable",
     aggregate::TABLE,
     "ack",
     "ack_memory",
@@ -51,10 +51,10 @@ const PARTIAL: &str = "partial";
 const CONTENT: &str = "content";
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
-/// The words for what becomes of texts that not every store can take.
-const TEXTS: &[(&str, TextRule)] = &[
-    ("any", TextRule { flaws: Incompatibilities::NONE, repair: false }),
-    ("refuse", TextRule { flaws: Incompatibilities::ALL, repair: false }),
+/// The words for what becomes of payloads that not every store can take.
+const UNSTORABLE: &[(&str, TextRule)] = &[
+    ("accept", TextRule { flaws: Incompatibilities::NONE, repair: false }),
+    ("reject", TextRule { flaws: Incompatibilities::ALL, repair: false }),
     ("repair", TextRule { flaws: Incompatibilities::ALL, repair: true }),
 ];
 
@@ -62,7 +62,7 @@ const TEXTS: &[(&str, TextRule)] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeConfig {
     /// Other names under which its events are sent.
-    pub names: Vec<String>,
+    pub aliases: Vec<String>,
     /// Whether case doesn't matter in these and in the type's own name.
     pub lowercase: bool,
     /// Where an event's id comes from.
@@ -74,7 +74,7 @@ pub struct TypeConfig {
     /// The steps that they are taken through.
     pub transform: Option<TypeTransform>,
     /// What is looked for in their payloads, which not every store can take.
-    pub texts: TextRule,
+    pub unstorable: TextRule,
     /// Whether its events may be answered before they are durable.
     pub ack_memory: bool,
     /// Whether its events are answered when they are stored, where a client asks for nothing else.
@@ -129,11 +129,11 @@ pub(crate) fn read(
     let mut types = Types::default();
     let mut schemas = Schemas::new(folder);
     let (mut results, mut refused_to, mut partial) = (Vec::new(), Vec::new(), Vec::new());
-    let other_names = names::read(reader, tables);
-    for (section, names) in tables.iter().zip(other_names) {
+    let aliases = aliases::read(reader, tables);
+    for (section, aliases) in tables.iter().zip(aliases) {
         refused_to.extend(refused_to::read(reader, section));
         let (mut config, spans) = read_one(reader, section, sinks, lookup, &mut schemas);
-        (config.names, config.lowercase) = names;
+        (config.aliases, config.lowercase) = aliases;
         if let Some(Located { value, span }) = reader.text(section, PARTIAL, parsed("is not a status")) {
             config.partial = value;
             partial.extend(
@@ -149,7 +149,7 @@ pub(crate) fn read(
         }
         match TypeName::new(section.name()) {
             Ok(_) if access::contains_token(section.name()) => {
-                reader.push(names::token_diagnostic(&"types", section.span().clone()));
+                reader.push(aliases::token_diagnostic(&"types", section.span().clone()));
             }
             Ok(name) => {
                 types.named.insert(name, config);
@@ -237,17 +237,18 @@ fn read_one(
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
-    let texts = reader.word(section, "text", "is not what can be done", TEXTS).map(|found| found.value);
-    let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
-    let (names, lowercase, refused_to, partial) = (Vec::new(), false, None, PartialStatus::default());
+    let unstorable = reader.word(section, "unstorable", "is not what can be done", UNSTORABLE).map(|found| found.value);
+    let unstorable =
+        unstorable.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
+    let (aliases, lowercase, refused_to, partial) = (Vec::new(), false, None, PartialStatus::default());
     let config = TypeConfig {
-        names,
+        aliases,
         lowercase,
         id,
         time,
         schema,
         transform,
-        texts,
+        unstorable,
         ack_memory,
         ack_stored,
         routes,

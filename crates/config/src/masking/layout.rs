@@ -8,6 +8,7 @@ use settings::{FILE, PREFIX};
 use transform::knows_key;
 
 use super::tables::{self, Inner, Known, Table};
+use crate::old_names::{current, old_keys_of_sinks};
 use crate::sinks::kinds::{self, KINDS};
 
 /// Settings of the databases in `shards` that no sink has.
@@ -134,7 +135,7 @@ fn of_url(url: &str) -> Option<Range<usize>> {
 }
 
 fn shown_in_sinks() -> impl Iterator<Item = &'static str> {
-    let keys = kinds::keys().chain(OF_SHARDS.iter().copied());
+    let keys = kinds::keys().chain(OF_SHARDS.iter().copied()).chain(old_keys_of_sinks());
     keys.filter(|key| !KINDS.iter().any(|kind| kind.secrets.contains(key)))
 }
 
@@ -322,7 +323,7 @@ impl Scanner<'_> {
         };
         let named: Vec<_> = KINDS.iter().filter(|kind| is_named(kind.name)).collect();
         let of_writer = is_named(kinds::WRITER) && kinds::writer_keys().contains(&key);
-        let is_known = named.iter().any(|kind| kind.all_keys().any(|known| known == key)) || of_writer;
+        let is_known = named.iter().any(|kind| kind.all_keys().any(|known| known == current(key))) || of_writer;
         let is_common = IN_ALL_SINKS.iter().chain(OF_SHARDS).any(|known| *known == key);
         let is_secret = named.iter().any(|kind| kind.secrets.contains(&key));
         (is_known || is_common || COMMON_KEYS.contains(&key)) && !is_secret

@@ -22,9 +22,9 @@ pub(crate) fn default_of_image(reader: &mut SettingsReader<'_>, default: SocketA
     reader.text_of_variable(DEFAULT_IP, |text| Ok(SocketAddr::new(text.parse().map_err(wrong)?, default.port())))
 }
 
-/// Which requests need a token on a port at `address`. An `open` port needs none.
-pub(crate) fn demand(open: bool, address: SocketAddr) -> Demand {
-    match (open, is_loopback(address)) {
+/// Which requests need a token on a port at `address`. With `allow_anonymous` none does.
+pub(crate) fn demand(allow_anonymous: bool, address: SocketAddr) -> Demand {
+    match (allow_anonymous, is_loopback(address)) {
         (true, _) => Demand::Never,
         (false, true) => Demand::WithTokens,
         (false, false) => Demand::Always,
@@ -54,25 +54,26 @@ impl Port {
         &self,
         reader: &mut SettingsReader<'_>,
         (listen, admin): (Option<&Located<SocketAddr>>, Option<&Located<SocketAddr>>),
-        open: bool,
+        allow_anonymous: bool,
         scopes: Scopes,
     ) {
         let Self { table, all, scope, is_default_of_image } = self;
         let mut refuse = |found: &Located<SocketAddr>, title: String, help: String| {
             reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help));
         };
-        if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(*scope)) {
+        if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !allow_anonymous && !scopes.has(*scope))
+        {
             let title = format!("`{table}.listen` would let everybody {all} who reaches this machine");
             let command = OperatorCommand::TokenNew(scope.as_str());
             let help = if *is_default_of_image {
                 format!(
                     "create a token in the data directory ({command}, with the volume of this container), or accept requests without \
                      tokens: {}=true",
-                    settings::variable_name([table, "open"])
+                    settings::variable_name([table, "allow_anonymous"])
                 )
             } else {
                 format!(
-                    "make a token ({command}), or set `open = true` in [{table}] if that is meant, or listen on 127.0.0.1 or [::1]"
+                    "make a token ({command}), or set `allow_anonymous = true` in [{table}] if that is meant, or listen on 127.0.0.1 or [::1]"
                 )
             };
             refuse(found, title, help);

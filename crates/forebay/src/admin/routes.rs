@@ -22,7 +22,7 @@ use crate::log::UNLIMITED;
 use admin_api::query::DeadQuery;
 use admin_api::route::{AcceptedJson, GivenUpJson, RoutesJson};
 
-/// What is known of routes, and who gives them up.
+/// The routes, and the delivery that discards their backlogs.
 pub(crate) struct Routes {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
@@ -59,7 +59,7 @@ impl Routes {
             "/accept" if *method == Method::POST => self.accept(&query, caller).await.unwrap_or_else(|refused| refused),
             "/drop" | "/accept" => not_allowed("POST"),
             _ => {
-                let paths = "there are /api/routes, /api/routes/drop and /api/routes/accept";
+                let paths = "the paths are /api/routes, /api/routes/drop and /api/routes/accept";
                 problem(StatusCode::NOT_FOUND, "path", paths.into())
             }
         }
@@ -87,7 +87,7 @@ impl Routes {
 }
 
 fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
-    let missing = || problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
+    let missing = || problem(StatusCode::BAD_REQUEST, "sink", "the parameter sink is missing: add sink=NAME".into());
     query.filter.sink.as_deref().map(Arc::from).ok_or_else(missing)
 }
 

@@ -21,7 +21,7 @@ use super::{response, serve_requests};
 
 /// A client gets this long to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Who is refused gets this long to read why.
+/// A rejected client gets this long to read the reason.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Serves what comes on a connection, after the handshake if there is TLS.

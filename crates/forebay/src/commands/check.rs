@@ -35,7 +35,7 @@ pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environme
     conclude(shown(common.load(environment)), |configuration| {
         let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
         warn_of_memory(Plan::of(configuration, shards.get().into()).warning())?;
-        Ok(origin(&common))
+        Ok(gateway_id(&common))
     })
 }
 
@@ -51,10 +51,10 @@ fn warn_of_memory(warning: Option<String>) -> io::Result<()> {
     warning.map_or(Ok(()), |warning| writeln!(io::stderr(), "warning: {warning}"))
 }
 
-/// The origin of the data directory, once a gateway has made it.
-fn origin(common: &Common) -> String {
+/// The id of the gateway, which is the origin of its data directory, if it has started once.
+fn gateway_id(common: &Common) -> String {
     let path: &Path = common.directory();
     // A directory that can't be read is a matter of the start.
     let origin = journal::origin_of(Arc::new(ReadOnlyDisk), path).ok().flatten();
-    origin.map_or_else(String::new, |origin| format!("origin  {origin}, of {}\n", path.display()))
+    origin.map_or_else(String::new, |origin| format!("gateway id {origin}, of {}\n", path.display()))
 }

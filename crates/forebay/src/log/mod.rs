@@ -62,7 +62,7 @@ pub(crate) fn dropped() -> u64 {
 pub(crate) fn start_thread() {
     let notice = |dropped| {
         let message =
-            format!("the log lacks {}: stderr took no more. Keep its reader running.", text::counted(dropped, "line"));
+            format!("the log lacks {}: stderr was full. Keep its reader running.", text::counted(dropped, "line"));
         Line::now(LogLevel::Warning, &message).shown(is_json())
     };
     WRITER.start(io::stderr(), notice);

@@ -19,7 +19,7 @@ pub(crate) fn of_process() -> Option<MemoryLimit> {
     least(&text("/proc/self/cgroup")?, &text("/proc/self/mountinfo")?, |path| fs::read_to_string(path).ok())
 }
 
-/// The least limit of the group that `cgroup` names and of those above it, as far as `mountinfo` shows them.
+/// The least limit of the group that `cgroup` names and of those above it, if `mountinfo` shows them.
 fn least(cgroup: &str, mountinfo: &str, read: impl Fn(&Path) -> Option<String>) -> Option<MemoryLimit> {
     let mounts = mountinfo.lines().filter_map(Mount::parse);
     let limits = mounts.filter_map(|mount| {
@@ -38,7 +38,7 @@ enum Version {
 /// A hierarchy of groups that limits memory.
 struct Mount {
     version: Version,
-    /// The group that stands at the mount point.
+    /// The group at the mount point.
     root: PathBuf,
     point: PathBuf,
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one_has_its_own_names_and_its_own_way_to_say_none() {
+    fn cgroup_v1_limit_is_read_from_its_files() {
         let group = "9:name=systemd:/\n4:memory:/docker/abc\n0::/";
         let [top, own] =
             ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes"];
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_container_the_mount_may_show_the_group_itself_or_not_say_where_it_is() {
+    fn limit_is_found_when_a_container_mounts_its_group() {
         let bound = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory";
         let own = ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "33554432");
         assert_eq!(limit("4:memory:/docker/abc", bound, &[own]).map(|found| found.0), Some(33_554_432));

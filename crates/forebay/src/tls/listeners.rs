@@ -8,7 +8,7 @@ use net::tls::ServerTls;
 
 use crate::tls::watch::{Read, TlsWatch};
 
-/// What the ports show, as far as they speak TLS.
+/// The certificates of the ports that use TLS.
 pub(crate) struct PortsTls {
     intake: Option<Arc<TlsWatch>>,
     admin: Option<Arc<TlsWatch>>,

@@ -8,7 +8,7 @@ use net::tls::{Identity, ServerTls};
 
 use crate::file_stamp::{self, Stamp};
 
-/// A port's files, and what is shown of them. Shared by whoever serves the port and whoever reloads.
+/// A port's files, and the certificate in use. The port and a reload share it.
 pub(crate) struct TlsWatch {
     tls: Arc<ServerTls>,
     state: Mutex<State>,
@@ -16,7 +16,7 @@ pub(crate) struct TlsWatch {
 
 struct State {
     files: TlsFiles,
-    /// The files as they were when the pair was read that is shown.
+    /// The stamps of the files when the pair in use was read.
     seen: [Stamp; 2],
     /// The last thing that was warned of: once is enough.
     warned: Option<String>,
@@ -85,7 +85,7 @@ impl TlsWatch {
             Ok(identity) => {
                 self.tls.publish(identity);
                 (state.seen, state.warned) = (seen, None);
-                tracing::info!("{} is shown from now on", state.files.certificate.display());
+                tracing::info!("the certificate {} is in use now", state.files.certificate.display());
             }
             Err(error) => state.warn(error.to_string()),
         }
@@ -99,7 +99,7 @@ impl TlsWatch {
 impl State {
     fn warn(&mut self, what: String) {
         if self.warned.as_ref() != Some(&what) {
-            tracing::warn!("{what}: the certificate that was shown before still is");
+            tracing::warn!("{what}: the previous certificate stays in use. Correct the files");
             self.warned = Some(what);
         }
     }
@@ -136,7 +136,7 @@ mod tests {
         }
         watch.show(Read::of(second.clone()).unwrap());
         assert_eq!(followed(&watch), second);
-        // What becomes of the files of before is of no interest any more.
+        // The previous files no longer matter.
         fs::remove_file(&first.key).unwrap();
         watch.look();
         assert_eq!(watch.state().warned, None);

@@ -20,7 +20,7 @@ pub(crate) fn config(aggregate: &str) -> String {
     )
 }
 
-pub(crate) const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1m\"\nquiet = \"1day\"\n\
+pub(crate) const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1m\"\nidle_timeout = \"1day\"\n\
                        measures = { requests = \"count\", bytes = \"sum:/bytes\", clients = \"distinct:/client\" }";
 
 impl Fixture {

@@ -116,7 +116,7 @@ fn cases_that_say_what_can_not_be_are_told_so() {
         assert!(code == 1 && printed.contains(wanted), "{wanted}: {printed}");
     };
     case("type = \"access\"\n");
-    told("there are results, and no `until`");
+    told("the case has results and no `until`");
     case("type = \"access\"\nuntil = \"2026-11-21T10:06:04Z\"\n");
     told("`until` is before the last event");
     case("type = \"access\"\nuntil = \"soon\"\n");
@@ -129,5 +129,5 @@ fn cases_that_say_what_can_not_be_are_told_so() {
     told("input.timed: there is input.ndjson too");
     fs::remove_file(folder.path("cases/hits/input.ndjson")).unwrap();
     folder.write("cases/hits/input.timed", "2026-11-21T10:06:04Z {}\n{}\n");
-    told("input.timed: line 2: wanted a time, a blank and an event");
+    told("input.timed: line 2 must be a time, a blank and an event");
 }

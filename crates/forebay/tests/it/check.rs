@@ -44,7 +44,7 @@ fn a_file_of_the_usual_name_that_is_not_read_is_told_of() {
 #[test]
 fn what_is_wrong_ends_with_2_and_is_shown() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("f.toml"), "[gateway]\nlisten = 1\nopen = 2\n").unwrap();
+    fs::write(directory.path().join("f.toml"), "[gateway]\nlisten = 1\nallow_anonymous = 2\n").unwrap();
     let expected = "\
 error: `gateway.listen` must be a string
  --> f.toml:2:10
@@ -52,11 +52,11 @@ error: `gateway.listen` must be a string
 2 | listen = 1
   |          ^ this is an integer
 
-error: `gateway.open` must be true or false
- --> f.toml:3:8
+error: `gateway.allow_anonymous` must be true or false
+ --> f.toml:3:19
   |
-3 | open = 2
-  |        ^ this is an integer
+3 | allow_anonymous = 2
+  |                   ^ this is an integer
 
 2 mistakes
 ";

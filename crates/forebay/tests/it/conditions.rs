@@ -76,7 +76,7 @@ fn another_condition_holds_from_a_reload_on_and_through_kills() {
 
 #[test]
 fn types_are_shown_with_the_conditions_of_their_routes() {
-    let config = config("status >= 500").replace("routes", "text = \"repair\"\nroutes");
+    let config = config("status >= 500").replace("routes", "unstorable = \"repair\"\nroutes");
     let fixture = Fixture::new(&config);
     let admin = fixture.server().admin;
     let request = format!("GET /api/types HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
@@ -84,5 +84,5 @@ fn types_are_shown_with_the_conditions_of_their_routes() {
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let routes = serde_json::json!(["nothing", {"to": "local", "when": "status >= 500"}]);
     assert_eq!((status, &answer["types"][0]["routes"]), (200, &routes));
-    assert_eq!(answer["types"][0]["text"], "repair");
+    assert_eq!(answer["types"][0]["unstorable"], "repair");
 }

@@ -77,7 +77,7 @@ fn route(server: &Server, arguments: &[&str]) -> (i32, String) {
 }
 
 fn accept(server: &Server) {
-    let accepted = "s: what the store has is accepted for 1 stopped lane\n";
+    let accepted = "s: the store's cursor is accepted for 1 stopped lane\n";
     assert_eq!(route(server, &["accept", "s"]), (0, accepted.to_owned()));
     server.wait_delivered();
     let (code, text) = route(server, &["accept", "s"]);
@@ -357,8 +357,8 @@ fn to_accept_needs_a_running_server() {
 #[test]
 fn a_lane_that_stops_while_it_runs_goes_on_after_a_drop_or_an_acceptance() {
     for (command, goes_on) in [
-        ("drop", "delivery goes on behind what the store has lost: 1 lane"),
-        ("accept", "what the store has is accepted for 1 stopped lane"),
+        ("drop", "delivery resumes after the events that the store has lost: 1 lane"),
+        ("accept", "the store's cursor is accepted for 1 stopped lane"),
     ] {
         let folder = Folder::new();
         let store = Store { sink: "kind = \"sqlite\"".to_owned(), numbers: &Vec::new };

@@ -143,11 +143,11 @@ fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
     let mut fixture = Fixture::new();
     fixture.post_three();
     let (code, text) = fixture.dead(&["replay"]);
-    assert_eq!((code, &*text), (1, "local: 0 stored, 2 refused again, 0 dropped, 0 left for later\n"));
+    assert_eq!((code, &*text), (1, "local: 0 stored, 2 rejected again, 0 dropped, 0 left for later\n"));
     fixture.sql("drop trigger refuse");
     let id = fixture.id_of("job");
     let (code, text) = fixture.dead(&["drop", "--id", &id]);
-    assert_eq!((code, &*text), (0, "local: 0 stored, 0 refused again, 1 dropped, 0 left for later\n"));
+    assert_eq!((code, &*text), (0, "local: 0 stored, 0 rejected again, 1 dropped, 0 left for later\n"));
     for expected in ["local: 1 stored", "local: 0 stored"] {
         let (code, text) = fixture.dead(&["replay", "--sink", "local"]);
         assert!(code == 0 && text.starts_with(expected), "{text}");
@@ -273,8 +273,11 @@ fn the_api_refuses_what_it_should() {
     assert_eq!(code("POST", "/api/dead/drop", ""), refused(400, "all"));
     assert_eq!(code("POST", "/api/dead/drop?sink=other", ""), refused(404, "sink"));
     assert_eq!(code("POST", "/api/dead/drop?all=true&origin=00", ""), refused(409, "origin"));
-    assert_eq!(code("POST", "/api/dead/drop?all=true", "Origin: http://evil.example\r\n"), refused(403, "page"));
-    assert_eq!(code("GET", "/api/dead", "Host: evil.example\r\n"), refused(403, "page"));
+    assert_eq!(
+        code("POST", "/api/dead/drop?all=true", "Origin: http://evil.example\r\n"),
+        refused(403, "cross_origin")
+    );
+    assert_eq!(code("GET", "/api/dead", "Host: evil.example\r\n"), refused(403, "cross_origin"));
     assert_eq!(fixture.of_type("forebay_dead_letters", "job"), 1, "nothing was dropped");
     let (status, body) = fixture.api("POST", "/api/dead/drop?all=true", "");
     assert!(status == 200 && body.contains("\"dropped\":2"), "{body}");
@@ -299,7 +302,7 @@ fn a_letter_is_mended_and_then_stored() {
     assert!(error.contains("there is no sink other"), "{error}");
     assert_eq!(edit(&["--payload", &path]), (0, "local: 1 edited\n".to_owned(), String::new()));
     let (code, text) = fixture.dead(&["replay", "--where", "mended == 3", "--reason", "no bad"]);
-    assert_eq!((code, &*text), (0, "local: 1 stored, 0 refused again, 0 dropped, 0 left for later\n"));
+    assert_eq!((code, &*text), (0, "local: 1 stored, 0 rejected again, 0 dropped, 0 left for later\n"));
     assert_eq!(payloads(&fixture.folder.data()), ["{\"mended\": 3}", "{\"n\":1}"]);
     assert_eq!(edit(&["--payload", &path]).0, 1, "it is no letter any more");
     let (code, _, error) = fixture.command(&["list", "--where", "mended ="]);

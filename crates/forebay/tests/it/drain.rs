@@ -71,7 +71,7 @@ fn what_a_killed_gateway_leaves_is_stored_once_and_an_unreachable_store_is_named
     let drained = drain(&folder, &["--writer", &url, "--timeout", "1s"]);
     assert_eq!(drained.code, Some(3), "{drained:?}");
     assert!(drained.text.starts_with("local  access  waiting  20 pending: "), "{drained:?}");
-    assert!(drained.log.contains("giving up (--timeout)"), "{drained:?}");
+    assert!(drained.log.contains("Raise --timeout"), "{drained:?}");
 
     let _writer = BackEnd::start_on(&at, &address, &[]);
     for _ in 0..2 {
@@ -232,7 +232,7 @@ fn a_file_for_dead_letters_that_cannot_be_made_is_refused_before_anything_is_del
     post_and_kill(server, ["1".to_owned()].into_iter());
     let journal = || std::fs::read_dir(folder.data().join("journal/0000")).unwrap().count();
     let before = journal();
-    for (file, reason) in [("none/letters", "No such file"), ("data/letters", "lies in the data directory")] {
+    for (file, reason) in [("none/letters", "No such file"), ("data/letters", "is in the data directory")] {
         let refused = drain(&folder, &["--config", &config, "--dead-letters", &folder.text(file)]);
         assert!(refused.code == Some(1) && refused.log.contains(reason), "{refused:?}");
     }
@@ -326,9 +326,8 @@ fn a_configuration_that_would_give_open_windows_up_is_refused() {
     for (other, reason) in others {
         let other = folder.write("other.toml", other);
         let refused = drain(&folder, &["--config", &other]);
-        let message = format!(
-            "aggregate access.hits {reason}, and may have open windows: drain with the configuration that it had"
-        );
+        let message =
+            format!("aggregate access.hits {reason}, and may have open windows: drain with its last configuration");
         assert!(refused.code == Some(2) && refused.log.contains(&message), "{refused:?}");
         assert_eq!(refused.text, "");
     }

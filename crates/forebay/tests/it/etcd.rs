@@ -98,7 +98,7 @@ fn writers_register_again_in_an_etcd_that_lost_its_data() {
     etcd.forget();
     assert!(wait_until(|| writers.iter().all(|writer| !is_registered(writer))));
     let (code, text) = crate::status::at(writers[0].admin);
-    assert!(code == 3 && text.ends_with("NOT WELL  the writer is not registered in etcd\n"), "{text}");
+    assert!(code == 3 && text.ends_with("UNHEALTHY the writer is not registered in etcd\n"), "{text}");
     etcd.run();
     front.post(0..5);
     front.server.wait_delivered();

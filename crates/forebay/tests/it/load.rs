@@ -157,7 +157,7 @@ fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
 
     let load_file = |more: &[&str]| finish(load(&[&common, more].concat()));
     let (code, text) = load_file(&[&gzip]);
-    assert_eq!((code, counts(&text, "accepted"), counts(&text, "refused")), (3, 1, 1), "{text}");
+    assert_eq!((code, counts(&text, "accepted"), counts(&text, "rejected")), (3, 1, 1), "{text}");
     let (code, text) = load_file(&[&zstd, "--match", "zst[d]", "--trim", "/zstd", "--lower", "/zstd"]);
     assert_eq!((code, counts(&text, "lines read"), counts(&text, "matched")), (0, 2, 1), "{text}");
     let (code, text) = load_file(&[&array]);
@@ -167,7 +167,7 @@ fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
     let (code, text) = load_file(&[&array]);
     assert_eq!((code, counts(&text, "accepted")), (0, 0), "{text}");
     let (code, text) = load_file(&[&bad]);
-    assert_eq!((code, counts(&text, "refused")), (3, 1_500), "{text}");
+    assert_eq!((code, counts(&text, "rejected")), (3, 1_500), "{text}");
 
     server.wait_delivered();
     assert_eq!(payloads(&data), ["2", "{\"array\": 1}", "{\"gzip\":1}", "{\"zstd\" : \"x\"}"]);
@@ -243,14 +243,14 @@ fn the_first_lines_that_are_refused_are_named() {
     let file = folder.write("a", format!("1\n\n{}2\n", "no\n".repeat(30)));
     let server = Server::start(&folder.data());
     let (code, text) = finish(load(&[&file, "--url", &server.url()]));
-    assert_eq!((code, counts(&text, "refused")), (3, 30), "{text}");
+    assert_eq!((code, counts(&text, "rejected")), (3, 30), "{text}");
     assert_eq!(text.matches("was refused (json): ").count(), 10, "{text}");
     assert!(text.contains("a line 3 was refused") && text.contains("a line 12 was refused"), "{text}");
     assert_eq!(text.matches("--refused FILE keeps all of them").count(), 1, "{text}");
     // What is gone on with had refused lines, though this time none is sent.
     for _ in 0..2 {
         let (code, text) = finish(load(&[&file, "--url", &server.url()]));
-        assert_eq!((code, counts(&text, "sent"), counts(&text, "refused")), (3, 0, 0), "{text}");
+        assert_eq!((code, counts(&text, "sent"), counts(&text, "rejected")), (3, 0, 0), "{text}");
         assert!(text.contains("sent again: 30 lines"), "{text}");
     }
 }
@@ -263,7 +263,7 @@ fn a_load_that_fails_at_its_first_step_shows_no_counts() {
     let file = folder.write("a", "1\n");
     let absent = folder.text("absent");
     for (arguments, why) in [
-        ([&*file, "--type", "b"], "answered 404: the configuration has no [types.b]"),
+        ([&*file, "--type", "b"], "answered 404: the configuration has neither [types.b]"),
         ([&absent, "--type", "a"], "can't open"),
     ] {
         let (code, text) = finish(load(&[&arguments[..], &["--url", &server.url()]].concat()));
@@ -293,7 +293,7 @@ fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
     assert_eq!(process.0.wait().unwrap().code(), Some(1));
     let mut rest = String::new();
     errors.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains("stopped before the end; start it again"), "{rest}");
+    assert!(rest.contains("stopped before the end: start it again"), "{rest}");
 
     let (mut process, _errors) = start("trap '' HUP");
     process.signal("-HUP");

@@ -79,7 +79,7 @@ fn lines_whose_store_is_behind_are_sent_again_until_they_are_taken() {
     assert_eq!(loader.0.wait().unwrap().code(), Some(3), "one line is no JSON");
     let mut text = String::new();
     loader.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    let named = ["accepted", "duplicates", "refused"].map(|name| counts(&text, name));
+    let named = ["accepted", "duplicates", "rejected"].map(|name| counts(&text, name));
     assert_eq!(named, [10, 0, 1], "{text}");
     server.wait_delivered();
     let expected =
@@ -98,7 +98,7 @@ fn lines_that_lean_on_a_refused_one_are_sent_alone() {
     let url = server.url();
     let arguments = [&*file, "--url", &url, "--type", "e"];
     let (code, text) = finish(load(&arguments));
-    let named = ["accepted", "refused"].map(|name| counts(&text, name));
+    let named = ["accepted", "rejected"].map(|name| counts(&text, name));
     assert_eq!((code, named), (3, [2, 1_006]), "{text}");
     server.wait_delivered();
     let sorted = || {
@@ -117,7 +117,7 @@ fn lines_that_lean_on_a_refused_one_are_sent_alone() {
     killed["inputs"][&file]["split"] = json!([{ "offset": 0, "alone": [1_007], "has_more": false, "refused": 1_006 }]);
     folder.write("lines.forebay-load", killed.to_string());
     let (code, text) = finish(load(&arguments));
-    assert_eq!((code, counts(&text, "sent"), counts(&text, "refused")), (3, 1, 0), "{text}");
+    assert_eq!((code, counts(&text, "sent"), counts(&text, "rejected")), (3, 1, 0), "{text}");
     assert!(text.contains("sent again: 1006 lines"), "{text}");
     server.wait_delivered();
     assert_eq!(sorted(), expected);
@@ -132,7 +132,7 @@ fn more_lines_that_lean_than_an_answer_lists_are_all_sent() {
     let leaning: String = (1..=1_100).map(|n| format!("{{\"v\":{},\"n\":{n}}}\n", u8::from(n < 1_100))).collect();
     let file = folder.write("lines", format!("{{\"id\":\"X\",\"v\":0}}\n{{\"id\":\"X\",\"v\":1}}\n{leaning}"));
     let (code, text) = finish(load(&[&file, "--url", &server.url(), "--type", "e"]));
-    assert_eq!((code, counts(&text, "refused")), (3, 2), "{text}");
+    assert_eq!((code, counts(&text, "rejected")), (3, 2), "{text}");
     server.wait_delivered();
     let found = stored(&folder, "events.db");
     let expected = [json!({ "id": "X" }), json!({ "v": 1, "n": 1 }), json!({ "v": 0, "n": 1_100 })];

@@ -32,7 +32,7 @@ fn a_line_that_cannot_be_read_is_refused_alone_and_nothing_comes_twice() {
         let refused = folder.text(&format!("{name}.refused"));
         let arguments = [&*file, "--url", &url, "--type", name, "--refused", &refused];
         let (code, text) = finish(load(&arguments));
-        assert_eq!((code, counts(&text, "accepted"), counts(&text, "refused")), (3, good, bad), "{name}: {text}");
+        assert_eq!((code, counts(&text, "accepted"), counts(&text, "rejected")), (3, good, bad), "{name}: {text}");
         assert!(text.contains("was refused ("), "{name}: {text}");
         assert_eq!(fs::read_to_string(&refused).unwrap().lines().count() as u64, bad, "{name}");
         let (code, text) = finish(load(&arguments));

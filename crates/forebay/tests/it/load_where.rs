@@ -32,7 +32,7 @@ fn only_lines_that_the_condition_holds_for_are_stored() {
     let arguments = [&[file.as_str(), "--where", "status >= 500 && path != '/skip'"], &arguments[..]].concat();
 
     let (code, text) = finish(load(&arguments));
-    let named = ["lines read", "matched", "undecided", "sent", "accepted", "refused"].map(|name| counts(&text, name));
+    let named = ["lines read", "matched", "undecided", "sent", "accepted", "rejected"].map(|name| counts(&text, name));
     assert_eq!((code, named), (3, [8, 2, 3, 2, 2, 0]), "{text}");
     server.wait_delivered();
     let expected = [r#"{"status":500.0,"path":"/C","id":12345678901234567890123}"#, r#"{"status":503,"path":"/A"}"#];

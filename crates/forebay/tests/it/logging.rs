@@ -100,9 +100,9 @@ fn every_line_of_a_running_role_is_json() {
     let config = folder.write("forebay.toml", format!("{JSON}[sinks.unused]\nkind = \"null\"\n[sinks.local]\nkind = \"sqlite\"\n[types.\"*\"]\nroutes = [\"local\"]\n"));
     let (mut server, lines) = outputs(role("serve", &folder, &config));
     wait_message(&lines, "nothing goes to the sink `unused`");
-    let banner = wait_message(&lines, "takes events on");
+    let banner = wait_message(&lines, "accepts events on");
     assert!(banner.contains("curl"), "{banner}");
-    let intake = banner.split("takes events on http://").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let intake = banner.split("accepts events on http://").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     let request = "POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
     assert_eq!(exchange(intake, request).0, 400);
     wait_message(&lines, "rejected");
@@ -116,7 +116,7 @@ fn every_line_of_a_running_role_is_json() {
 
     let of_writer = folder.write("writer.toml", JSON);
     let (mut writer, lines) = outputs(role("writer", &folder, &of_writer));
-    wait_message(&lines, "takes batches on");
+    wait_message(&lines, "accepts batches on");
     writer.signal("-HUP");
     wait_message(&lines, "SIGHUP");
     writer.signal("-TERM");
@@ -126,7 +126,7 @@ fn every_line_of_a_running_role_is_json() {
     let mut gateway = role("gateway", &folder, &of_writer);
     gateway.args(["--writer", "http://127.0.0.1:9"]);
     let (mut gateway, lines) = outputs(gateway);
-    wait_message(&lines, "takes events on");
+    wait_message(&lines, "accepts events on");
     gateway.signal("-TERM");
     assert_eq!(gateway.wait_end(), Some(0));
     lines.iter().for_each(|line| drop(message(&line)));

@@ -69,7 +69,7 @@ fn lost_newest_segment_is_counted_and_told_until_it_is_accepted(lose: impl Fn(&P
         assert_eq!((count("accepted"), count("stored"), count("lost")), (6, 4, 2), "start {start_number}");
         assert!(server.metric("forebay_journal_open_losses") > 0);
         let (code, text) = crate::status::at(server.admin);
-        assert!(code == 3 && text.contains("\nNOT WELL  events or dead letters are lost: "), "{text}");
+        assert!(code == 3 && text.contains("\nUNHEALTHY events or dead letters are lost: "), "{text}");
         server.stop("-KILL");
         let says = || log(&folder).contains("forebay journal accept-loss");
         assert!(wait_until(says), "start {start_number}: {}", log(&folder));
@@ -160,7 +160,7 @@ fn a_lost_segment_of_dead_letters_is_noticed() {
             let admin = server.admin.to_string();
             let list = forebay().args(["dead", "list", "--limit", "1", "--admin", &admin]).output().unwrap();
             let text = String::from_utf8(list.stderr).unwrap();
-            assert!(text.contains("positions of the journals of dead letters are lost"), "{which}: {text}");
+            assert!(text.contains("positions in the journals of dead letters are lost"), "{which}: {text}");
             assert_eq!(server.stop("-TERM"), Some(0));
             let log = log(&folder);
             assert!(log.contains("the dead letters of sink cond: positions"), "{which}: {log}");

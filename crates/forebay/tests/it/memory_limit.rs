@@ -148,7 +148,7 @@ fn six_clients_with_large_batches_in_64_mib() {
     let folder = Folder::new();
     let server = start(&group, &folder, &postgres);
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    let says = || log().contains("the memory limit is 64 MiB") && log().contains("instead of 64 MiB");
+    let says = || log().contains("memory limit: 64 MiB") && log().contains("instead of 64 MiB");
     assert!(wait_until(says), "{}", log());
     let text = "x".repeat(960);
     let line = |batch: usize, number: usize| format!("{{\"id\":\"{batch}-{number}\",\"text\":\"{text}\"}}\n");

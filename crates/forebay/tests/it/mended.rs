@@ -69,7 +69,7 @@ impl Fixture {
         let (_, listed) = self.dead(&["list", "--limit", "10000", "--reason", words]);
         assert_eq!(listed.lines().count(), 1 + EVENTS, "{listed:.1000}");
         // Tried again before anything was mended.
-        let told = format!("{SINK}: 0 stored, 1 refused again, 0 dropped, 0 left for later\n");
+        let told = format!("{SINK}: 0 stored, 1 rejected again, 0 dropped, 0 left for later\n");
         assert_eq!(self.dead(&["replay", "--limit", "1"]), (Some(1), told));
         let letters = self.letters();
         assert_eq!(letters.len(), EVENTS);
@@ -92,7 +92,7 @@ impl Fixture {
         };
         let chosen = ["replay", "--sink", SINK, "--where", "kind == \"even\""];
         for replayed in [CHOSEN, 0] {
-            let told = format!("{SINK}: {replayed} stored, 0 refused again, 0 dropped, 0 left for later\n");
+            let told = format!("{SINK}: {replayed} stored, 0 rejected again, 0 dropped, 0 left for later\n");
             assert_eq!(self.dead(&chosen), (Some(0), told));
             expect(&|number| number % 2 == 0);
             assert_eq!((self.count("stored_total"), self.count("dead_total")), (CHOSEN as u64, CHOSEN as u64));

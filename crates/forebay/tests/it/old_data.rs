@@ -84,7 +84,7 @@ fn dead_letters_of_old_build_are_replayed_once() {
     server.wait("forebay_dead_letters{", |letters| letters == 2);
     assert_eq!(payloads(&folder.data()), [r#"{"good":1}"#]);
     let replayed = text(command(&server, &["dead", "replay"]));
-    assert!(replayed.starts_with("local: 2 stored, 0 refused again"), "{replayed}");
+    assert!(replayed.starts_with("local: 2 stored, 0 rejected again"), "{replayed}");
     let again = format!("{{\"sent\":{{\"shard\":0,\"sequence\":3,\"number\":{number}}}}}\n");
     assert!(has(&replays, "local", &again), "the replay is not resent under its numbers: {again}");
     for _ in 0..2 {
@@ -181,12 +181,15 @@ fn dispute_of_old_build_is_still_shown() {
     let server = start(forebay(), &folder, story::DISPUTE);
     story::wait_stopped(&server);
     let listed = text(command(&server, &["route", "list"]));
-    assert!(listed.contains("another server has claimed this lane") && listed.contains("forebay route accept s"), "{listed}");
+    assert!(
+        listed.contains("another server has claimed this lane") && listed.contains("forebay route accept s"),
+        "{listed}"
+    );
     let stored = || story::numbers_in(&folder.path("store.db"));
     assert_eq!(stored(), (0..20).collect::<Vec<_>>());
     assert_eq!(
         text(command(&server, &["route", "accept", "s"])),
-        "s: what the store has is accepted for 1 stopped lane\n"
+        "s: the store's cursor is accepted for 1 stopped lane\n"
     );
     server.wait_delivered();
     let all: Vec<u64> = (0..20).chain(200..206).collect();

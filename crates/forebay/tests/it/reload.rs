@@ -117,7 +117,7 @@ fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
     fixture.server().wait_delivered();
     assert_eq!((fixture.rows("events"), fixture.rows("two")), (2, 1));
     assert!(
-        wait_until(|| fixture.log().contains("the configuration was read again and holds now")),
+        wait_until(|| fixture.log().contains("the configuration was reloaded and is in use now")),
         "{}",
         fixture.log()
     );
@@ -222,7 +222,7 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
             assert_eq!(fixture.stop("-TERM"), Some(0));
         }
         let (code, text) = fixture.route(&["drop", "two", "--type", "b"]);
-        assert_eq!((code, &*text), (0, "b to two: 1 event given up\n"));
+        assert_eq!((code, &*text), (0, "b to two: 1 event discarded\n"));
         if !online {
             fixture.start();
         }
@@ -283,7 +283,7 @@ fn a_lane_that_has_stopped_because_its_store_is_an_older_one_goes_on_after_a_dro
     let (_, text) = fixture.route(&["list"]);
     assert!(has_row(&text, "a one stopped 1 8") && text.contains("restored from a backup"), "{text}");
     let (code, text) = fixture.route(&["drop", "one"]);
-    assert_eq!((code, &*text), (0, "one: delivery goes on behind what the store has lost: 1 lane\n"));
+    assert_eq!((code, &*text), (0, "one: delivery resumes after the events that the store has lost: 1 lane\n"));
     fixture.server().wait_delivered();
     assert_eq!((fixture.rows("events"), state(&fixture)), (1, 0));
     fixture.stop("-KILL");

@@ -103,7 +103,7 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
     let tokens = folder.path("writers.tokens").display().to_string();
     let make = |name: &str, origin: &str| {
         let mut command = forebay();
-        command.args(["token", "new", name, "--scope", "deliver", "--origin", origin, "--file", &tokens]);
+        command.args(["token", "new", name, "--scope", "deliver", "--gateway", origin, "--file", &tokens]);
         String::from_utf8(command.output().unwrap().stdout).unwrap().trim().to_owned()
     };
     let other = make("other", &"0f".repeat(16));
@@ -121,17 +121,17 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
     let server = start(&other);
     assert_eq!(server.post("/ingest/event", "1").0, 200, "a writer that refuses keeps nobody from posting");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
-    let says_why = || exchange(server.admin, &request).1.contains("delivers for the origin 0f0f");
+    let says_why = || exchange(server.admin, &request).1.contains("bound to the gateway 0f0f");
     assert!(wait_until(says_why), "{:?}", exchange(server.admin, &request));
     drop(server);
 
     let (_, shown) = run(&[], &["check", "--data", folder.data().to_str().unwrap()]);
-    let origin = shown.lines().find_map(|line| line.strip_prefix("origin  ")).expect("check shows it");
+    let origin = shown.lines().find_map(|line| line.strip_prefix("gateway id ")).expect("check shows it");
     let origin = origin.split(',').next().unwrap();
     let server = start(&make("own", origin));
     server.wait_delivered();
     assert_eq!(payloads(&folder.path("writer")), ["1"]);
-    assert!(server.banner.contains("takes events on"));
+    assert!(server.banner.contains("accepts events on"));
     let (_, list) = run(&[], &["token", "list", "--file", &tokens]);
     let row = format!("own deliver own {origin} never");
     assert!(list.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(&row)), "{list}");

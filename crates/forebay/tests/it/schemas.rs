@@ -98,11 +98,11 @@ fn types_and_their_schemas_can_be_read() {
     assert_eq!(
         types["types"],
         serde_json::json!([
-            {"type": "access", "id": null, "names": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
-             "text": "any", "partial": "207", "aggregates": [], "read": "local",
+            {"type": "access", "id": null, "aliases": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
+             "unstorable": "accept", "partial": "207", "aggregates": [], "read": "local",
              "schema": {"path": "schemas/access.json", "formats": true}, "transform": []},
-            {"type": "other", "id": null, "names": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
-             "text": "any", "partial": "207", "aggregates": [], "read": "local", "schema": null, "transform": []},
+            {"type": "other", "id": null, "aliases": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
+             "unstorable": "accept", "partial": "207", "aggregates": [], "read": "local", "schema": null, "transform": []},
         ])
     );
     assert_eq!(fixture.ask("GET", "/api/types/access/schema"), (200, ACCESS.to_owned()));
@@ -170,7 +170,7 @@ fn what_a_newer_schema_would_refuse_is_said() {
     assert_eq!(code, 1);
     assert_eq!(printed, "the value: an object without \"a\" would be refused\n/a: a number above 4 would be refused\n");
     let (code, printed, _) = run(&folder, &["schema", "diff", "new.json", "old.json"]);
-    assert_eq!((code, printed.as_str()), (0, "whatever new.json takes, old.json takes too\n"));
+    assert_eq!((code, printed.as_str()), (0, "all that new.json accepts, old.json accepts too\n"));
     assert_eq!(run(&folder, &["schema", "diff", "new.json", "wrong.json"]).0, 2);
 }
 

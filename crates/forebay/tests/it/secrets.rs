@@ -158,8 +158,8 @@ fn wrong_files(fixture: &TlsFixture, secrets: &Secrets, shown: &mut Shown) {
     let places = wrong.iter().map(|wrong| ("shown.key", wrong)).chain([("shown.pem", &wrong[1]), ("shown.pem", key)]);
     for (name, wrong) in places {
         // Both ports have taken the sound pair again, and then both have seen what is wrong.
-        log_grows(fixture, "is shown from now on", || fixture.show(&fixture.pair));
-        log_grows(fixture, "the certificate that was shown before still is", || {
+        log_grows(fixture, "is in use now", || fixture.show(&fixture.pair));
+        log_grows(fixture, "the previous certificate stays in use", || {
             fixture.folder.write(name, wrong);
         });
         shown.run("", &["check", "--config", &config]);

@@ -304,7 +304,7 @@ fn the_first_event_that_is_proposed_is_taken() {
 fn a_start_without_a_terminal_proposes_no_event() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
-    assert!(server.banner.contains("takes events on") && !server.banner.contains("first event"), "{}", server.banner);
+    assert!(server.banner.contains("accepts events on") && !server.banner.contains("first event"), "{}", server.banner);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `forebay status`: what it says of a process that is well, of one with a dead store, of each role, and how it exits.
+//! `forebay status`: what it says of a healthy process, of one with a dead store, of each role, and how it exits.
 
 use std::path::Path;
 
@@ -28,14 +28,15 @@ fn json(admin: impl ToString) -> (i32, Value) {
 }
 
 #[test]
-fn a_server_that_is_well_says_so_and_what_it_has_done() {
+fn healthy_server_says_so_and_what_it_has_done() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert_eq!((server.post("/ingest/event", "1").0, server.post("/ingest/event", "no").0), (200, 400));
     server.wait_delivered();
     let (code, text) = at(server.admin);
     assert_eq!(code, 0, "{text}");
-    for line in ["ready     yes", "events    1 accepted, 0/s now; 1 refused since the start", "result    well"] {
+    assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("gateway   id ")), "{text}");
+    for line in ["ready     yes", "events    1 accepted, 0/s now; 1 rejected since the start", "result    healthy"] {
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
     }
     assert!(text.contains(", serve, up ") && text.contains(" are free on its disk"), "{text}");
@@ -63,7 +64,7 @@ fn a_dead_store_and_what_waits_for_it_is_shown() {
     server.wait("forebay_lane_state{sink=\"away\",shard=\"0\",state=\"waiting\"}", |waiting| waiting == 1);
     server.wait("forebay_events_pending{type=\"access\",sink=\"local\"}", |pending| pending == 0);
     let (code, text) = at(server.admin);
-    assert!(code == 3 && text.contains("\nNOT WELL  sink away waits: "), "{text}");
+    assert!(code == 3 && text.contains("\nUNHEALTHY sink away waits: "), "{text}");
     let row = text.lines().find(|line| line.starts_with("away ")).unwrap();
     let cells: Vec<_> = row.split_whitespace().take(5).collect();
     // The lane has read nothing: it has no store yet.
@@ -124,7 +125,7 @@ fn a_writer_says_how_the_last_call_of_each_store_ended() {
     let server = gateway(&folder.path("other"), &["--config", &file], &folder.path("log"));
     server.wait("forebay_lane_state{sink=\"away\",shard=\"0\",state=\"waiting\"}", |waiting| waiting == 1);
     let (code, text) = of_writer(writer.admin);
-    assert!(code == 3 && text.contains("\nNOT WELL  sink away fails: ") && !text.contains("sesame"), "{text}");
+    assert!(code == 3 && text.contains("\nUNHEALTHY sink away fails: ") && !text.contains("sesame"), "{text}");
     let request = format!("POST /api/status HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", writer.admin);
     assert_eq!(exchange(writer.admin, &request).0, 405);
 }

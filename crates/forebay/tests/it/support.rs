@@ -115,7 +115,7 @@ impl Server {
     /// Starts it where other machines can reach it and everybody may post.
     pub(crate) fn start_open(data: &Path) -> Self {
         let mut command = forebay();
-        command.env("FOREBAY_GATEWAY_OPEN", "true");
+        command.env("FOREBAY_GATEWAY_ALLOW_ANONYMOUS", "true");
         Self::spawn(command, data, "0.0.0.0:0", "127.0.0.1:0")
     }
 
@@ -194,7 +194,7 @@ impl Server {
             let line = line.unwrap().replace("localhost", "127.0.0.1");
             line.split("://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
         };
-        let (intake, admin) = (address("takes events on"), address("/metrics"));
+        let (intake, admin) = (address("accepts events on"), address("/metrics"));
         // Read on to the end, or the server could meet a closed pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Self { process: Running(process), intake, admin, banner }

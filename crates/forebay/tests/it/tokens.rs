@@ -76,7 +76,7 @@ fn a_token_in_a_file_is_made_once_and_read_again() {
     assert_eq!(fixture.run("", &new).0, 0, "a container runs it at each start");
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), made);
     let (code, text) = fixture.run("", &["token", "new", "shop", "--scope", "admin", "--secret", &secret]);
-    assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
+    assert!(code == 1 && text.contains("the token shop already exists"), "{text}");
     // The token file may be another one, and the secret may exist already.
     let other = fixture.folder.text("writers.tokens");
     let (code, text) =
@@ -135,7 +135,7 @@ fn tokens_are_made_listed_and_revoked() {
     let second = fixture.new_token(&["other", "--scope", "admin", "--source", "ops"]);
     assert_ne!(first, second);
     let (code, text) = fixture.run("", &["token", "new", "shop", "--scope", "ingest"]);
-    assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
+    assert!(code == 1 && text.contains("the token shop already exists"), "{text}");
     let (_, text) = fixture.run("", &["token", "list"]);
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
@@ -145,7 +145,7 @@ fn tokens_are_made_listed_and_revoked() {
     let (_, json) = fixture.run("", &["token", "list", "--output", "json"]);
     assert!(json.starts_with("{\"name\":\"other\",\"scopes\":[\"admin\"],\"source\":\"ops\""), "{json}");
     let (code, text) = fixture.run("", &["token", "revoke", "shop"]);
-    assert!(code == 0 && text.matches("is left; requests that need one are refused").count() == 2, "{text}");
+    assert!(code == 0 && text.matches("is left: requests that need one are rejected").count() == 2, "{text}");
     assert_eq!(fixture.run("", &["token", "list"]).1.lines().count(), 2);
     for wrong in [["", "ingest"], ["a b", "ingest"], ["x", "write"], ["x", ""]] {
         assert_eq!(fixture.run("", &["token", "new", wrong[0], "--scope", wrong[1]]).0, 2, "{wrong:?}");

@@ -151,7 +151,7 @@ fn what_stands_around_the_event_is_asked_for() {
     let (_, again) = fixture.attempt(&format!("/once{query}"), "{}");
     assert!(id(&told).is_some() && id(&told) == id(&again), "{told}");
     for (query, wanted) in
-        [("client=x", "wanted an address"), ("received=now", "received=now"), ("form=1", "form is unknown")]
+        [("client=x", "must be an IP address"), ("received=now", "received=now"), ("form=1", "unknown parameter form")]
     {
         let (status, told) = fixture.attempt(&format!("/once?{query}"), "{}");
         assert!(status == 400 && told.contains(wanted), "{status} {told}");
@@ -268,7 +268,7 @@ fn requests_that_can_not_be_are_told_why() {
     let fixture = Fixture::start();
     let admin = fixture.server.admin;
     for (path, status, wanted) in [
-        ("/unknown", 404, "the configuration has no [types.unknown], and none for others"),
+        ("/unknown", 404, "the configuration has neither [types.unknown]"),
         ("/counted.hits", 404, "results of an aggregate"),
         ("/A%20b", 404, "unknown_type"),
         // What names no type is of type `event`, of which there is none here.

@@ -29,7 +29,7 @@ impl BackEnd {
         command.args(["--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data);
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let line = lines.find(|line| line.contains("takes batches on")).expect("the writer starts");
+        let line = lines.find(|line| line.contains("accepts batches on")).expect("the writer starts");
         let mut addresses =
             line.split("://").skip(1).map(|rest| rest.split([' ', '/']).next().unwrap().parse().unwrap());
         let (address, admin) = (addresses.next().unwrap(), addresses.next().unwrap());

@@ -14,16 +14,16 @@ type = "access"
 when = "has(method)"
 [types.access]
 time = "/time"
-text = "repair"
+unstorable = "repair"
 transform = [{ filter = "method != 'OPTIONS'" }]
 routes = ["local"]
 [types.access.aggregate.hits]
 window = "1m"
-quiet = "1day"
+idle_timeout = "1day"
 measures = { requests = "count" }
 routes = [{ to = "results", when = "requests > 1" }]
 [types.other]
-text = "refuse"
+unstorable = "reject"
 routes = ["local"]
 [sinks.local]
 kind = "sqlite"

@@ -213,7 +213,7 @@ fn what_is_deferred_ends_with_the_route_that_is_dropped() {
     let mut drop = forebay();
     drop.args(["route", "drop", "hook", "--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
     let told = String::from_utf8(drop.output().unwrap().stdout).unwrap();
-    assert!(told.contains("1 event given up"), "{told}");
+    assert!(told.contains("1 event discarded"), "{told}");
     server.wait("forebay_events_deferred{", |count| count == 0);
     assert_eq!((server.metric("forebay_events_pending{"), picky.taken(), picky.has_any_twice()), (0, 7, false));
 }

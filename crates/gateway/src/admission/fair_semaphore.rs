@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn who_has_much_to_do_keeps_others_waiting_for_one_piece_of_it() {
+    fn busy_client_delays_others_by_one_request() {
         let (turns, [busy, other]) = (FairSemaphore::new(1), two_clients());
         let now = poll(&mut (Box::pin(turns.acquire(busy)) as Waits<'_>)).unwrap();
         let mut those: Vec<_> = (0..50).map(|_| waits(&turns, busy)).collect();
         let mut others: Vec<_> = (0..2).map(|_| waits(&turns, other)).collect();
         drop(now);
         drop(poll(&mut those[0]).expect("it has waited longest"));
-        drop(poll(&mut others[0]).expect("then it is the other's turn"));
+        drop(poll(&mut others[0]).expect("then the other client gets its permit"));
         drop(poll(&mut those[1]).expect("in the order in which they came"));
         drop(poll(&mut others[1]).unwrap());
         for waits in &mut those[2..] {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turns_of_those_who_left_are_passed_on() {
+    fn permit_skips_waiters_that_left() {
         let (turns, [client, other]) = (FairSemaphore::new(1), two_clients());
         let now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
         let mut stays = waits(&turns, other);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_left_are_not_kept_for_ever() {
+    fn waiters_that_left_are_removed() {
         let (turns, [client, _]) = (FairSemaphore::new(1), two_clients());
         let _now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
         (0..10_000).for_each(|_| drop(waits(&turns, client)));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_have_a_turn_at_a_time() {
+    fn concurrent_permits_are_bounded() {
         let (turns, [one, other]) = (FairSemaphore::new(2), two_clients());
         let first = poll(&mut (Box::pin(turns.acquire(one)) as Waits<'_>)).unwrap();
         let _second = poll(&mut (Box::pin(turns.acquire(other)) as Waits<'_>)).unwrap();

@@ -1,5 +1,5 @@
-//! `POST /ingest/event` with an acknowledgement that may differ from the default: the request or its type asks for it. It has a handler of
-//! its own, so that the default costs nothing more.
+//! `POST /ingest/event` with an acknowledgement that may differ from the default: the request or its type asks for it. A separate handler
+//! keeps it free for the default.
 
 use ::event::{EventId, Position};
 use eventlog::WatchRequest;
@@ -30,14 +30,14 @@ pub(crate) async fn handle(
     };
     let ack = params.ack.of_types(std::iter::once(shard.types().get(slot)));
     if ack == AckMode::Memory {
-        // It is committed with the next block though no handler waits for it.
+        // It is committed with the next block although no handler waits for it.
         return Ok(in_memory(shard, &commit, id));
     }
     let (position, duplicate) = commit_wait::wait(shard, commit).await?;
     if ack == AckMode::Disk {
         return Ok(event::respond(params, id, position, duplicate));
     }
-    // A durable event isn't in flight any more, however long its client waits.
+    // A durable event is no longer in flight, however long its client waits.
     drop(permit);
     let asked = asked(shard, slot, position, duplicate.then_some(id)).await;
     let status = until_delivered::wait(shard, asked).await;

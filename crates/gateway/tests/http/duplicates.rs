@@ -10,7 +10,7 @@ fn key(key: &str) -> String {
 }
 
 #[test]
-fn an_event_that_comes_again_is_told_so() {
+fn repeated_event_is_reported_as_duplicate() {
     let fixture = Fixture::open();
     let first = fixture.post("/ingest/event", &key("a"), "1").json();
     assert_eq!(first["duplicate"], false);
@@ -27,7 +27,7 @@ fn an_event_that_comes_again_is_told_so() {
 }
 
 #[test]
-fn many_clients_with_one_key_have_one_effect() {
+fn concurrent_requests_with_one_key_store_once() {
     let fixture = Fixture::with_shards(3);
     let address = fixture.address();
     let threads: Vec<_> = (0..24)
@@ -47,7 +47,7 @@ fn many_clients_with_one_key_have_one_effect() {
 }
 
 #[test]
-fn a_batch_that_comes_again_is_counted_as_duplicates() {
+fn repeated_batch_counts_as_duplicates() {
     let fixture = Fixture::open();
     let body = "1\n2\nx\n";
     let first = fixture.post("/ingest/batch", &key("a"), body);
@@ -63,7 +63,7 @@ fn a_batch_that_comes_again_is_counted_as_duplicates() {
 }
 
 #[test]
-fn records_with_ids_of_their_own_are_told_apart() {
+fn records_are_deduplicated_by_their_ids() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
     let body = [r#"{"id":1}"#, "", r#"{"id":2}"#, r#"{"id":1,"other":0}"#, r#"{"id":2}"#, "{}"].join("\n");
@@ -82,7 +82,7 @@ fn records_with_ids_of_their_own_are_told_apart() {
 }
 
 #[test]
-fn an_atomic_batch_is_taken_as_a_whole_or_not_at_all() {
+fn atomic_batch_is_stored_whole_or_not() {
     let fixture = Fixture::open();
     let atomic = "Forebay-Atomic: true\r\n";
     let answer = fixture.post("/ingest/batch", atomic, "1\nx\n2\n");
@@ -93,12 +93,12 @@ fn an_atomic_batch_is_taken_as_a_whole_or_not_at_all() {
     assert_eq!(fixture.post("/ingest/batch", "Forebay-Atomic: false\r\n", "3\nx").status, 207);
     let odd = fixture.post("/ingest/batch", "Forebay-Atomic: perhaps\r\n", "4");
     assert_eq!((odd.status, odd.code().as_str()), (400, "bad_request"));
-    assert_eq!(odd.json()["title"], "A header's value is unknown");
+    assert_eq!(odd.json()["title"], "Invalid header value");
     assert_eq!(fixture.payloads(), ["1", "2", "3"]);
 }
 
 #[test]
-fn an_atomic_batch_that_is_refused_waits_for_none_of_its_own_records() {
+fn rejected_atomic_batch_waits_for_no_own_record() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", "{\"id\":1}").status, 200);
     let body = "{\"id\":2}\n{\"id\":2}\n{\"id\":1,\"other\":0}";
@@ -110,7 +110,7 @@ fn an_atomic_batch_that_is_refused_waits_for_none_of_its_own_records() {
 
 /// A duplicate is durable; of what was refused nobody has waited for that.
 #[test]
-fn an_atomic_batch_that_is_refused_speaks_of_no_duplicates() {
+fn rejected_atomic_batch_reports_no_duplicates() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/batch", "", "{\"id\":1}\n{\"id\":2}").status, 200);
     let body = "{\"id\":1}\n{\"id\":2,\"other\":0}";
@@ -123,7 +123,7 @@ fn an_atomic_batch_that_is_refused_speaks_of_no_duplicates() {
 }
 
 #[test]
-fn an_atomic_batch_with_an_id_that_was_used_is_not_taken() {
+fn atomic_batch_with_reused_id_is_rejected() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
     let atomic = "Forebay-Atomic: true\r\nIdempotency-Key: k\r\n";
@@ -140,7 +140,7 @@ fn an_atomic_batch_with_an_id_that_was_used_is_not_taken() {
 
 /// What was refused isn't a duplicate when it comes again: it is nowhere yet.
 #[test]
-fn of_a_batch_that_was_taken_in_part_the_rest_is_taken_when_it_comes_again() {
+fn retry_of_partial_batch_stores_the_rest() {
     let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());
     let types = GatewayTypes { type_pointer: Some("/type".parse().unwrap()), ..named_types(&[("a", None)]) };
     fixture.gateway().control().configure(&types, &GatewayOptions::default());
@@ -165,7 +165,7 @@ fn of_a_batch_that_was_taken_in_part_the_rest_is_taken_when_it_comes_again() {
 }
 
 #[test]
-fn of_a_batch_with_an_id_that_was_used_the_others_are_known_when_it_comes_again() {
+fn retry_of_batch_with_reused_id_reports_duplicates() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
     let body = "{\"id\":2}\n{\"id\":1,\"other\":0}\n{}\n";
@@ -180,7 +180,7 @@ fn of_a_batch_with_an_id_that_was_used_the_others_are_known_when_it_comes_again(
 }
 
 #[test]
-fn a_batchs_key_belongs_to_the_type_that_its_request_names_and_to_its_form() {
+fn batch_key_is_scoped_by_type_and_form() {
     let fixture = Fixture::open();
     for path in ["/ingest/batch/a", "/ingest/batch/b", "/ingest/batch"] {
         let answer = fixture.post(path, &key("k"), "1\n2\n").json();

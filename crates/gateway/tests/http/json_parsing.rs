@@ -6,7 +6,7 @@ use testkit::records::records;
 use crate::fixture::Fixture;
 
 #[test]
-fn each_text_gets_the_answer_of_its_name() {
+fn json_suite_gets_expected_status() {
     let Some(folder) = records("json_parsing") else { return };
     let fixture = Fixture::open();
     let (mut accepted, mut refused) = (0, 0);

@@ -23,7 +23,7 @@ fn told(fixture: &Fixture, headers: &str) -> (Option<String>, Option<String>) {
 }
 
 #[test]
-fn a_client_that_asks_learns_how_long_it_may_be_idle() {
+fn keep_alive_header_shows_idle_timeout() {
     let fixture = Fixture::with(open_types(), GatewayOptions { tick: Duration::from_hours(1), ..options(620) });
     let kept = (Some("keep-alive".to_owned()), Some("timeout=620".to_owned()));
     assert_eq!(told(&fixture, "Connection: keep-alive\r\n"), kept);
@@ -40,7 +40,7 @@ fn a_client_that_asks_learns_how_long_it_may_be_idle() {
 }
 
 #[test]
-fn another_configuration_holds_for_open_connections() {
+fn reload_applies_to_open_connections() {
     let fixture = Fixture::with(open_types(), options(3600));
     let mut client = fixture.connect();
     client.post("/ingest/event", "Connection: keep-alive\r\n", b"1");

@@ -29,7 +29,7 @@ fn is_refused(answer: &Answer) -> bool {
     if answer.status != 403 {
         return false;
     }
-    assert_eq!((answer.code().as_str(), answer.header("vary")), ("page", Some("origin")));
+    assert_eq!((answer.code().as_str(), answer.header("vary")), ("cross_origin", Some("origin")));
     true
 }
 
@@ -49,7 +49,7 @@ const ROUTES: [(&str, bool); 11] = [
 ];
 
 #[test]
-fn a_name_of_a_stranger_is_refused_on_loopback() {
+fn foreign_host_is_rejected_on_loopback() {
     let fixture = fixture(Some(&["events.example"]), &[]);
     let hosts = [OWN, "LOCALHOST:8080", "localhost.", "[::1]:8080", "events.example", "Events.Example.:80"];
     let strangers = ["evil.example:8080", "127.0.0.1.evil.example", "", "x.events.example"];
@@ -74,7 +74,7 @@ fn a_name_of_a_stranger_is_refused_on_loopback() {
 }
 
 #[test]
-fn an_origin_of_a_stranger_is_refused_everywhere() {
+fn foreign_origin_is_always_rejected() {
     for (allowed_hosts, host) in [(Some(&[][..]), OWN), (None, "gateway:8080")] {
         let fixture = fixture(allowed_hosts, &["https://app.example"]);
         for (request, is_guarded) in ROUTES {
@@ -95,7 +95,7 @@ fn an_origin_of_a_stranger_is_refused_everywhere() {
 
 /// The client waits for a go-ahead, and never gets one.
 #[test]
-fn a_body_of_a_stranger_is_not_waited_for() {
+fn cross_origin_body_is_not_read() {
     let fixture = fixture(Some(&[]), &[]);
     let mut client = fixture.connect();
     let headers = "Host: evil.example\r\nContent-Length: 30000000\r\nExpect: 100-continue\r\n";
@@ -105,7 +105,7 @@ fn a_body_of_a_stranger_is_not_waited_for() {
 }
 
 #[test]
-fn a_refusal_names_the_setting() {
+fn cross_origin_rejection_names_the_setting() {
     let fixture = fixture(Some(&[]), &[]);
     let detail = |headers: &str| {
         let answer = ask(&fixture, "GET /ip HTTP/1.1", headers);
@@ -116,7 +116,7 @@ fn a_refusal_names_the_setting() {
 }
 
 #[test]
-fn a_token_may_be_shown_under_any_name() {
+fn token_works_under_any_host_name() {
     let secret = NewToken::of_random([1; 32]);
     let name: Name = "web".parse().unwrap();
     let scopes = [Scope::Ingest].into_iter().collect();
@@ -139,6 +139,6 @@ fn a_token_may_be_shown_under_any_name() {
         let with_token = format!("{strange}Authorization: Bearer {}\r\n", secret.expose());
         assert_eq!(ask(&fixture, "POST /ingest/event HTTP/1.1", &with_token).status, 200, "{demand:?}");
         let without = ask(&fixture, "POST /ingest/event HTTP/1.1", strange);
-        assert_eq!(without.code(), if demand == Demand::Never { "page" } else { "unauthorized" });
+        assert_eq!(without.code(), if demand == Demand::Never { "cross_origin" } else { "unauthorized" });
     }
 }

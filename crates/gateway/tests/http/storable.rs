@@ -29,7 +29,7 @@ fn stand_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Fixture {
 }
 
 #[test]
-fn what_a_store_can_not_take_is_refused_with_its_place() {
+fn unstorable_value_is_rejected_with_its_pointer() {
     let fixture = fixture(Incompatibilities::ALL, false);
     let answer = fixture.post("/ingest/event/a", "", FLAWED);
     assert_eq!((answer.status, answer.code().as_str()), (422, "unstorable"));
@@ -47,7 +47,7 @@ fn what_a_store_can_not_take_is_refused_with_its_place() {
 }
 
 #[test]
-fn only_what_is_looked_for_is_refused() {
+fn only_checked_values_are_rejected() {
     let fixture = fixture(Incompatibilities::NUL, false);
     assert_eq!(fixture.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#).status, 200);
     assert_eq!(fixture.post("/ingest/event/a", "", r#""\\u0000""#).status, 200);
@@ -55,7 +55,7 @@ fn only_what_is_looked_for_is_refused() {
 }
 
 #[test]
-fn what_is_repaired_is_stored_like_that_and_all_else_as_it_came() {
+fn repair_changes_only_unstorable_values() {
     let fixture = fixture(Incompatibilities::ALL, true);
     let sound = r#"{ "n" : 1.50e0, "s":"\u00e9\\u0000" }"#;
     for payload in [FLAWED, sound] {
@@ -70,7 +70,7 @@ fn what_is_repaired_is_stored_like_that_and_all_else_as_it_came() {
 }
 
 #[test]
-fn halves_of_surrogate_pairs_are_repaired_for_no_other_type() {
+fn lone_surrogates_are_rejected_without_repair() {
     let fixture = fixture(Incompatibilities::ALL, true);
     let payload = r#" {"a":"\ud800x\udc00\ud83d\ude00","b":"\ud800"} "#;
     let mended = r#"{"a":"\ufffdx\ufffd\ud83d\ude00","b":"\ufffd"}"#;
@@ -88,7 +88,7 @@ fn halves_of_surrogate_pairs_are_repaired_for_no_other_type() {
 }
 
 #[test]
-fn what_steps_make_is_looked_at_and_not_what_they_take_away() {
+fn unstorable_check_sees_transformed_payload() {
     let steps = r#"[{"drop": "/x"}, {"explode": "/items", "when": "items != null"}]"#;
     let refusing = stand_with(Incompatibilities::ALL, false, steps);
     assert_eq!(refusing.post("/ingest/event/a", "", r#"{"x":"\u0000","y":1}"#).status, 200);

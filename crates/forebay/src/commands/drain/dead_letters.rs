@@ -28,10 +28,10 @@ pub(super) struct LettersFile {
 }
 
 impl Letters {
-    /// Makes the file. Its path must not exist: an existing file may be the only copy of another directory's dead letters.
+    /// Creates the file. Its path must not exist: an existing file may be the only copy of another directory's dead letters.
     ///
     /// # Errors
-    /// The path exists, or is in the data directory, or the file can't be made.
+    /// The path exists, or is in the data directory, or the file can't be created.
     pub(super) fn new(path: &Path, data: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::StandardOutput);
@@ -55,11 +55,11 @@ impl LettersFile {
     fn new(path: &Path, data: &Path) -> io::Result<Self> {
         let refuse = |reason| Err(io::Error::other(reason));
         if path.symlink_metadata().is_ok() {
-            return refuse("this file exists: move it away, or name another one with --dead-letters");
+            return refuse("this file exists: move it, or name another one with --dead-letters");
         }
         if lies_in(owner_file::above(path), data) {
             return refuse(
-                "lies in the data directory, and would be deleted with it: name another file with --dead-letters",
+                "is in the data directory, and would be deleted with it: name another file with --dead-letters",
             );
         }
         let part = owner_file::beside(path, "part");
@@ -67,7 +67,7 @@ impl LettersFile {
         let file = file.map_err(|error| {
             io::Error::new(
                 error.kind(),
-                format!("can't make this file: {error}. Name another one with --dead-letters."),
+                format!("can't create this file: {error}. Name another one with --dead-letters."),
             )
         })?;
         Ok(Self { path: path.into(), part, file })
@@ -84,7 +84,7 @@ impl LettersFile {
 
 impl Drop for LettersFile {
     fn drop(&mut self) {
-        // It is there no more if it has got its name.
+        // It no longer exists if it has been renamed.
         let _ = fs::remove_file(&self.part);
     }
 }

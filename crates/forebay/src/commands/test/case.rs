@@ -21,12 +21,12 @@ use cli::errors::at;
 /// What says that a folder is a case.
 pub(super) const CASE_FILE: &str = "case.toml";
 const INPUT: &str = "input.ndjson";
-/// Events, each behind the time at which it is received.
+/// Events, each after the time at which it is received.
 const TIMED: &str = "input.timed";
 const EXPECTED: &str = "expected.ndjson";
 const REFUSED: &str = "refused.ndjson";
 const FILTERED: &str = "filtered.ndjson";
-/// What stands around the name of an aggregate in that of the file with its results.
+/// The prefix and the suffix of an aggregate's name in the name of its results file.
 const RESULTS: (&str, &str) = ("results.", ".ndjson");
 /// The time at which the events of a case are received, unless it says another one.
 const RECEIVED: &str = "2026-01-01T00:00:00Z";
@@ -51,7 +51,7 @@ pub(super) struct Output {
     stored: String,
     refused: String,
     filtered: String,
-    /// What aggregates give out, by their names.
+    /// Results of aggregates, by their names.
     results: BTreeMap<String, String>,
 }
 
@@ -107,7 +107,7 @@ struct Line<T> {
     what: T,
 }
 
-/// Why an event is refused.
+/// Why an event is rejected.
 #[derive(Serialize)]
 struct Refused<'r> {
     code: &'static str,
@@ -149,7 +149,7 @@ impl Case {
         if let (Some(until), Some(last)) = (until, input.iter().map(|event| event.received).max())
             && until < last
         {
-            return Err(wrong("`until` is before the last event".to_owned()));
+            return Err(wrong("`until` is before the last event: set a later time".to_owned()));
         }
         let expected = Output {
             stored: optional(folder, EXPECTED)?.unwrap_or_default(),
@@ -158,7 +158,7 @@ impl Case {
             results: results(folder)?,
         };
         if until.is_none() && !expected.results.is_empty() {
-            let message = "there are results, and no `until`: say up to when the clock is to run".to_owned();
+            let message = "the case has results and no `until`: set the time up to which the clock runs".to_owned();
             return Err(wrong(message));
         }
         Ok(Self { folder: folder.to_owned(), event_type: about.r#type, around, input, until, expected })
@@ -190,7 +190,7 @@ impl Case {
         let looks = self.until.is_some();
         let folding = Folding::new(name.as_str(), config.aggregates.iter().map(|one| &one.rules).filter(|_| looks));
         if looks && folding.names().next().is_none() {
-            return Err(self.wrong(format!("`until` is for aggregates, and type {name} has none")));
+            return Err(self.wrong(format!("`until` is for aggregates, and type {name} has none: remove it")));
         }
         match self.expected.results.keys().find(|wanted| !folding.names().any(|known| known == *wanted)) {
             None => Ok(folding),
@@ -205,7 +205,7 @@ impl Case {
         anyhow!("{}: {message}", self.folder.join(CASE_FILE).display())
     }
 
-    /// Writes what came out as what is expected. A file of which nothing is expected is taken away.
+    /// Writes the output as the expected output. A file of which nothing is expected is removed.
     ///
     /// # Errors
     /// That can't be.
@@ -276,12 +276,12 @@ fn events(folder: &Path, received: i64) -> anyhow::Result<Vec<Event>> {
     };
     let path = folder.join(TIMED);
     if folder.join(INPUT).exists() {
-        bail!("{}: there is {INPUT} too: a case has one of them", path.display());
+        bail!("{}: the case has {INPUT} too: remove one of them", path.display());
     }
     let event = |(line, text): (usize, String)| {
         let (time, payload) = text.split_once(' ').unwrap_or((&text, ""));
         let received = text::rfc3339::parse(time)
-            .map_err(|why| anyhow!("{}: line {line}: wanted a time, a blank and an event: {why}", path.display()))?;
+            .map_err(|why| anyhow!("{}: line {line} must be a time, a blank and an event: {why}", path.display()))?;
         Ok(Event { line, received, text: payload.to_owned() })
     };
     lines(&timed).into_iter().map(event).collect()

@@ -39,7 +39,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Runs a writer until a signal comes, and gives the process's exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<u8> {
     let (runtime, (signals, hangup)) = runtime_with_signals()?;
     let loaded = common.load_writer(environment);
@@ -119,7 +119,7 @@ async fn serve(
         () = tokio::time::sleep(ANSWER_MAX) => tracing::warn!("some batches were still in flight and got no answer"),
     }
     for offered in writer.offered().values() {
-        // What was answered is stored all the same.
+        // Everything that was answered is stored regardless.
         let _ = offered.sink.close().await;
     }
     tracing::info!("stopped");
@@ -153,7 +153,7 @@ fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure:
     let scheme = if is_secure { "https" } else { "http" };
     let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();
     tracing::info!(
-        "writer {} takes batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
+        "writer {} accepts batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
         env!("CARGO_PKG_VERSION"),
         shown(listener),
         sinks.join(", "),

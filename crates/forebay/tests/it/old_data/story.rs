@@ -26,8 +26,9 @@ pub(super) fn deferred(receiver: SocketAddr) -> String {
     )
 }
 
+/// The old build knows the setting by its old name only.
 pub(super) fn windows() -> String {
-    config(MINUTES)
+    config(MINUTES).replace("idle_timeout", "quiet")
 }
 
 /// Starts a server by `program` on the data directory in `folder`.

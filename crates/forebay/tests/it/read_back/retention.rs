@@ -10,7 +10,7 @@ use crate::support::{Folder, Server, forebay, wait_until};
 /// A server without a configuration, but for how long its store keeps events, and the store's file.
 fn start(data: &Path, store: &Path) -> Server {
     let mut command = forebay();
-    command.env("FOREBAY_SINKS_LOCAL_KEEP", "1h").env("FOREBAY_SINKS_LOCAL_PATH", store);
+    command.env("FOREBAY_SINKS_LOCAL_RETENTION", "1h").env("FOREBAY_SINKS_LOCAL_PATH", store);
     Server::start_by(command, data)
 }
 

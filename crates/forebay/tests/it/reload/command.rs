@@ -57,7 +57,9 @@ fn a_wrong_file_changes_nothing_and_is_shown_as_check_shows_it() {
     assert!(checked == 2 && report.contains("four") && report.contains("^^^"), "{report}");
     assert!(errors.starts_with(&report), "{errors}\nisn't\n{report}");
     assert!(
-        errors.ends_with("nothing has changed: the server goes on with the configuration that it had\n"),
+        errors.ends_with(
+            "nothing has changed: the server keeps its current configuration. Correct the errors and reload again\n"
+        ),
         "{errors}"
     );
     assert_eq!((fixture.post("a", "1"), fixture.post("c", "1")), (200, 404));
@@ -91,7 +93,7 @@ fn a_server_that_is_gone_and_one_that_does_not_reload_are_told() {
     let writer = BackEnd::start_on(&fixture.folder.path("writer"), "127.0.0.1:0", &[]);
     let admin = writer.admin.to_string();
     let (code, _, errors) = run(&["reload", "--admin", &admin], &[]);
-    assert!(code == 1 && errors.contains("it has no /api/reload: is it of another role"), "{errors}");
+    assert!(code == 1 && errors.contains("it has no /api/reload: it may have another role"), "{errors}");
     let (code, _, errors) = run(&["reload", "--admin", &admin], &[("FOREBAY_ROLE", "writer")]);
     assert!(code == 1 && errors.contains("a writer doesn't reload its configuration"), "{errors}");
 }

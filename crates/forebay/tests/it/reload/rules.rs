@@ -39,7 +39,7 @@ fn end(mut client: TcpStream) -> String {
 fn assert_later(answer: &str, of: &str) {
     assert!(answer.starts_with("HTTP/1.1 503 "), "{of}: {answer}");
     assert!(answer.contains("retry-after: 1\r\n"), "{of}: {answer}");
-    assert!(answer.contains("The configuration is being changed"), "{of}: {answer}");
+    assert!(answer.contains("Configuration reload in progress"), "{of}: {answer}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
         ("transform = [{ drop = \"/x\" }]", "Forebay-Atomic: true\r\n"),
         ("schema = \"t.json\"", ""),
         ("id = \"/x\"", ""),
-        ("text = \"repair\"", ""),
+        ("unstorable = \"repair\"", ""),
         // Of what is left out nothing is stored, and yet it would be answered.
         ("transform = [{ filter = \"x > 9\" }]", ""),
     ] {

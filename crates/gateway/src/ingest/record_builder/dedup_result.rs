@@ -9,7 +9,8 @@ use crate::ingest::rejected_record::{RejectedRecord, Retry};
 use crate::problem::Problem;
 
 /// The detail of a line that a transform has dropped as a duplicate of a line that isn't stored.
-const LEANT: &str = "a step left it out because a line before it has the same value, and that line is refused; send this one again, without that line";
+const LEANT: &str = "`dedupe` filtered this record as a duplicate of an earlier record, but that record was \
+                     rejected; resend this record in its own request";
 
 impl RecordBuilder {
     /// The batch is a duplicate as a whole.

@@ -79,25 +79,25 @@ fn check(probes: &[Probe], paces: &[Pace]) {
 }
 
 #[test]
-fn what_is_refused_has_one_answer_and_nothing_behind_it_is_a_request() {
+fn rejected_probe_gets_one_response_and_ends_connection() {
     let probes = refused();
     assert!(probes.len() >= 80, "{}", probes.len());
     check(&probes, &[Pace::AtOnce, Pace::InPieces]);
 }
 
 #[test]
-fn what_is_odd_has_one_answer_and_what_stands_behind_it_another() {
+fn odd_probe_gets_one_response_and_next_another() {
     check(&answered(), &[Pace::AtOnce, Pace::InPieces]);
 }
 
 #[test]
-fn behind_the_last_request_of_a_connection_nothing_is_a_request() {
+fn bytes_after_last_request_are_no_request() {
     check(&odd::last(), &[Pace::AtOnce]);
 }
 
 /// RFC 9112 §8: who closes before a request's end has sent none. Of a head there may be no answer.
 #[test]
-fn a_request_that_ends_early_is_none_wherever_it_ends() {
+fn truncated_request_is_no_request() {
     let fixture = Fixture::open();
     for whole in
         [probe::post("Content-Length: 5", "[1,2]"), probe::chunked("2;a=\"b\"\r\n[1\r\n3\r\n,2]\r\n0\r\nX: y\r\n\r\n")]

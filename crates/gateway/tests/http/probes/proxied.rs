@@ -74,16 +74,16 @@ fn check(kind: Kind) {
 }
 
 #[test]
-fn nobody_gets_the_answer_of_another_behind_nginx() {
+fn nginx_never_mixes_up_responses() {
     check(Kind::Nginx);
 }
 
 #[test]
-fn nobody_gets_the_answer_of_another_behind_haproxy() {
+fn haproxy_never_mixes_up_responses() {
     check(Kind::Haproxy);
 }
 
 #[test]
-fn nobody_gets_the_answer_of_another_behind_a_haproxy_that_passes_on_what_is_invalid() {
+fn lenient_haproxy_never_mixes_up_responses() {
     check(Kind::LenientHaproxy);
 }

@@ -162,7 +162,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn answers_and_contents_are_those_of_the_operating_system(steps in prop::collection::vec(step(), 1..60)) {
+    fn simulated_disk_equals_the_operating_system(steps in prop::collection::vec(step(), 1..60)) {
         let folder = tempfile::tempdir().unwrap();
         let simulated_disk = SimulatedDisk::new(1);
         let mut real = Side::new(&OsDisk, folder.path());

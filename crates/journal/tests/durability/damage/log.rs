@@ -63,7 +63,7 @@ pub(crate) struct Observed {
     pub(crate) shard: OpenShardLeft,
 }
 
-/// The open journal, which has nothing to show by itself.
+/// The open journal, which has nothing to show alone.
 pub(crate) struct OpenShardLeft(pub(crate) OpenShard);
 
 impl std::fmt::Debug for OpenShardLeft {
@@ -144,7 +144,7 @@ impl Log {
         first..first + sizes.len() as u64
     }
 
-    /// Finds the places of the last block's records by the format's page: lengths stand at the records' beginnings.
+    /// Finds the places of the last block's records by the format's page: each record begins with its length.
     fn place_last(&mut self, requests: &[Range<u64>]) {
         let content = self.disk.content(self.path()).unwrap();
         let number = |at: u64| {
@@ -168,7 +168,7 @@ impl Log {
     }
 }
 
-/// Inspects, opens and reads whatever is on the disk.
+/// Inspects, opens and reads everything on the disk.
 pub(crate) fn observe(disk: &SimulatedDisk, starts: u64) -> Observed {
     let options = options(disk, starts);
     let mut findings = Vec::new();

@@ -40,10 +40,10 @@ enum Interruption {
     Kill(u64),
 }
 
-/// A step that went as far as it could.
+/// The outcome of a step.
 enum Outcome {
     Done(Box<Process>),
-    /// It failed, and nobody lives to tell.
+    /// It failed, and the process is dead.
     Died,
 }
 
@@ -173,7 +173,7 @@ impl Run<'_> {
         numbers.map(|number| Event::new(number, bytes)).collect()
     }
 
-    /// Moves the cursor, and frees what stands before it.
+    /// Moves the cursor, and frees the segments before it.
     fn free(&mut self, mut process: Box<Process>) -> Result<Outcome, Violation> {
         let (low, last) = (self.model.cursor(), self.model.last());
         let cursor = last - self.random.below(last.saturating_sub(low) + 1).min(last) / 4;
@@ -277,7 +277,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Lets the power of a copy fail while it recovers; what was begun must harm nobody.
+    /// Lets the power of a copy fail while it recovers; an interrupted recovery must do no harm.
     fn cut_recovery(&mut self, fork: &SimulatedDisk) -> Result<(), Violation> {
         fork.fail_power_at(1 + self.random.below(60));
         let way = FaultInjector::new(fork.clone(), self.setting.wrong == Some(PlantedBug::UnsyncedState));

@@ -1,11 +1,11 @@
-//! `names` and `lowercase` of a type: under which other names its events are sent.
+//! `aliases` and `lowercase` of a type: under which other names its events are sent.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
 
-pub(crate) const KEY: &str = "names";
+pub(crate) const KEY: &str = "aliases";
 pub(crate) const LOWERCASE: &str = "lowercase";
 /// Other names of a type.
 const NAMES_MAX: usize = 64;
