@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FoldCounts {
     /// Events of the type.
-    pub taken: u64,
+    pub events: u64,
     /// How often an event was too late for a window, and is in no result of it.
     pub late: u64,
     /// How often an event went to a part of a window that was over.

@@ -4,7 +4,7 @@ use event::{Origin, Position};
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::{FoldCounts, LeftOut};
-use super::group::{Key, Taken};
+use super::group::{FoldedEvent, Key};
 use super::result::{Emission, WindowResult};
 use super::rules::{AggregateRules, TimeBasis};
 use super::sessions::Sessions;
@@ -68,7 +68,7 @@ impl Fold {
     pub fn take(&mut self, position: Position, event_time: Option<i64>, received: i64, payload: &str) {
         let Some(shard) = self.shards.pass(position) else { return };
         let received = received.clamp(0, TIME_MAX);
-        self.counts.taken += 1;
+        self.counts.events += 1;
         self.shards.received(position.shard, received);
         let time = match self.rules.time {
             // If the clock steps back, the time does not change.
@@ -84,12 +84,12 @@ impl Fold {
         let values = self.rules.reading.read(payload);
         self.key.set(self.rules.group_pointers.iter().map(|pointer| values[*pointer]));
         let close_time = shard.watermark.map(|watermark| watermark - self.rules.lateness);
-        let taken = Taken { key: &self.key, time, close_time, position, values: &values };
+        let event = FoldedEvent { key: &self.key, time, close_time, position, values: &values };
         let late_before = self.counts.late;
         let (rules, counts) = (&self.rules, &mut self.counts);
         match &mut self.open {
-            Open::TimeWindows(timed) => timed.take(rules, &taken, self.shards.watermark(), counts),
-            Open::Sessions(sessions) => sessions.take(rules, &taken, counts),
+            Open::TimeWindows(timed) => timed.take(rules, &event, self.shards.watermark(), counts),
+            Open::Sessions(sessions) => sessions.take(rules, &event, counts),
         }
         if self.counts.late > late_before {
             self.left_out.late += 1;
@@ -247,7 +247,7 @@ impl Fold {
         out.raw(&self.origin.0);
         let counts = self.counts;
         for count in [
-            counts.taken,
+            counts.events,
             counts.late,
             counts.parts,
             counts.out_of_range,
@@ -281,7 +281,7 @@ impl Fold {
         }
         let origin = Origin(from.raw(16)?.try_into().map_err(|_| Damaged)?);
         let counts = FoldCounts {
-            taken: from.unsigned()?,
+            events: from.unsigned()?,
             late: from.unsigned()?,
             parts: from.unsigned()?,
             out_of_range: from.unsigned()?,

@@ -88,7 +88,7 @@ fn order(text: &str) -> u64 {
 
 /// An event in the form that groups add.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken<'a> {
+pub(super) struct FoldedEvent<'a> {
     /// Its group.
     pub(super) key: &'a Key,
     pub(super) time: i64,
@@ -117,12 +117,12 @@ impl Group {
     }
 
     /// Adds an event; returns how many of its values were unusable.
-    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>) -> u64 {
+    pub(super) fn take(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>) -> u64 {
         self.count += 1;
         let mut unused = 0;
         for (slot, accumulator) in rules.slots.iter().zip(&mut self.accumulators) {
-            if let Some(value) = taken.values[slot.pointer] {
-                unused += u64::from(!accumulator.take(taken.time, taken.position, value));
+            if let Some(value) = event.values[slot.pointer] {
+                unused += u64::from(!accumulator.take(event.time, event.position, value));
             }
         }
         unused

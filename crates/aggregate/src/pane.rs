@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
-use super::group::{Group, Key, Taken};
+use super::group::{FoldedEvent, Group, Key};
 use super::result::{Emission, WindowPart};
 use super::rules::AggregateRules;
 
@@ -47,31 +47,31 @@ impl Pane {
         Self { closed, ..Self::default() }
     }
 
-    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>, counts: &mut FoldCounts) {
-        let key = taken.key;
+    pub(super) fn take(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>, counts: &mut FoldCounts) {
+        let key = event.key;
         let has_room = self.full_from.as_ref().is_none_or(|full_from| key < full_from);
         if key.is_overflow() || !has_room {
             counts.overflowed += 1;
-            counts.unused += self.overflow(rules).take(rules, taken);
+            counts.unused += self.overflow(rules).take(rules, event);
             return self.note(&Key::overflow());
         }
-        counts.unused += self.take_in_group(rules, taken);
+        counts.unused += self.take_in_group(rules, event);
         self.note(key);
         while self.bytes > rules.window_bytes {
             self.evict(rules);
         }
     }
 
-    fn take_in_group(&mut self, rules: &AggregateRules, taken: &Taken<'_>) -> u64 {
-        let key = taken.key;
+    fn take_in_group(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>) -> u64 {
+        let key = event.key;
         if let Some(group) = self.groups.get_mut(key) {
             let before = group.bytes(key);
-            let unused = group.take(rules, taken);
+            let unused = group.take(rules, event);
             self.bytes += group.bytes(key) - before;
             return unused;
         }
         let mut group = Group::new(rules);
-        let unused = group.take(rules, taken);
+        let unused = group.take(rules, event);
         self.bytes += group.bytes(key);
         self.groups.insert(key.clone(), group);
         unused

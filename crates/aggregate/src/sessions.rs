@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
-use super::group::{Group, Key, Taken};
+use super::group::{FoldedEvent, Group, Key};
 use super::result::{Emission, WindowPart};
 use super::rules::AggregateRules;
 
@@ -51,15 +51,15 @@ impl Sessions {
     }
 
     /// Adds an event, unless it is older than the close time of its shard.
-    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>, counts: &mut FoldCounts) {
-        let key = taken.key;
-        if taken.close_time.is_some_and(|close_time| taken.time < close_time) {
+    pub(super) fn take(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>, counts: &mut FoldCounts) {
+        let key = event.key;
+        if event.close_time.is_some_and(|close_time| event.time < close_time) {
             counts.late += 1;
             return;
         }
         let mut group = Group::new(rules);
-        counts.unused += group.take(rules, taken);
-        let session = Session { start: taken.time, last: taken.time, group };
+        counts.unused += group.take(rules, event);
+        let session = Session { start: event.time, last: event.time, group };
         let has_room = self.full_from.as_ref().is_none_or(|full_from| key < full_from);
         if key.is_overflow() || !has_room {
             counts.overflowed += 1;

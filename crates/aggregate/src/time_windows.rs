@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
-use super::group::Taken;
+use super::group::FoldedEvent;
 use super::pane::Pane;
 use super::result::{Emission, WindowPart};
 use super::rules::{AggregateRules, Emit, Late, PART_WINDOWS};
@@ -43,12 +43,12 @@ impl TimeWindows {
     pub(super) fn take(
         &mut self,
         rules: &AggregateRules,
-        taken: &Taken<'_>,
+        event: &FoldedEvent<'_>,
         watermark: Option<i64>,
         counts: &mut FoldCounts,
     ) {
-        for start in starts(self.size, self.hop, taken.time) {
-            let Some(window) = self.window_for(rules, start, taken.close_time) else {
+        for start in starts(self.size, self.hop, event.time) {
+            let Some(window) = self.window_for(rules, start, event.close_time) else {
                 counts.late += 1;
                 continue;
             };
@@ -60,7 +60,7 @@ impl TimeWindows {
                 self.next_close = self.next_close.min(close_at);
             }
             self.next_over = self.next_over.min(over_at);
-            pane.take(rules, taken, counts);
+            pane.take(rules, event, counts);
             if pane.is_due() {
                 self.due.insert(window);
             }
@@ -115,8 +115,8 @@ impl TimeWindows {
     }
 
     /// Begins to emit of those windows that have not ended before.
-    fn sweep_where(&mut self, is_meant: impl Fn(&WindowKey) -> bool) {
-        for (window, pane) in self.panes.iter_mut().filter(|(window, pane)| !pane.closed && is_meant(window)) {
+    fn sweep_where(&mut self, is_chosen: impl Fn(&WindowKey) -> bool) {
+        for (window, pane) in self.panes.iter_mut().filter(|(window, pane)| !pane.closed && is_chosen(window)) {
             pane.begin_sweep();
             self.due.insert(*window);
         }

@@ -247,9 +247,9 @@ impl AggregateManager {
     /// Ends the aggregates that are not in `setups` unchanged. Their state stays in their checkpoints until
     /// [`AggregateManager::adopt`].
     pub async fn end_others(&mut self, setups: &[AggregateSetup]) {
-        let goes = |running: &Running| !setups.iter().any(|setup| setup.is_same(&running.setup));
+        let must_end = |running: &Running| !setups.iter().any(|setup| setup.is_same(&running.setup));
         let going: Vec<TypeName> =
-            self.running.iter().filter(|(_, running)| goes(running)).map(|(name, _)| name.clone()).collect();
+            self.running.iter().filter(|(_, running)| must_end(running)).map(|(name, _)| name.clone()).collect();
         for name in going {
             let Some(Running { halt, mut task, .. }) = self.running.remove(&name) else { continue };
             halt.send_replace(Halt::Now);

@@ -78,8 +78,8 @@ impl AggregateStatus {
     #[must_use]
     pub fn lag(&self) -> u64 {
         let figures = self.lock();
-        let behind = |(shard, read): (&Arc<eventlog::Shard>, &u64)| shard.durable().saturating_sub(*read);
-        self.log.shards().iter().zip(&figures.positions).map(behind).sum()
+        let unread = |(shard, read): (&Arc<eventlog::Shard>, &u64)| shard.durable().saturating_sub(*read);
+        self.log.shards().iter().zip(&figures.positions).map(unread).sum()
     }
 
     pub(crate) fn show(&self, figures: AggregateFigures) {

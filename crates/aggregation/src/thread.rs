@@ -20,7 +20,7 @@ pub(crate) struct FoldThreads {
 /// A fold's slot on a thread. It is free again when it is dropped.
 pub(crate) struct FoldSlot {
     runtime: Handle,
-    taken: Arc<()>,
+    slots: Arc<()>,
 }
 
 impl FoldThreads {
@@ -37,19 +37,19 @@ impl FoldThreads {
             self.threads.push(FoldThread::start()?);
         }
         let Some(thread) = self.threads.iter().min_by_key(|thread| thread.folds()) else {
-            return Ok(FoldSlot { runtime: Handle::current(), taken: Arc::default() });
+            return Ok(FoldSlot { runtime: Handle::current(), slots: Arc::default() });
         };
-        Ok(FoldSlot { runtime: thread.runtime.clone(), taken: thread.taken.clone() })
+        Ok(FoldSlot { runtime: thread.runtime.clone(), slots: thread.slots.clone() })
     }
 }
 
 impl FoldSlot {
     /// Runs the work there until it ends.
     pub(crate) fn spawn(self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        let Self { runtime, taken } = self;
+        let Self { runtime, slots } = self;
         runtime.spawn(async move {
             work.await;
-            drop(taken);
+            drop(slots);
         })
     }
 }
@@ -58,7 +58,7 @@ impl FoldSlot {
 struct FoldThread {
     runtime: Handle,
     /// Held by each of its folds too.
-    taken: Arc<()>,
+    slots: Arc<()>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<Thread<()>>,
 }
@@ -73,11 +73,11 @@ impl FoldThread {
             let _ = runtime.block_on(ended);
         };
         let thread = std::thread::Builder::new().name("aggregates".into()).spawn(run)?;
-        Ok(Self { runtime: handle, taken: Arc::default(), end: Some(end), thread: Some(thread) })
+        Ok(Self { runtime: handle, slots: Arc::default(), end: Some(end), thread: Some(thread) })
     }
 
     fn folds(&self) -> usize {
-        Arc::strong_count(&self.taken) - 1
+        Arc::strong_count(&self.slots) - 1
     }
 }
 

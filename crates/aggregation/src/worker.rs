@@ -30,8 +30,8 @@ const SAVE_BYTES: u64 = 64 * 1024 * 1024;
 const TICK_EVERY: Duration = Duration::from_secs(1);
 /// The shortest time between two emissions of results, since the state is saved before. If that takes long, emissions
 /// take at most this part of the time.
-const GIVE_OUT_EVERY: Duration = Duration::from_millis(100);
-const GIVE_OUT_PART: u32 = 10;
+const EMIT_EVERY: Duration = Duration::from_millis(100);
+const EMIT_PART: u32 = 10;
 /// Results that are created together, and bytes of them that are journaled together.
 const RESULTS_MAX: usize = 1_000;
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
@@ -61,7 +61,7 @@ pub(crate) struct Worker {
 pub(crate) struct Times {
     save_at: Instant,
     unsaved_bytes: u64,
-    give_out_at: Instant,
+    emit_at: Instant,
     tick_at: Instant,
     failing: bool,
     left_out: Throttle,
@@ -73,7 +73,7 @@ impl Times {
         Self {
             save_at: now + SAVE_EVERY,
             unsaved_bytes: 0,
-            give_out_at: now,
+            emit_at: now,
             tick_at: now,
             failing: false,
             left_out: Throttle::default(),
@@ -98,7 +98,7 @@ impl Worker {
             // If it was stopped during an emission, results may still be in flight to the journal.
             self.first_shard().flush().await;
             let journaled = Some(ReplayFilter::new(self.first_shard(), self.name(), mark));
-            self.give_out(journaled).await?;
+            self.emit(journaled).await?;
         }
         let mut reading = self.reading();
         loop {
@@ -108,8 +108,8 @@ impl Worker {
             }
             let caught_up = self.read(&mut reading).await;
             self.report_left_out();
-            if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt != Halt::No) {
-                self.save_and_give_out().await?;
+            if self.fold.has_results() && (Instant::now() >= self.times.emit_at || halt != Halt::No) {
+                self.save_and_emit().await?;
             } else if self.check_save_due() {
                 self.save();
             }
@@ -221,19 +221,19 @@ impl Worker {
     }
 
     /// Emits only what is in the saved state, so a restart emits the same.
-    async fn save_and_give_out(&mut self) -> Result<(), Ended> {
+    async fn save_and_emit(&mut self) -> Result<(), Ended> {
         let begun = Instant::now();
         if !self.save() {
             self.pause().await;
             return Ok(());
         }
-        self.give_out(None).await?;
-        self.times.give_out_at = Instant::now() + GIVE_OUT_EVERY.max(begun.elapsed() * GIVE_OUT_PART);
+        self.emit(None).await?;
+        self.times.emit_at = Instant::now() + EMIT_EVERY.max(begun.elapsed() * EMIT_PART);
         Ok(())
     }
 
     /// Journals all results that are due, except those that are in the journal already.
-    async fn give_out(&mut self, mut journaled: Option<ReplayFilter>) -> Result<(), Ended> {
+    async fn emit(&mut self, mut journaled: Option<ReplayFilter>) -> Result<(), Ended> {
         loop {
             let results = self.fold.results(RESULTS_MAX);
             if results.is_empty() {
@@ -344,7 +344,7 @@ impl Worker {
     async fn idle(&mut self, reading: &EventReader) {
         let has_results = self.fold.has_results();
         let until = [
-            has_results.then_some(self.times.give_out_at),
+            has_results.then_some(self.times.emit_at),
             (!self.file.covers(&self.fold)).then_some(self.times.save_at),
             (self.fold.windows() > 0).then_some(self.times.tick_at),
             (self.fold.left_out() != LeftOut::default())
@@ -369,7 +369,7 @@ impl Worker {
     /// Saves twice, so both generations agree and all that was read can be freed.
     async fn finish(&mut self) -> Result<(), Ended> {
         if self.fold.has_results() {
-            self.save_and_give_out().await?;
+            self.save_and_emit().await?;
         }
         if !self.file.covers(&self.fold) && self.save() {
             self.save();

@@ -396,9 +396,9 @@ impl DeadLetters {
         let deferred = self.deferred();
         for SequenceRange { shard, first, last, only } in &asked.spans {
             let is_listed = |pending: &PendingLane| pending.sink == self.sink && pending.shard == *shard;
-            let meant = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
+            let is_requested = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
             let mut within = deferred.events.range((*shard, *first)..=(*shard, *last.max(first)));
-            if let Some(((_, sequence), _)) = within.find(|(_, event)| meant(event))
+            if let Some(((_, sequence), _)) = within.find(|(_, event)| is_requested(event))
                 && !pending.iter().any(is_listed)
             {
                 let until = is_configured.then_some(*sequence);

@@ -64,11 +64,11 @@ impl Entries {
         match leaf.binary_search_by_key(&sequence, |packed| packed.sequence) {
             Ok(at) => Some(std::mem::replace(&mut leaf[at], packed).entry()),
             Err(at) => {
-                let mut behind = None;
+                let mut following = None;
                 if leaf.len() < LEAF_ENTRIES {
                     leaf.insert(at, packed);
                 } else if at == leaf.len() {
-                    behind = Some(vec![packed]);
+                    following = Some(vec![packed]);
                 } else {
                     let mut second = leaf.split_off(LEAF_ENTRIES / 2);
                     let half = leaf.len();
@@ -77,9 +77,9 @@ impl Entries {
                     } else {
                         second.insert(at - half, packed)
                     }
-                    behind = Some(second);
+                    following = Some(second);
                 }
-                self.leaves.extend(behind.and_then(|leaf| Some((leaf.first()?.sequence, leaf))));
+                self.leaves.extend(following.and_then(|leaf| Some((leaf.first()?.sequence, leaf))));
                 None
             }
         }

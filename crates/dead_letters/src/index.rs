@@ -102,15 +102,15 @@ impl Index {
 
     /// The sequences of the events from `shard` after `cursor` that its lane does not send.
     pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
-        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
-        let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
+        let later = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
+        let dead = later.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
         dead.map(|(sequence, _)| sequence).collect()
     }
 
     /// The sequences of the events from `shard` after `cursor` that the sink stored on a replay.
     pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
-        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
-        let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.state == DeadLetterState::Replayed);
+        let later = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
+        let replayed = later.into_iter().flatten().filter(|(_, entry)| entry.state == DeadLetterState::Replayed);
         replayed.map(|(sequence, _)| sequence).collect()
     }
 

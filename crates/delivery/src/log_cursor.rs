@@ -71,20 +71,20 @@ impl BatchReader {
             let Some(chunk) = self.rest.take().map_or_else(|| self.log.read(), |rest| Ok(Some(rest)))? else {
                 return Ok(FillResult::CaughtUp);
             };
-            let took = add(&chunk);
-            if took.extent == Consumed::SliceOver {
+            let added = add(&chunk);
+            if added.extent == Consumed::SliceOver {
                 self.rest = Some(chunk);
                 return Ok(FillResult::Midway);
             }
-            if took.has_undecided {
+            if added.has_undecided {
                 self.undecided = Some(chunk.clone());
             }
-            if took.extent == Consumed::Full {
+            if added.extent == Consumed::Full {
                 self.rest = Some(chunk);
                 return Ok(FillResult::Full);
             }
             bytes += chunk.bytes().len();
-            if took.has_undecided || took.is_slice_over || bytes >= BYTES_PER_SLICE {
+            if added.has_undecided || added.is_slice_over || bytes >= BYTES_PER_SLICE {
                 break;
             }
         }

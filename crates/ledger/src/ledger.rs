@@ -118,7 +118,7 @@ impl Ledger {
 
     /// The sinks that are no longer configured and keep segments from being freed, each with its number of pending
     /// events.
-    pub fn left_behind(&self) -> Vec<(SinkName, u64)> {
+    pub fn removed_backlogs(&self) -> Vec<(SinkName, u64)> {
         let rows = self.snapshot();
         let pending = |name: &SinkName| {
             rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == *name).map(|row| row.pending).sum()

@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn control_characters_of_store_messages_are_escaped() {
-        let (words, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
-        let (reason, index) = (Reason::from(words), 3);
+        let (text, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
+        let (reason, index) = (Reason::from(text), 3);
         let refused = vec![RejectedRecord { index, reason: reason.clone() }];
         let retry = vec![Retry { index, scope: RetryScope::Record, reason: reason.clone() }];
         for report in [WriteOutcome::Rejected { refused: refused.clone() }, WriteOutcome::Partial { refused, retry }] {

@@ -416,7 +416,7 @@ fn known_event_is_skipped() {
     hand.fold.pass(at(0, 5));
     hand.fold.take(at(0, 4), None, time("10:00:00"), "{}");
     hand.fold.tick(at(0, 5), time("12:00:00"));
-    assert_eq!(hand.fold.counts().taken, 1);
+    assert_eq!(hand.fold.counts().events, 1);
     assert_eq!(hand.fold.positions().collect::<Vec<_>>(), [at(0, 5)]);
     assert!(hand.results().is_empty());
 }

@@ -111,7 +111,7 @@ proptest! {
             }
             store.put(finish(&mut fold));
             let counts = fold.counts();
-            (store, counts.late, counts.parts, counts.taken)
+            (store, counts.late, counts.parts, counts.events)
         };
         let (one, other) = (results(&numbered), results(&shuffled));
         // Results that were never emitted need no withdrawal: compare what remains.

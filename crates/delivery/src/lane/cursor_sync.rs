@@ -24,7 +24,7 @@ impl Lane {
             Cursor::Delivery => progress.cursor,
             Cursor::Store(position) => progress.resume_at(position),
         };
-        let behind = resume_at < progress.cursor;
+        let was_set_back = resume_at < progress.cursor;
         let oldest = self.shard.segments().oldest().unwrap_or(1);
         if resume_at + 1 < oldest {
             self.skip_lost(resume_at, oldest - 1);
@@ -32,7 +32,7 @@ impl Lane {
         }
         let dead_lettered = self.dead.beyond(self.name.shard, resume_at)?;
         let deferred: BTreeSet<u64> = self.dead.deferred_beyond(self.name.shard, resume_at).into_iter().collect();
-        if behind {
+        if was_set_back {
             let (tally, lost) =
                 self.recount(resume_at, progress.cursor, &dead_lettered, &deferred).map_err(unreadable)?;
             self.ledger.take_back(&self.name, resume_at, &tally, lost);

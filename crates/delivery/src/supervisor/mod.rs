@@ -93,11 +93,11 @@ impl Supervisor {
             }));
         }
         self.sinks = sinks;
-        self.report_left_behind();
+        self.report_removed_backlogs();
     }
 
-    fn report_left_behind(&self) {
-        for (sink, events) in self.ledger.left_behind() {
+    fn report_removed_backlogs(&self) {
+        for (sink, events) in self.ledger.removed_backlogs() {
             let discard = OperatorCommand::RouteDrop(&sink);
             tracing::warn!(
                 sink = &*sink,

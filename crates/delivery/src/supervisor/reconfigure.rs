@@ -41,7 +41,7 @@ impl Supervisor {
     async fn configure(&mut self, setup: Setup) -> Result<(), ChangeError> {
         // Before the end of their routes is known: after it they have no results.
         self.aggregates.end_others(&setup.aggregates).await;
-        if let Err(error) = self.go_over_to(&setup) {
+        if let Err(error) = self.switch_to(&setup) {
             self.aggregates.resume();
             return Err(error);
         }
@@ -51,7 +51,7 @@ impl Supervisor {
         Ok(())
     }
 
-    fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
+    fn switch_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
         let before = self.ledger.copy();
         let deferred = |sink: &SinkName| deferred_events(&self.files.disk, &self.files.data, sink);
         let reconciler = Reconciler::new(&self.log, &deferred, &setup.routes, Some(before.clone()));

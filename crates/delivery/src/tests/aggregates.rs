@@ -381,7 +381,7 @@ async fn pinned(mutation: Option<Mutation>) -> (u64, u64) {
     harness.start();
     seconds(30).await;
     let lost = harness.process().aggregates.aggregates()[0].lost.get();
-    let taken = harness.process().aggregates.aggregates()[0].figures().counts.taken;
+    let taken = harness.process().aggregates.aggregates()[0].figures().counts.events;
     assert!(lost > 0 || taken == 600, "{taken}");
     let freed = harness.process().log.shards()[0].segments().oldest().unwrap();
     assert!(freed >= freed_early);

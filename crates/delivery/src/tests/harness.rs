@@ -68,7 +68,7 @@ pub(super) struct Harness {
     /// is unknown.
     pub(super) judged: BTreeMap<(String, u64), Option<bool>>,
     /// The transactional sink was removed and returned: its earlier events are not retained for it.
-    pub(super) fenced_came_back: bool,
+    pub(super) fenced_returned: bool,
     /// The transactional store was exchanged, and its lanes may not have noticed.
     pub(super) fenced_was_lost: bool,
     next: u64,
@@ -163,7 +163,7 @@ impl Harness {
             objects: None,
             dropped: BTreeSet::new(),
             judged: BTreeMap::new(),
-            fenced_came_back: false,
+            fenced_returned: false,
             fenced_was_lost: false,
             next: 1,
         }
@@ -374,7 +374,7 @@ impl Harness {
     }
 
     /// Whether an event that was acknowledged goes to a sink, were it only as a dead letter.
-    pub(super) fn is_meant(&self, number: u64, type_name: &str, sink: &str) -> bool {
+    pub(super) fn is_routed(&self, number: u64, type_name: &str, sink: &str) -> bool {
         let verdict = self.judged.get(&(sink.to_owned(), number)).copied();
         self.routes.leads(&name(type_name), sink) && verdict != Some(Some(false))
     }
@@ -516,7 +516,7 @@ impl Harness {
             let dropped = self.dropped.iter().filter(|(name, id)| name == sink && store.get(*id).is_none());
             dead.extend(dropped.map(|(_, id)| *id));
             for (number, type_name) in &self.acknowledged {
-                let routed = self.is_meant(*number, type_name, sink);
+                let routed = self.is_routed(*number, type_name, sink);
                 let found = (store.get(id(*number)).is_some(), dead.contains(&id(*number)));
                 let wanted = if routed { found.0 != found.1 } else { found == (false, false) };
                 assert!(wanted, "{sink}, event {number} of {type_name}: (stored, dead) = {found:?}");

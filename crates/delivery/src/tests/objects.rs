@@ -70,7 +70,7 @@ async fn check(harness: &mut Harness) {
         let payload = found.get(&id(*number).to_string());
         let expected = format!("{{\"n\":{number}}}");
         let is_undecided = harness.judged.get(&(KEYED.to_owned(), *number)) == Some(&None);
-        let wanted = harness.is_meant(*number, type_name, KEYED) && !is_undecided;
+        let wanted = harness.is_routed(*number, type_name, KEYED) && !is_undecided;
         assert_eq!(payload, wanted.then_some(&expected), "event {number} of {type_name}");
         assert_eq!(dead_letters.contains(&id(*number)), is_undecided, "event {number} of {type_name}");
     }
@@ -531,7 +531,7 @@ fn cut_at(operations: u64, rules: ObjectFormat, mutation: Option<Mutation>) -> b
             harness.append(0, "named", 2).await;
             seconds(6).await;
         }
-        let came = harness.disk.power_is_off();
+        let is_reached = harness.disk.power_is_off();
         harness.power_cut(operations).await;
         harness.start();
         harness.append(0, "any", 4).await;
@@ -540,7 +540,7 @@ fn cut_at(operations: u64, rules: ObjectFormat, mutation: Option<Mutation>) -> b
         if codec == Codec::None {
             check(&mut harness).await;
         }
-        came
+        is_reached
     })
 }
 

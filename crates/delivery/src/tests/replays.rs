@@ -280,7 +280,7 @@ fn event_stored_without_answer_is_not_resent() {
             let mut harness = with_dead_letters(63, 4).await;
             harness.fenced.refuse_id(id(2));
             // That of the second write: the first is rejected for the sake of 2.
-            harness.fenced.lose_answers_behind(1, 1);
+            harness.fenced.lose_answers_after(1, 1);
             let outcomes = harness.process().office.act(&DeadAction::Replay, &all(), 3).await;
             let outcome = outcomes.into_iter().find(|outcome| &*outcome.sink == FENCED).unwrap();
             assert!(outcome.failure.is_some(), "{outcome:?}");

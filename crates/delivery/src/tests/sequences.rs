@@ -143,7 +143,7 @@ async fn take(harness: &mut Harness, step: &Step, seed: u64) {
         }
         Step::LoseStore => {
             let mut oldest = harness.process().log.shards().iter().map(|shard| shard.segments().oldest());
-            let retained = oldest.all(|oldest| oldest <= Some(1)) && !harness.fenced_came_back;
+            let retained = oldest.all(|oldest| oldest <= Some(1)) && !harness.fenced_returned;
             harness.kill(seed).await;
             if retained {
                 harness.fenced = MemoryHandle::fenced();
@@ -197,7 +197,7 @@ async fn route_out(harness: &mut Harness, (fenced, count): (bool, u64), millisec
 /// Takes a sink out of the configuration, and puts it back.
 async fn out_and_in(harness: &mut Harness, fenced: bool, milliseconds: u64) {
     let routes = harness.routes.clone();
-    harness.fenced_came_back |= fenced;
+    harness.fenced_returned |= fenced;
     if std::mem::take(&mut harness.fenced_was_lost) {
         // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
         harness.fenced.heal();

@@ -86,11 +86,11 @@ impl MemoryHandle {
 
     /// Makes the next `writes` writes take effect but fail as `Unavailable`: their answers are lost.
     pub fn lose_answers(&self, writes: usize) {
-        self.lose_answers_behind(0, writes);
+        self.lose_answers_after(0, writes);
     }
 
     /// The same for `writes` writes, after the next `answered` ones are answered.
-    pub fn lose_answers_behind(&self, answered: usize, writes: usize) {
+    pub fn lose_answers_after(&self, answered: usize, writes: usize) {
         let mut state = self.state();
         (state.sparing, state.losing) = (answered, writes);
     }

@@ -66,13 +66,13 @@ fn bytes<const N: usize>(Bookmark(bytes): &Bookmark) -> Result<[u8; N], ReadErro
 fn page<'a>(
     events: impl Iterator<Item = &'a StoredRecord>,
     query: &Query,
-    place_behind: impl Fn(&StoredRecord) -> Vec<u8>,
+    bookmark_after: impl Fn(&StoredRecord) -> Vec<u8>,
 ) -> Page {
     let mut gathered = Gathered::new(query);
     let mut last = None;
     for event in events {
         if !gathered.take(event.to_read()) {
-            return gathered.page(last.map(|event| Bookmark(place_behind(event))));
+            return gathered.page(last.map(|event| Bookmark(bookmark_after(event))));
         }
         last = Some(event);
     }
