@@ -21,8 +21,8 @@ pub(crate) enum Command {
     Abandon,
 }
 
-/// Commands that may wait for the delivery.
-pub(crate) const ORDERS_MAX: usize = 4;
+/// Changes that may wait for the delivery.
+pub(crate) const CHANGES_MAX: usize = 4;
 
 /// Why a change was not applied; the delivery continues with its old configuration.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ impl DeliveryControl {
     /// # Errors
     /// Nothing has changed.
     pub async fn configure(&self, setup: Setup) -> Result<(), ChangeError> {
-        self.order(|reply| Change::Configuration(setup, reply)).await
+        self.request(|reply| Change::Configuration(setup, reply)).await
     }
 
     /// Discards the events of removed routes to this sink, from one type or from all. Lanes of the sink that have
@@ -71,7 +71,7 @@ impl DeliveryControl {
     /// # Errors
     /// Nothing was discarded.
     pub async fn discard(&self, sink: SinkName, only: Option<TypeName>) -> Result<Discarded, ChangeError> {
-        self.order(|reply| Change::Discard(sink, only, reply)).await
+        self.request(|reply| Change::Discard(sink, only, reply)).await
     }
 
     /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to
@@ -81,10 +81,10 @@ impl DeliveryControl {
     /// # Errors
     /// Nothing has changed.
     pub async fn accept(&self, sink: SinkName, again: bool) -> Result<u64, ChangeError> {
-        self.order(|reply| Change::Accept(sink, Accept { again }, reply)).await
+        self.request(|reply| Change::Accept(sink, Accept { again }, reply)).await
     }
 
-    async fn order<T>(
+    async fn request<T>(
         &self,
         change: impl FnOnce(oneshot::Sender<Result<T, ChangeError>>) -> Change,
     ) -> Result<T, ChangeError> {

@@ -83,7 +83,7 @@ pub(super) struct Process {
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
     pub(super) office: DeadLetterService,
-    orders: watch::Sender<Command>,
+    commands: watch::Sender<Command>,
     pub(super) changes: mpsc::Sender<Change>,
     task: JoinHandle<()>,
 }
@@ -200,7 +200,7 @@ impl Harness {
         let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         self.at_start = self.unsure_files();
-        let (orders, received) = watch::channel(Command::Run);
+        let (commands, received) = watch::channel(Command::Run);
         let (changes, received_changes) = mpsc::channel(1);
         let task = tokio::spawn(supervisor.run(received, received_changes));
         self.process = Some(Process {
@@ -212,7 +212,7 @@ impl Harness {
             sinks: handles,
             dead,
             office,
-            orders,
+            commands,
             changes,
             task,
         });
@@ -321,14 +321,14 @@ impl Harness {
 
     pub(super) async fn stop(&mut self) {
         let process = self.process.take().unwrap();
-        process.orders.send_replace(Command::Stop(Duration::from_secs(10)));
+        process.commands.send_replace(Command::Stop(Duration::from_secs(10)));
         process.task.await.unwrap();
     }
 
     /// Drains for at most this time. Returns whether the drain has ended; otherwise it continues.
     pub(super) async fn drain(&mut self, at_most: Duration) -> bool {
         let process = self.process.as_mut().unwrap();
-        process.orders.send_replace(Command::Drain);
+        process.commands.send_replace(Command::Drain);
         let has_ended = tokio::time::timeout(at_most, &mut process.task).await.is_ok();
         if has_ended {
             self.process = None;
