@@ -83,7 +83,7 @@ struct ReplayFilter {
 #[derive(Default)]
 struct Journals {
     records: BTreeMap<(u16, u64), ReplayFilter>,
-    /// A state that is older than results was gone on from: they may be there twice.
+    /// The process continued from a state older than these results: they may be there twice.
     may_repeat: bool,
 }
 
@@ -331,7 +331,7 @@ fn any_sequence_gives_the_results_of_one_reading() {
         .unwrap();
 }
 
-/// Windows of many groups end, and the power fails at each moment of it.
+/// Windows of many groups end, and the power fails at each moment.
 fn windows_that_end_in_a_crash(mutation: Option<Mutation>) -> bool {
     (1..40_u64).any(|operations| {
         let hit = |shard, at, group| Step::Hit { shard, at, group, value: 1 };
@@ -460,7 +460,7 @@ fn changed_aggregate_restarts_and_removed_one_leaves_nothing() {
                 "{aggregate}: {found:?}"
             );
         }
-        // One that stays as it is isn't disturbed.
+        // An unchanged aggregate is not interrupted.
         harness.aggregates.remove(0);
         harness.change(routes_without_sums()).await.unwrap();
         assert_eq!(harness.process().aggregates.aggregates().len(), 1);
@@ -512,7 +512,7 @@ fn failed_change_leaves_aggregates_unchanged() {
     });
 }
 
-/// It wrote where it would have begun.
+/// It saved its initial state.
 #[test]
 fn failed_change_does_not_affect_the_next() {
     use journal::simulated_disk::{Operation, SimulatedError};

@@ -90,7 +90,7 @@ fn unsaved_change_is_undone() {
         harness.append(0, "x", 10).await;
         harness.wait_until_settled().await;
         seconds(1).await;
-        // So full that the reserve makes no room either.
+        // Too full even for the reserve.
         harness.disk.set_capacity(Some(harness.disk.bytes_used() - limits::RESERVE_BYTES));
         assert!(matches!(harness.change(both()).await, Err(ChangeError::Save)));
         harness.disk.set_capacity(None);
@@ -119,7 +119,7 @@ fn change_saved_in_one_generation_applies() {
         harness.append(0, "x", 10).await;
         harness.wait_until_settled().await;
         seconds(5).await;
-        // Renamed, and not said to be: the file may be there after a crash, and is here.
+        // Renamed, but reported as failed: after a crash the file may be there, and here it is.
         harness.disk.fail_call(Operation::SyncDirectory, 1, SimulatedError::Io);
         assert!(matches!(harness.change(both()).await, Err(ChangeError::Save)));
         seconds(5).await;

@@ -36,7 +36,7 @@ fn counts(harness: &Harness) -> (u64, u64) {
     of_sink.fold((0, 0), |(stored, pending), row| (stored + row.stored, pending + row.pending))
 }
 
-/// Of the events that are numbered so, those that the transactional store lacks.
+/// Of the events with these numbers, those that the transactional store lacks.
 fn lacking(harness: &Harness, numbers: std::ops::Range<u64>) -> Vec<u64> {
     numbers.filter(|number| harness.fenced.get(id(*number)).is_none()).collect()
 }
@@ -320,7 +320,7 @@ fn store_with_an_earlier_claim_is_accepted() {
             assert_eq!(stopped(&harness), None, "{:?}", harness.messages());
             assert_eq!(harness.fenced.count() as u64, 10 + 10 * (round + 1));
         }
-        // One of before there were any claims.
+        // A store from the time before claims.
         harness.fenced.fail_over(empty);
         seconds(15).await;
         harness.check_all().await;

@@ -1,4 +1,4 @@
-//! Events that an idempotent store rejects for now while it takes others.
+//! Events that an idempotent store rejects for now while it accepts others.
 
 use std::time::Duration;
 
@@ -420,7 +420,7 @@ fn rejected_event_is_dead_after_neighbour_is_stored() {
         harness.keyed.doubt_id(id(1));
         harness.start();
         harness.append(0, "named", 1).await;
-        // Longer than an event is deferred at most.
+        // Longer than the longest time that an event is deferred.
         seconds(10_000).await;
         assert_eq!(counts(&harness), (0, 0, 1), "the store may be at fault");
         harness.append(0, "named", 3).await;

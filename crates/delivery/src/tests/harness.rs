@@ -48,7 +48,7 @@ pub(super) struct Harness {
     /// The wall clock: microseconds.
     pub(super) clock: Arc<AtomicI64>,
     pub(super) mutation: Option<Mutation>,
-    /// The files of the folder whose writes a crash loses, as the process found them.
+    /// The files of the folder whose writes a crash loses, as of the start of the process.
     at_start: BTreeMap<PathBuf, Vec<u8>>,
     pub(super) segment_bytes: u64,
     pub(super) process: Option<Process>,
@@ -58,11 +58,11 @@ pub(super) struct Harness {
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
-    /// What takes the place of the transactional store, if anything.
+    /// A store that replaces the transactional one, if set.
     pub(super) sqlite: Option<SqliteConfig>,
-    /// With these, a directory of objects on the same disk takes the place of the idempotent store.
+    /// If set, a directory of objects on the same disk replaces the idempotent store.
     pub(super) objects: Option<ObjectFormat>,
-    /// Dead letters that were dropped, by sink; of some the answer was lost.
+    /// Dead letters that were dropped, by sink; the answer to some was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
     /// For acknowledged events whose route to a sink had a condition or was absent: whether it was true; `None` if it
     /// is unknown.
@@ -132,8 +132,8 @@ pub(super) async fn seconds(count: u64) {
 }
 
 impl Harness {
-    /// `both` goes to both sinks, `picky` too, by conditions; `named` to the keyed one, `none` to no sink, any other type
-    /// to the fenced one.
+    /// `both` goes to both sinks, `picky` too, by conditions; `named` to the idempotent one, `none` to no sink, any
+    /// other type to the transactional one.
     pub(super) fn new(seed: u64) -> Self {
         let routes = Routes::new()
             .with(name("both"), [FENCED.into(), KEYED.into()])
@@ -233,7 +233,7 @@ impl Harness {
         DeliveryControl(self.process().changes.clone())
     }
 
-    /// The running process goes over to these routes.
+    /// The running process switches to these routes.
     pub(super) async fn change(&mut self, routes: Routes) -> Result<(), ChangeError> {
         let before = std::mem::replace(&mut self.routes, routes.clone());
         let changed = {
@@ -265,7 +265,7 @@ impl Harness {
         self.process.as_ref().unwrap()
     }
 
-    /// The process is gone from one moment to the next; the disk keeps what it was given.
+    /// The process ends immediately; the disk keeps what was written.
     pub(super) async fn kill(&mut self, seed: u64) {
         self.end_process(seed).await;
         self.lose_writes();
@@ -361,7 +361,7 @@ impl Harness {
         self.acknowledged.len() - before
     }
 
-    /// Notes what the routes that hold now say of an event.
+    /// Notes the decision of the present routes about an event.
     fn judge(&mut self, number: u64, type_name: &str) {
         for sink in [FENCED, KEYED] {
             if self.routes.mentions(sink) && !self.routes.leads(&name(type_name), sink) {
@@ -373,7 +373,7 @@ impl Harness {
         }
     }
 
-    /// Whether an event that was acknowledged goes to a sink, were it only as a dead letter.
+    /// Whether an acknowledged event goes to a sink, or to its dead letters.
     pub(super) fn is_routed(&self, number: u64, type_name: &str, sink: &str) -> bool {
         let verdict = self.judged.get(&(sink.to_owned(), number)).copied();
         self.routes.leads(&name(type_name), sink) && verdict != Some(Some(false))
@@ -472,7 +472,7 @@ impl Harness {
         self.logged.lines()
     }
 
-    /// The ledger balances, and never had to be set right.
+    /// The ledger balances, and never had to be corrected.
     pub(super) fn check_balance(&self) {
         for row in self.rows() {
             for sink in &row.sinks {
@@ -548,7 +548,7 @@ impl Harness {
                     continue;
                 }
                 let dead_letter = (record.id, dead.settled, dead.reason.to_owned());
-                // What a condition couldn't decide is sent again still, and the store may reject it with its own message.
+                // A replay sends undecided events too, and the store may reject them with its own message.
                 let amends = match found.insert((dead.shard, dead.sequence), dead_letter) {
                     Some((_, None, reason)) => dead.settled.is_some() || dead.reason != reason,
                     Some(_) | None => true,
@@ -574,7 +574,7 @@ impl Harness {
         self.list(&filter).letters.iter().map(|dead_letter| number(dead_letter.id)).collect()
     }
 
-    /// Replays or drops, and sums up.
+    /// Replays or drops, and returns the sum of the outcomes.
     pub(super) async fn act(&self, action: DeadAction, filter: &DeadFilter) -> DeadOutcome {
         let outcomes = self.process().office.act(&action, filter, u64::MAX).await;
         let mut sum = outcomes[0].clone();
@@ -606,7 +606,7 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalReco
     }
 }
 
-/// The codes of ends of dead letters. Greater ones are of events that are deferred.
+/// The codes of the ends of dead letters. Greater ones are for deferred events.
 const REPLAYED: u8 = 1;
 const DROPPED: u8 = 2;
 

@@ -59,7 +59,7 @@ fn any_rules(number: u64) -> ObjectFormat {
     }
 }
 
-/// Holds the objects against what was acknowledged, and against the ledger. Ends the process.
+/// Compares the objects with the acknowledged events and with the ledger. Ends the process.
 async fn check(harness: &mut Harness) {
     harness.check_balance();
     let (stored, dead) = harness.stored_and_dead(KEYED);
@@ -161,7 +161,7 @@ fn objects_follow_the_time_of_the_events() {
     });
 }
 
-/// One event for each of many hours: a run has as many objects as there may be, and no longer.
+/// One event for each of many hours: a run has at most the permitted number of objects.
 #[test]
 fn hours_are_gathered_concurrently_up_to_the_limit() {
     run(async {

@@ -26,7 +26,7 @@ fn counts(harness: &Harness, sink: &str) -> [u64; 4] {
     [row.stored, row.dead, row.skipped, row.pending]
 }
 
-/// Waits until the transactional store has so many events, and no longer: its cursor isn't saved.
+/// Waits until the transactional store has exactly this many events: its cursor is not saved.
 async fn until_stored(harness: &Harness, count: usize) {
     for _ in 0..1000 {
         if harness.fenced.count() == count {

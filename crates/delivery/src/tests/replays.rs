@@ -254,7 +254,7 @@ fn lost_answer_is_resolved_by_the_next_replay() {
     });
 }
 
-/// Events 1 to `count`, all of which the transactional store has rejected and would take now.
+/// Events 1 to `count`, all of which the transactional store has rejected and would accept now.
 async fn with_dead_letters(seed: u64, count: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.shards = 1;
@@ -279,12 +279,12 @@ fn event_stored_without_answer_is_not_resent() {
         run(async {
             let mut harness = with_dead_letters(63, 4).await;
             harness.fenced.refuse_id(id(2));
-            // That of the second write: the first is rejected for the sake of 2.
+            // The answer to the second write is lost: the first is rejected because of 2.
             harness.fenced.lose_answers_after(1, 1);
             let outcomes = harness.process().office.act(&DeadAction::Replay, &all(), 3).await;
             let outcome = outcomes.into_iter().find(|outcome| &*outcome.sink == FENCED).unwrap();
             assert!(outcome.failure.is_some(), "{outcome:?}");
-            // The number of 2 lies below the cursor too.
+            // The number of 2 is below the cursor too.
             assert_eq!((harness.fenced.count(), harness.held(FENCED)), (2, vec![1, 2, 3, 4]));
             if is_killed {
                 harness.power_cut(1).await;
@@ -306,7 +306,7 @@ fn unstored_event_is_resent_under_the_same_number() {
     for is_killed in [false, true] {
         run(async {
             let mut harness = with_dead_letters(64, 4).await;
-            // Of a batch with this one nothing takes effect.
+            // Of a batch with this event nothing takes effect.
             harness.fenced.retry_id(id(3));
             let outcomes = harness.process().office.act(&DeadAction::Replay, &all(), 3).await;
             assert!(outcomes.iter().any(|outcome| outcome.failure.is_some()), "{outcomes:?}");
@@ -367,14 +367,14 @@ fn edited_dead_letter_is_sent() {
     });
 }
 
-/// What a replay ends with that a crash interrupts at the disk's `operation`, if it is interrupted.
+/// The outcome of a replay that a crash interrupts at the disk's `operation`, if it does.
 async fn crash_at(operation: u64, action: DeadAction, then: DeadAction) -> bool {
     let mut harness = with_one_dead_letter(operation).await;
     harness.fenced.heal();
     harness.disk.fail_power_at(operation);
     let outcome = harness.act(action.clone(), &all()).await;
     let interrupted = outcome.failure.is_some();
-    // Some of the calls are the keeper's.
+    // Some of the calls are the checkpointer's.
     seconds(2).await;
     harness.power_cut(operation).await;
     harness.start();

@@ -67,7 +67,8 @@ enum Step {
         fenced: bool,
         milliseconds: u64,
     },
-    /// A type's route is out while its sink stays, and events come. The process may be killed before it is back.
+    /// A type's route is removed while its sink stays, and events arrive. The process may be killed before the route
+    /// returns.
     RouteOut {
         fenced: bool,
         count: u64,
@@ -177,7 +178,7 @@ async fn take(harness: &mut Harness, step: &Step, seed: u64) {
     }
 }
 
-/// Takes the route of a type to one sink away while some events come, and puts it back: by a reload, or after a kill.
+/// Removes the route of a type to one sink while some events arrive, and restores it: by a reload, or after a kill.
 async fn route_out(harness: &mut Harness, (fenced, count): (bool, u64), milliseconds: u64, kill: Option<u64>) {
     let before = harness.routes.clone();
     let stays = if fenced { KEYED } else { FENCED };
@@ -194,12 +195,12 @@ async fn route_out(harness: &mut Harness, (fenced, count): (bool, u64), millisec
     }
 }
 
-/// Takes a sink out of the configuration, and puts it back.
+/// Removes a sink from the configuration, and restores it.
 async fn out_and_in(harness: &mut Harness, fenced: bool, milliseconds: u64) {
     let routes = harness.routes.clone();
     harness.fenced_returned |= fenced;
     if std::mem::take(&mut harness.fenced_was_lost) {
-        // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
+        // A sink that is removed before its lanes have seen the loss begins at the end when it returns.
         harness.fenced.heal();
         seconds(100).await;
         harness.settle_in(FENCED).await;
@@ -220,7 +221,7 @@ fn without(routes: &Routes, gone: &str) -> Routes {
 }
 
 async fn replay(harness: &Harness) {
-    // It fails where the store does; the dead letters stay.
+    // It fails if the store does; the dead letters stay.
     drop(harness.process().office.act(&DeadAction::Replay, &DeadFilter::default(), u64::MAX).await);
 }
 
@@ -255,7 +256,8 @@ fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
         seconds(1).await;
         harness.wait_until_settled().await;
         if steps.iter().any(Step::replays) {
-            // What a broken-off replay has stored is still held, and counted as dead. Lanes have their places first.
+            // What an interrupted replay has stored is still held, and counted as dead. Lanes take their positions
+            // first.
             seconds(100).await;
             harness.wait_until_settled().await;
             replay(&harness).await;
@@ -281,13 +283,13 @@ fn any_sequence_keeps_every_event_once() {
         .unwrap();
 }
 
-/// Refusals, and a crash at each moment after them.
+/// Rejections, and a crash at each moment after them.
 fn refusals_and_crashes(mutation: Option<Mutation>) -> bool {
     let append = Step::Append { shard: 0, type_index: 0, count: 5, refused: Some(2) };
     crashes_after(&[append], mutation)
 }
 
-/// Refusals for now, and a crash at each moment after them.
+/// Temporary rejections, and a crash at each moment after them.
 fn retries_and_crashes(mutation: Option<Mutation>) -> bool {
     let append = Step::Append { shard: 0, type_index: 1, count: 5, refused: None };
     crashes_after(&[Step::RetryNext { fenced: false, ahead: 2 }, append], mutation)

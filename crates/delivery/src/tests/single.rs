@@ -56,7 +56,7 @@ fn a_busy_lane_writes_few_batches() {
     });
 }
 
-/// Batches that a lane makes of 1,000 events in a second.
+/// The batches that a lane writes for 1,000 events in a second.
 async fn batches_of_a_second(harness: &mut Harness) -> usize {
     let batches = |harness: &Harness| harness.fenced.calls().iter().filter(|call| !call.ids.is_empty()).count();
     let before = batches(harness);
@@ -292,7 +292,7 @@ fn late_answer_of_store_ahead_stops_its_lane() {
     });
 }
 
-/// That a store was away over a start is remembered; that it has answered is too, before it gets anything.
+/// An outage of a store over a start is remembered; so is its first answer, before it gets anything.
 #[test]
 fn store_unavailable_over_starts_is_not_ahead() {
     run(async {
@@ -330,7 +330,7 @@ async fn ahead_of_its_journal(seed: u64) -> Harness {
     let origin = harness.process().lanes[0].lane().origin;
     assert_ne!(origin, Origin([0; 16]));
     assert_eq!(harness.fenced.position(&Lane { origin, shard: 0, sink: FENCED.into() }), 20);
-    // Under the same name: only the origin is left.
+    // Under the same name: only the origin differs.
     let origin = |copy| harness.disk.content(format!("/data/origin.{copy}")).unwrap();
     let (store, origins) = (harness.fenced.clone(), [origin(0), origin(1)]);
     harness.kill(1).await;
@@ -395,7 +395,7 @@ fn unsaved_ledger_frees_and_loses_nothing() {
             harness.append(0, "both", 30).await;
         }
         seconds(3).await;
-        // So full that the reserve makes no room either.
+        // Too full even for the reserve.
         harness.disk.set_capacity(Some(harness.disk.bytes_used() - limits::RESERVE_BYTES));
         harness.fenced.release();
         harness.wait_until_settled().await;
@@ -458,7 +458,7 @@ fn full_backlog_closes_only_gates_of_its_types() {
         harness.append(1, "named", 30).await;
         seconds(1).await;
         assert_eq!(closed(&harness), ["both", "picky", "first"]);
-        // A type that is first met now goes there too.
+        // A type that is new now goes there too.
         harness.append(0, "later", 1).await;
         seconds(1).await;
         assert_eq!(closed(&harness), ["both", "picky", "first", "later"]);

@@ -1,4 +1,4 @@
-//! Stores that are exchanged, disks that fail, and configurations that forget.
+//! Stores that are replaced, disks that fail, and configurations that forget.
 
 use std::time::{Duration, Instant};
 

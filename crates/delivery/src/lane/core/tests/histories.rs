@@ -6,7 +6,7 @@
 //! * A record whose fault isn't certain becomes a dead letter only if the store rejected it twice while it accepted others, so none does while
 //!   the store accepts nothing.
 //! * Nothing is sent after the store has said that it holds another claim, and nothing after a failed call before the store was asked.
-//! * A lane that takes its place again sends what follows the store's cursor.
+//! * A lane that takes its position again sends what follows the store's cursor.
 //! * If the store works in the end, the lane passes the whole log.
 //!
 //! `PROPTEST_CASES` sets how many histories are played, at least 20,000.
