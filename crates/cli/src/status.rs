@@ -24,10 +24,10 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The rate is measured over so long.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Asks the process of the flags' role, or else of `role`, and gives the exit code.
+/// Asks the process of the flags' role, or else of `role`, and returns the exit code.
 ///
 /// # Errors
-/// It can't be asked, or refuses the request.
+/// The process can't be asked, or rejects the request.
 pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let process = AdminClient::find(&flags.at, flags.role.or(role).unwrap_or(Role::Serve), environment)?;
     let ask = || -> anyhow::Result<StatusJson> {
@@ -45,7 +45,7 @@ pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environ
     Ok(if status.problems.is_empty() { 0 } else { EXIT_UNHEALTHY })
 }
 
-/// The screen in a terminal of this width. Only the lines of problems may be longer: what an operator must do is never cut.
+/// The screen in a terminal of this width. Only the lines of problems may be longer: instructions for an operator are never cut.
 fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
     let StatusJson { version, role, started, uptime_seconds, events, refused: rejected, .. } = status;
     let mut text = String::new();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_never_cut_nor_obeyed_by_the_terminal() {
+    fn problems_are_escaped_and_never_cut() {
         let reason = format!("{} \u{1b}[31m", "long ".repeat(40));
         let mut status = status();
         status.sinks[1].reason = Some(reason);
@@ -210,7 +210,10 @@ mod tests {
         };
         assert!(writer("http://w1:8081", "untried").problem().is_none());
         let problem = dead.problem().unwrap();
-        assert!(problem.contains("http://w2:8081") && problem.contains("last at 2026-11-21T10:00:02Z"), "{problem}");
+        assert!(
+            problem.contains("http://w2:8081") && problem.contains("last answer: 2026-11-21T10:00:02Z"),
+            "{problem}"
+        );
         let text = screen(&StatusJson { writers: vec![writer("http://w1:8081", "untried"), dead], ..status() }, None);
         let table = "UPSTREAM  WRITER          STATE    LAST ANSWER           NOTE\n\
                      back      http://w1:8081  untried  -\n\

@@ -75,13 +75,13 @@ impl DeliveryControl {
     }
 
     /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to
-    /// continue. With `again` they resend everything after their saved cursors that the journal has. Returns the number
+    /// continue. With `resend` they resend everything after their saved cursors that the journal has. Returns the number
     /// of these lanes.
     ///
     /// # Errors
     /// Nothing has changed.
-    pub async fn accept(&self, sink: SinkName, again: bool) -> Result<u64, ChangeError> {
-        self.request(|reply| Change::Accept(sink, Accept { again }, reply)).await
+    pub async fn accept(&self, sink: SinkName, resend: bool) -> Result<u64, ChangeError> {
+        self.request(|reply| Change::Accept(sink, Accept { resend }, reply)).await
     }
 
     async fn request<T>(

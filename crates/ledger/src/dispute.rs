@@ -14,6 +14,6 @@ pub enum Dispute {
 /// The operator's permission to accept what the store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
-    /// Events after the lane's saved cursor are sent again, also those that the store may have.
-    pub again: bool,
+    /// The lane resends the events after its saved cursor, also those that the store may have.
+    pub resend: bool,
 }

@@ -1,4 +1,5 @@
-//! Reads settings from their three sources and collects errors. The caller passes a function that makes a value of a text.
+//! Reads settings from their three sources and collects errors. The caller passes a function that parses the text of a
+//! value.
 
 mod variables;
 
@@ -20,7 +21,7 @@ use variables::split;
 
 /// Reads settings and collects errors.
 ///
-/// A later source wins: the document, then the environment, then flags. An error in an earlier one is reported all the same.
+/// A later source wins: the document, then the environment, then flags. An error in an earlier one is still reported.
 #[derive(Debug)]
 pub struct SettingsReader<'e> {
     environment: &'e Environment,
@@ -116,11 +117,11 @@ impl<'e> SettingsReader<'e> {
             let help = match nearest(name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if value.get_ref().is_table() && section.is_within(self.dotted) => {
-                    format!("a name with a dot in it stands in quotes: [{}.\"{}.{name}\"]", self.dotted, section.name())
+                    format!("put a name with a dot in quotes: [{}.\"{}.{name}\"]", self.dotted, section.name())
                 }
                 None => format!("known here: {}", known.join(", ")),
             };
-            let title = format!("`{}` is not a setting", section.key_path(name));
+            let title = format!("unknown setting `{}`", section.key_path(name));
             self.push(Diagnostic::new(title, section.span_of(key), "unknown").help(help));
         }
     }
@@ -132,7 +133,7 @@ impl<'e> SettingsReader<'e> {
                 Diagnostic::warning(title, span, format!("write `{new}`")).help(UNTIL.to_owned())
             }
             Some((key, _)) => {
-                let title = format!("`{}` and its old name `{old}` are both set", section.key_path(new));
+                let title = format!("conflict: `{}` and its old name `{old}` are both set", section.key_path(new));
                 let diagnostic =
                     Diagnostic::new(title, span, "the old name").also(section.span_of(key), "the new name");
                 diagnostic.help(format!("remove `{old}`"))
@@ -193,9 +194,9 @@ impl<'e> SettingsReader<'e> {
         found.map(|found| found.value)
     }
 
-    /// Reports a missing setting; `help` says what to do.
+    /// Reports a missing setting; `help` has the remedy.
     pub fn missing(&mut self, section: &Section<'_>, key: &str, help: &str) {
-        let title = format!("`{}` is missing", section.key_path(key));
+        let title = format!("missing setting `{}`", section.key_path(key));
         let mistake = Diagnostic::new(title, section.span().clone(), format!("has no `{key}`"));
         self.push(mistake.help(help.to_owned()));
     }
@@ -334,7 +335,7 @@ impl<'e> SettingsReader<'e> {
         start.map_or_else(|| whole.clone(), |start| whole.part(start + part.start, part.len().max(1)))
     }
 
-    /// Reads a text that is one of these words, and gives its meaning.
+    /// Reads a text that is one of these words, and returns its meaning.
     pub fn word<T: Copy>(
         &mut self,
         section: &Section<'_>,
@@ -367,7 +368,7 @@ impl<'e> SettingsReader<'e> {
         match parse(&found.value) {
             Ok(value) => Some(Located { value, span: found.span }),
             Err(wrong) => {
-                let title = format!("`{name}` {}", wrong.what);
+                let title = format!("invalid value for `{name}`");
                 self.push(Diagnostic::new(title, found.span, wrong.label).help(wrong.help));
                 None
             }
@@ -400,12 +401,12 @@ impl<'e> SettingsReader<'e> {
         let place = self.report.text(span).find(reference).map(|offset| span.part(offset, reference.len()));
         let label = match why {
             Unreplaced::Open => "no `}` follows".to_owned(),
-            Unreplaced::Name => "no name of a variable".to_owned(),
+            Unreplaced::Name => "not the name of a variable".to_owned(),
             Unreplaced::Unset => "this variable is not set".to_owned(),
             Unreplaced::Unusable(InvalidVariable::NotText) => "the value of this variable is not UTF-8".to_owned(),
             Unreplaced::Unusable(InvalidVariable::Padded) => {
-                "the value of this variable has white space or a control character at an end: remove it there, or write it \
-                 beside `${…}`"
+                "the value of this variable begins or ends with white space or a control character: remove it there, or write it \
+                 next to `${…}`"
                     .to_owned()
             }
             Unreplaced::Unusable(InvalidVariable::SetTwice) => "this variable and the one with _FILE are both set".to_owned(),
@@ -413,9 +414,9 @@ impl<'e> SettingsReader<'e> {
                 format!("the file of this variable can't be read: {why}")
             }
         };
-        let title = format!("`{name}` can't be filled in from the environment");
+        let title = format!("invalid value for `{name}`");
         let mistake = Diagnostic::new(title, place.unwrap_or_else(|| span.clone()), label);
-        self.push(mistake.help("`${NAME}` stands for a variable, or for the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
+        self.push(mistake.help("`${NAME}` is replaced by the variable, or by the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
     }
 
     fn flag(&mut self, key: &str, text: &str) -> Located<String> {
@@ -440,7 +441,11 @@ impl<'e> SettingsReader<'e> {
             kind @ ("integer" | "array") => format!("an {kind}"),
             kind => format!("a {kind}"),
         };
-        self.push(Diagnostic::new(format!("`{name}` must be {wanted}"), span, format!("this is {is}")));
+        self.push(Diagnostic::new(
+            format!("invalid value for `{name}`: expected {wanted}"),
+            span,
+            format!("this is {is}"),
+        ));
         None
     }
 }

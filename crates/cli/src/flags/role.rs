@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_role_is_run_where_no_command_is_typed() {
+    fn role_runs_without_a_command() {
         for (typed, becomes) in [
             ("forebay", "forebay gateway"),
             ("forebay --data x", "forebay gateway --data x"),

@@ -153,7 +153,7 @@ impl Lane {
     /// the journal.
     fn accepted_position(&self, held: &Held, accept: Accept) -> u64 {
         let (progress, oldest) = (self.ledger.lane(&self.name), self.shard.segments().oldest().unwrap_or(1));
-        let most = if accept.again { progress.cursor } else { self.reach() };
+        let most = if accept.resend { progress.cursor } else { self.reach() };
         held.position.min(most).max(oldest.saturating_sub(1)).max(progress.start)
     }
 }

@@ -41,8 +41,8 @@ fn lacking(harness: &Harness, numbers: std::ops::Range<u64>) -> Vec<u64> {
     numbers.filter(|number| harness.fenced.get(id(*number)).is_none()).collect()
 }
 
-async fn accept(harness: &Harness, again: bool) -> Result<u64, ChangeError> {
-    harness.control().accept(FENCED.into(), again).await
+async fn accept(harness: &Harness, resend: bool) -> Result<u64, ChangeError> {
+    harness.control().accept(FENCED.into(), resend).await
 }
 
 /// Appends events and gives their numbers.
@@ -160,7 +160,7 @@ fn idle_process_detects_another_claim_by_probes() {
 
 #[test]
 fn restored_backup_continues_when_the_operator_accepts() {
-    for again in [false, true] {
+    for resend in [false, true] {
         run(async move {
             let mut harness = harness(204);
             harness.start();
@@ -183,7 +183,7 @@ fn restored_backup_continues_when_the_operator_accepts() {
             seconds(5).await;
             let calls = restored.fenced.calls().len();
             assert!(stopped(&restored).unwrap().contains("restored from a backup"), "{:?}", restored.messages());
-            assert_eq!(accept(&restored, again).await.unwrap(), 1);
+            assert_eq!(accept(&restored, resend).await.unwrap(), 1);
             restored.wait_until_settled().await;
             assert_eq!(
                 (stopped(&restored), lacking(&restored, early), lacking(&restored, late)),
@@ -192,7 +192,7 @@ fn restored_backup_continues_when_the_operator_accepts() {
             assert_eq!(counts(&restored), (70, 0));
             let first = restored.fenced.calls()[calls..].iter().map(|call| call.first).min();
             assert_eq!(first, Some(31), "what it had is in the store");
-            assert!(matches!(accept(&restored, again).await, Err(ChangeError::NothingToDo(_))));
+            assert!(matches!(accept(&restored, resend).await, Err(ChangeError::NothingToDo(_))));
             restored.check_balance();
             // And permanently.
             restored.kill(4).await;
@@ -206,7 +206,7 @@ fn restored_backup_continues_when_the_operator_accepts() {
 
 #[test]
 fn unsaved_events_are_resent_only_on_request() {
-    for (again, sent) in [(false, 3), (true, 23)] {
+    for (resend, sent) in [(false, 3), (true, 23)] {
         run(async move {
             let mut harness = harness(205);
             harness.start();
@@ -228,7 +228,7 @@ fn unsaved_events_are_resent_only_on_request() {
             seconds(5).await;
             assert!(stopped(&backup).is_some());
             let calls = backup.fenced.calls().len();
-            assert_eq!(accept(&backup, again).await.unwrap(), 1);
+            assert_eq!(accept(&backup, resend).await.unwrap(), 1);
             backup.wait_until_settled().await;
             let records: usize = backup.fenced.calls()[calls..].iter().map(|call| call.ids.len()).sum();
             assert_eq!((records, counts(&backup), backup.fenced.count()), (sent, (33, 0), 33));

@@ -16,7 +16,7 @@ use crate::committed_log::CommittedLog;
 /// Ids that are read and written as a unit: 2 MiB.
 pub(super) const FRAME_IDS_MAX: usize = 65_536;
 
-/// The ids of what is durable after `after`, up to [`FRAME_IDS_MAX`] and the rest of a block.
+/// The ids of durable events after `after`, up to [`FRAME_IDS_MAX`] and the rest of a block.
 pub(super) fn read_frame(log: &CommittedLog, after: u64) -> io::Result<Frame> {
     let durable = log.durable();
     let mut frame =

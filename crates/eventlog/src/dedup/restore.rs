@@ -11,7 +11,7 @@ use super::window::DedupWindow;
 use crate::committed_log::CommittedLog;
 use clock::unix_microseconds;
 
-/// What is loaded into the window.
+/// The content to load into the window.
 pub(crate) struct RestoredIds<'a> {
     window: &'a DedupWindow,
     validity: Validity,

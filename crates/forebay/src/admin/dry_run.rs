@@ -102,7 +102,7 @@ fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
     Ok(around)
 }
 
-/// Headers as steps see them: several of a name are one with commas. What lets a sender in no step may ask for.
+/// Headers as steps see them: several of a name are one with commas. Steps may not read the headers that authenticate a sender.
 fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
     let joined = |name| {
         let values = headers.get_all(name).iter().filter_map(|value| str::from_utf8(value.as_bytes()).ok());

@@ -85,7 +85,7 @@ impl ServerStatus {
     }
 }
 
-/// What processes of all roles say of themselves.
+/// The part of the status that all roles have.
 pub(crate) fn status(
     role: Role,
     started: i64,

@@ -20,7 +20,7 @@ use crate::reload::ReloadCounters;
 use crate::retention::RetentionBoard;
 use discovery::UpstreamBoard;
 
-/// Where the figures come from.
+/// The sources of the figures.
 pub(crate) struct Metrics {
     log: Arc<EventLog>,
     gateway: Arc<GatewayCounters>,

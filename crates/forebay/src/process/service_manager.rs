@@ -24,7 +24,7 @@ pub(crate) enum State {
     Stopping,
 }
 
-/// Where the manager listens, if there is one.
+/// The manager's socket, if there is one.
 #[derive(Debug)]
 pub(crate) struct ServiceManager(Option<String>);
 

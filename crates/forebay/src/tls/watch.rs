@@ -26,7 +26,7 @@ fn stamps(files: &TlsFiles) -> [Stamp; 2] {
     [Stamp::of(&files.certificate), Stamp::of(&files.key)]
 }
 
-/// Files that were read, and what was in them.
+/// Files that were read, and their content.
 pub(crate) struct Read {
     files: TlsFiles,
     seen: [Stamp; 2],
@@ -39,7 +39,7 @@ impl Read {
     /// # Errors
     /// They can't be used.
     pub(crate) fn of(files: TlsFiles) -> Result<Self, TlsFilesError> {
-        // Looked at before they are read: what changes in between is seen as a change.
+        // Stamped before they are read: a change in between is detected as a change.
         let seen = stamps(&files);
         let identity = files.read()?;
         Ok(Self { files, seen, identity })
@@ -57,7 +57,7 @@ impl TlsWatch {
         Ok(Self { tls, state: Mutex::new(State { files, seen, warned: None }) })
     }
 
-    /// What is shown.
+    /// The pair in use.
     pub(crate) const fn tls(&self) -> &Arc<ServerTls> {
         &self.tls
     }
@@ -67,7 +67,7 @@ impl TlsWatch {
         file_stamp::follow(|| self.look()).await;
     }
 
-    /// Shows what was read of files, which may be others, and follows these from now on.
+    /// Applies files that were read, which may be others, and follows these from now on.
     pub(crate) fn show(&self, Read { files, seen, identity }: Read) {
         let mut state = self.state();
         self.tls.publish(identity);

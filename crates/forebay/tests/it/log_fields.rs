@@ -198,7 +198,7 @@ fn by_jq(filter: &str, log: &Path) -> Option<Vec<String>> {
 }
 
 #[test]
-fn fields_select_all_events_of_a_subject_and_no_others() {
+fn fields_select_the_events_of_a_subject() {
     let (site, lines, ejections) = eventful_run();
     let events: Vec<Value> = lines.iter().map(|line| event(line)).collect();
     for (url, ejections) in site.urls.iter().zip(ejections) {

@@ -177,6 +177,8 @@ fn old_flag_is_accepted_with_a_warning() {
     let (code, said) = run(&[], &[&new[..], &["--origin", &id]].concat());
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("--origin is now --gateway"), "{said}");
+    let accept = ["route", "accept", "local", "--again", "--data", &folder.text("none")];
+    assert!(run(&[], &accept).1.contains("--again is now --resend"));
     let (_, listed) = run(&[], &["token", "list", "--file", &file]);
     assert!(listed.contains("GATEWAY ID") && listed.contains(&id), "{listed}");
     let (code, said) = run(&[], &[&new[..], &["--origin", &id, "--gateway", &id]].concat());

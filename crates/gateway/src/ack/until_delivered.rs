@@ -25,7 +25,7 @@ pub(crate) enum DeliveryStatus {
 /// Events that were rejected permanently.
 #[derive(Debug)]
 pub(crate) struct Dead {
-    pub(crate) letters: Vec<RejectedEvent>,
+    pub(crate) listed: Vec<RejectedEvent>,
     /// How many there are.
     pub(crate) count: u64,
     /// Sinks that may not have all of the others.
@@ -111,6 +111,6 @@ fn status(mut pending: BTreeSet<Arc<str>>, refusals: Rejections) -> DeliveryStat
     match (refusals.count, pending.is_empty()) {
         (0, true) => DeliveryStatus::Stored,
         (0, false) => DeliveryStatus::Pending(pending),
-        (count, _) => DeliveryStatus::Refused(Dead { letters: refusals.listed, count, pending }),
+        (count, _) => DeliveryStatus::Refused(Dead { listed: refusals.listed, count, pending }),
     }
 }

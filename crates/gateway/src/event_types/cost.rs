@@ -218,7 +218,7 @@ mod tests {
         assert!(checked == Ok(true) && !work.is_spent() && work != CostBudget::inline());
         let (checked, work) = check(r#"{"a":1}"#, CostBudget::inline());
         assert!(checked == Err(OverBudget) && work.is_spent(), "it takes tens of thousands of steps");
-        assert_eq!(check(r#"{"a":1}"#, CostBudget::unlimited()).0, Ok(false), "here nobody waits");
+        assert_eq!(check(r#"{"a":1}"#, CostBudget::unlimited()).0, Ok(false), "no other request waits");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl TypeEntry {
     ///
     /// # Errors
     /// The fault, where payloads of the type aren't repaired.
-    pub(crate) fn check_mended(&self, fault: Option<Problem>) -> Result<(), Problem> {
+    pub(crate) fn check_repaired(&self, fault: Option<Problem>) -> Result<(), Problem> {
         fault.filter(|_| !self.rules.texts.repair).map_or(Ok(()), Err)
     }
 

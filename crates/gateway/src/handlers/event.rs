@@ -110,7 +110,7 @@ fn ingest_inline<'w>(
         hash: &shard.shared.content_hash,
         windows: &mut windows,
         epoch: Epoch::Of(&shard.shared.shards),
-        room: RequestBudget::beside(0, 0, shard.records_bytes_max()),
+        room: RequestBudget::remaining(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
     };
     let processed = match pipeline.run(Input::Bytes(bytes), &mut workspace, &mut Unobserved) {

@@ -85,7 +85,7 @@ impl DryRun {
             hash: &ContentHash::new(Origin([0; 16])),
             windows: &mut self.windows,
             epoch: Epoch::Known(0),
-            room: RequestBudget::beside(0, 0, BLOCK_BYTES_MAX),
+            room: RequestBudget::remaining(0, 0, BLOCK_BYTES_MAX),
             budget: &mut CostBudget::unlimited(),
         };
         let processed =

@@ -230,7 +230,7 @@ impl Pipeline<'_> {
     ) -> Result<Processed<'p>, PipelineError> {
         let entry = self.types.get(slot);
         entry.check()?;
-        entry.check_mended(fault)?;
+        entry.check_repaired(fault)?;
         self.ack.check(entry)?;
         entry.charge(payload.len(), self.budget)?;
         #[cfg(test)]
@@ -357,7 +357,7 @@ pub(super) fn check_json<'p>(
     if !is_repairable || !may_repair {
         return Err(problem);
     }
-    *repaired = json::mend(raw);
+    *repaired = json::replace_surrogates(raw);
     Ok((repaired, Some(problem)))
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct RequestBudget {
 
 impl RequestBudget {
     /// The room of a request with at most `bytes_max` bytes of records, of which it has `records` with `bytes` already.
-    pub(crate) const fn beside(records: usize, bytes: usize, bytes_max: usize) -> Self {
+    pub(crate) const fn remaining(records: usize, bytes: usize, bytes_max: usize) -> Self {
         Self { records: BATCH_RECORDS_MAX.saturating_sub(records), bytes: bytes_max.saturating_sub(bytes) }
     }
 

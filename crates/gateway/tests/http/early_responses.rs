@@ -19,12 +19,12 @@ fn patient() -> GatewayOptions {
     GatewayOptions { tick: Duration::from_hours(1), ..GatewayOptions::default() }
 }
 
-/// Deadlines that pass at once.
+/// Deadlines that pass immediately.
 fn hasty() -> GatewayOptions {
     GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() }
 }
 
-/// Writes a request with a body of so many bytes, and only then reads the status of the response and all behind it.
+/// Writes a request with a body of so many bytes, and only then reads the status of the response and all after it.
 fn write_then_read(stream: &mut (impl Read + Write), start: &str, bytes: usize) -> u16 {
     write!(stream, "{start} HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n").unwrap();
     let piece = vec![b' '; MB];
@@ -50,7 +50,7 @@ fn refusals() -> Vec<(u16, GatewayOptions, &'static str)> {
         (400, patient(), "POST /ingest/event/a|b"),
         (400, patient(), "POST /ingest/event?a b"),
         (400, patient(), "POST /ingest/event HTTP/1.1\r\nContent-Length: 1\r\nX:"),
-        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: perhaps\r\nX:"),
+        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: maybe\r\nX:"),
         (401, token, "POST /ingest/batch"),
         (403, loopback, "POST /ingest/batch"),
         (404, patient(), "POST /nowhere"),
@@ -69,7 +69,7 @@ fn client_that_writes_first_gets_each_rejection() {
         let fixture = Fixture::with(open_types(), options);
         for bytes in [5 * MB, 60 * MB] {
             let heard = match status {
-                // With a length, a batch of 60 MB is refused for that.
+                // With a length, a batch of 60 MB is rejected for its size.
                 503 => chunked(&fixture, bytes),
                 _ => write_then_read(fixture.connect().reader.get_mut(), start, bytes),
             };
@@ -198,7 +198,7 @@ pub(crate) fn write_then_read_plain(fixture: &Fixture) -> u16 {
     write_then_read(client.reader.get_mut(), "POST /ingest/batch", 20 * MB)
 }
 
-/// A refused request over TLS; its client is told of the end, and may still send.
+/// A rejected request over TLS; its client gets the end of the stream, and may still send.
 pub(crate) fn write_then_read_secure(stream: &mut (impl Read + Write)) -> u16 {
     write_then_read(stream, "POST /nowhere", 20 * MB)
 }

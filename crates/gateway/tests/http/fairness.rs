@@ -1,4 +1,4 @@
-//! Clients that ask for much, and those who wait beside them.
+//! Clients with much work, and other clients that wait for them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -51,7 +51,7 @@ fn endless_pipelining_does_not_delay_others() {
     assert_eq!(fixture.payloads().len(), 20);
 }
 
-/// Much work is done beside the shard, one piece at a time. Who has much of it queues behind itself.
+/// Costly work is offloaded, one piece at a time. A client with much of it waits for its own work.
 #[test]
 fn heavy_client_delays_others_by_one_request() {
     const BUSY: usize = 40;

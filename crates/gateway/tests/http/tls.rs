@@ -1,4 +1,4 @@
-//! TLS on the intake port: what is agreed on, what is refused, and what it may cost.
+//! TLS on the intake port: what is negotiated, what is rejected, and what it may cost.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -51,7 +51,7 @@ impl Secure {
         Self::with(GatewayOptions::default())
     }
 
-    /// With deadlines that pass at once.
+    /// With deadlines that pass immediately.
     fn impatient() -> Self {
         Self::with(GatewayOptions { tick: Duration::from_millis(2), ..GatewayOptions::default() })
     }
@@ -149,7 +149,7 @@ fn slow_peer_gets_whole_large_response() {
     let socket = TcpStream::from(socket);
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut stream = connect(&secure.certificate, socket).unwrap();
-    // More than the kernel takes at once of it: a part waits within TLS until the peer reads on.
+    // More than the kernel buffers: a part waits within TLS until the peer reads on.
     stream.write_all(&post("/ingest/batch", "{\n".repeat(1000).as_bytes())).unwrap();
     secure
         .fixture
@@ -181,7 +181,7 @@ fn plain_http_on_tls_port_is_explained() {
     let secure = Secure::open();
     for request in [&post("/ingest/event", b"1")[..], b"GET / HTTP/1.1\r\n", b"h", &[b'A'; 100_000]] {
         let mut client = Client::connect(secure.fixture.address());
-        // It may be closed before it has taken all of it.
+        // The server may close before it has read all of it.
         let _ = client.try_send(request);
         client.finish_sending();
         let answer = client.answer();
@@ -246,7 +246,7 @@ fn garbage_is_rejected_without_harming_others() {
         vec![0; 70_000],
     ] {
         let mut socket = secure.socket();
-        // It may be closed before it has taken all of it.
+        // The server may close before it has read all of it.
         let _ = socket.write_all(&garbage);
         let _ = socket.shutdown(std::net::Shutdown::Write);
         let answer = rest(&mut socket);
@@ -294,7 +294,7 @@ fn concurrent_handshakes_are_limited() {
     secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
 
-/// A busy server finds the handshake's end and the request behind it in its buffer at once.
+/// A busy server finds the handshake's end and the request after it in its buffer together.
 #[test]
 fn request_may_arrive_with_handshake_end() {
     let secure = Secure::open();
@@ -335,7 +335,7 @@ fn tls_client_that_reads_nothing_is_closed() {
     let secure = Secure::impatient();
     let mut stream = secure.connect();
     let request = post("/ingest/batch", "{\n".repeat(1000).as_bytes());
-    // Until the answers that nobody takes fill all that lies between.
+    // Until the unread responses fill all buffers.
     while stream.write_all(&request).is_ok() {}
     secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }

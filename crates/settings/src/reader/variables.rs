@@ -20,7 +20,7 @@ impl SettingsReader<'_> {
 
     pub(super) fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Located<String>> {
         if !self.has_own_variables {
-            // To build the names of all unset variables takes 0.1 s with thousands of tables.
+            // Building the names of all unset variables takes 0.1 s with thousands of tables.
             return None;
         }
         let name = section.variable(key);
@@ -33,7 +33,7 @@ impl SettingsReader<'_> {
         let file = self.environment.path_of_file(&old).map_or("", |_| FILE);
         let span = self.whole_source("environment", &format!("{old}{file}"));
         if self.environment.get(&name).is_some() {
-            let title = format!("`{name}` and its old name `{old}{file}` are both set");
+            let title = format!("conflict: `{name}` and its old name `{old}{file}` are both set");
             self.push(Diagnostic::new(title, span, "the old name").help(format!("unset `{old}{file}`")));
             return found;
         }
@@ -64,17 +64,17 @@ impl SettingsReader<'_> {
                 let span = self.whole_source("environment", name);
                 let (title, label) = match unusable {
                     InvalidVariable::NotText => {
-                        (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned())
+                        (format!("invalid value for `{name}`: not UTF-8"), "the value of this variable".to_owned())
                     }
                     InvalidVariable::Padded => (
-                        format!("`{name}` has white space or a control character at an end"),
+                        format!("invalid value for `{name}`: white space or a control character at an end"),
                         "remove it, or set the value in the configuration file".to_owned(),
                     ),
                     InvalidVariable::SetTwice => {
-                        (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
+                        (format!("conflict: `{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
                     }
                     InvalidVariable::Unreadable(why) => {
-                        (format!("the file that `{name}{FILE}` names can't be used"), why)
+                        (format!("invalid value for `{name}{FILE}`: cannot use the file"), why)
                     }
                 };
                 self.push(Diagnostic::new(title, span, label));
@@ -83,7 +83,7 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// Warns of variables that look like settings and set nothing: misspelt ones, and those of tables that the document lacks. Their
+    /// Warns of variables that look like settings but set none: misspelt ones, and those of tables that the document lacks. Their
     /// values may be secrets and are not shown. `of_flags` are variables of flags that are no settings.
     pub fn check_variables(&mut self, of_flags: &[&str]) {
         let is_asked = |name: &str| {
@@ -97,13 +97,13 @@ impl SettingsReader<'_> {
         for name in unknown {
             let help = self.nearest_variable(name, of_flags).map(|near| format!("did you mean `{near}`?"));
             let span = self.whole_source("environment", name);
-            self.push(Diagnostic::warning(format!("`{name}` sets nothing"), span, "no such setting").help(help));
+            self.push(Diagnostic::warning(format!("unused variable `{name}`"), span, "no such setting").help(help));
         }
     }
 
     /// A known variable whose name is nearly this one, or ends nearly like it.
     fn nearest_variable<'n>(&'n self, name: &str, of_flags: &[&'n str]) -> Option<&'n str> {
-        // A setting that lets everybody use a port is never suggested.
+        // A setting that allows unauthenticated access is never suggested.
         let opens = |name: &&str| name.ends_with("_ALLOW_ANONYMOUS");
         let known =
             || self.asked.iter().map(String::as_str).chain(of_flags.iter().copied()).filter(|name| !opens(name));

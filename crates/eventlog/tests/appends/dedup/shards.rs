@@ -1,4 +1,4 @@
-//! What one shard takes leans on what another one may still lose.
+//! Appends of one shard that depend on events that another shard may still lose.
 
 use std::cell::Cell;
 use std::sync::Barrier;

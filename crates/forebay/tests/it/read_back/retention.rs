@@ -28,7 +28,7 @@ fn stored(store: &Path) -> Vec<String> {
 }
 
 #[test]
-fn old_events_go_and_a_reader_goes_on() {
+fn retention_does_not_interrupt_readers() {
     let folder = Folder::new();
     let (data, store) = (folder.data(), folder.path("events.db"));
     let server = start(&data, &store);

@@ -19,7 +19,7 @@ fn reload(fixture: &Fixture, configuration: &str, more: &[&str]) -> (i32, String
 }
 
 #[test]
-fn a_right_file_holds_and_the_changes_are_told() {
+fn valid_file_is_applied_and_changes_shown() {
     let fixture = Fixture::new(ONE);
     let file = fixture.folder.text("forebay.toml");
     let changed = TWO.replace("table = \"two\"", "table = \"two\"\nmax_backlog = \"1GiB\"");
@@ -31,8 +31,8 @@ fn a_right_file_holds_and_the_changes_are_told() {
         (&limited, "nothing has changed\n"),
         (ONE, "`[gateway]` has changed\ntype b is removed\nsink two is removed\n"),
     ] {
-        let told = (0, format!("reloaded {file}\n{changes}"), String::new());
-        assert_eq!(reload(&fixture, configuration, &[]), told, "{configuration}");
+        let expected = (0, format!("reloaded {file}\n{changes}"), String::new());
+        assert_eq!(reload(&fixture, configuration, &[]), expected, "{configuration}");
     }
     let (code, json, _) = reload(&fixture, TWO, &["--output", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -47,7 +47,7 @@ fn a_right_file_holds_and_the_changes_are_told() {
 }
 
 #[test]
-fn a_wrong_file_changes_nothing_and_is_shown_as_check_shows_it() {
+fn invalid_file_changes_nothing_and_errors_are_shown() {
     let fixture = Fixture::new(ONE);
     let wrong = format!("{ONE}size = 1\n[types.c]\nroutes = [\"four\"]\n");
     let (code, text, errors) = reload(&fixture, &wrong, &[]);
@@ -80,7 +80,7 @@ fn a_warning_is_shown_with_the_changes() {
 }
 
 #[test]
-fn a_server_that_is_gone_and_one_that_does_not_reload_are_told() {
+fn unreachable_and_unsupported_servers_are_reported() {
     let mut fixture = Fixture::new(ONE);
     let admin = fixture.server().admin.to_string();
     assert_eq!(fixture.stop("-KILL"), None);

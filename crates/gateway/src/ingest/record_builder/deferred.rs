@@ -159,7 +159,7 @@ mod tests {
         let lines: Vec<_> = builder.refused.iter().map(|refused| refused.place().0).collect();
         assert_eq!(lines, [3, 4]);
         push(&mut builder, &large(4));
-        assert!(!builder.has_deferred(), "here nobody waits");
+        assert!(!builder.has_deferred(), "no other request waits");
         builder.begin_tick();
         push(&mut builder, &large(5));
         assert!(builder.has_deferred());

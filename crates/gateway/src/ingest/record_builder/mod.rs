@@ -218,7 +218,7 @@ impl RecordBuilder {
 
     fn pipeline(&mut self, number: Option<u32>) -> Pipeline<'_> {
         let room =
-            RequestBudget::beside(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
+            RequestBudget::remaining(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
         Pipeline {
             types: &mut self.types,
             named: self.slot,
