@@ -49,7 +49,7 @@ fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
     let given_up = match DeadLetterSource::find(&drop.at)? {
         DeadLetterSource::Directory(directory) => {
             let mut saved = SavedLedger::load(&directory)?;
-            GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
+            GivenUpJson::of(saved.discard(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
         }
         DeadLetterSource::Server(server) => {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);

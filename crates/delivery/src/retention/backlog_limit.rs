@@ -32,7 +32,7 @@ impl BacklogLimits {
 
     /// Measures the backlogs, and closes and opens the gates of types accordingly. Returns which sinks have reached or
     /// left their limits.
-    pub(crate) fn look(&mut self, log: &EventLog, state: &LedgerState, disk_bytes: u64) -> Vec<(SinkName, bool)> {
+    pub(crate) fn check(&mut self, log: &EventLog, state: &LedgerState, disk_bytes: u64) -> Vec<(SinkName, bool)> {
         let full: BTreeSet<SinkName> = self
             .limits
             .iter()

@@ -47,8 +47,8 @@ impl<const CODEC: usize> Directory<CODEC> {
 
 impl<const CODEC: usize> SinkHarness for Directory<CODEC> {
     const COMPARES: bool = false;
-    const KNOWS_IDS: bool = false;
-    const REFUSES: bool = false;
+    const RECOGNISES_IDS: bool = false;
+    const REJECTS: bool = false;
     type Fault = Hindered;
 
     async fn fresh() -> Self {

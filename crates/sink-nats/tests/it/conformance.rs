@@ -18,7 +18,7 @@ struct Stream(Fixture<'static>);
 
 impl SinkHarness for Stream {
     const COMPARES: bool = false;
-    const KNOWS_IDS: bool = false;
+    const RECOGNISES_IDS: bool = false;
     type Fault = FaultGuard;
 
     async fn fresh() -> Self {

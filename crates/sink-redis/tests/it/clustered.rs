@@ -117,9 +117,9 @@ struct TestedSink<const OF: u8> {
 
 impl<const OF: u8> SinkHarness for TestedSink<OF> {
     const COMPARES: bool = true;
-    const KNOWS_IDS: bool = OF == STRINGS;
-    const REFUSES: bool = OF == STRINGS;
-    const WITHHOLDS_ALL: bool = false;
+    const RECOGNISES_IDS: bool = OF == STRINGS;
+    const REJECTS: bool = OF == STRINGS;
+    const ALL_OR_NOTHING: bool = false;
     const SHARES_FAULTS: bool = true;
     type Fault = Vec<FaultGuard>;
 

@@ -27,8 +27,8 @@ struct TestedSink<const OF: u8>(Fixture<'static>);
 
 impl<const OF: u8> SinkHarness for TestedSink<OF> {
     const COMPARES: bool = true;
-    const KNOWS_IDS: bool = OF != STREAMS;
-    const REFUSES: bool = OF != STREAMS;
+    const RECOGNISES_IDS: bool = OF != STREAMS;
+    const REJECTS: bool = OF != STREAMS;
     type Fault = FaultGuard;
 
     async fn fresh() -> Self {
