@@ -67,7 +67,7 @@ impl<'a> Rows<'a> {
         match written {
             // A trigger may have ended the transaction: then what came before is gone as well.
             Err(error) if fault(&error) == Fault::Record && !self.connection.is_autocommit() => {
-                Ok(Some(format!("{error} (the table doesn't take the event)").into()))
+                Ok(Some(format!("{error} (the table rejects the event)").into()))
             }
             written => written,
         }

@@ -147,7 +147,7 @@ fn write_rows(
         if !is_sure {
             return Err(error);
         }
-        refused.push(RejectedRecord { index, reason: format!("{error} (the table doesn't take the event)").into() });
+        refused.push(RejectedRecord { index, reason: format!("{error} (the table rejects the event)").into() });
         if ends {
             break;
         }
