@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use super::error;
 use super::files::{Files, NewFile};
 use objects::Sealed;
-use objects::encoder::{self, Unmade};
+use objects::encoder::{self, EncodeError};
 use objects::{Manifest, Parts, description};
 use sink::SinkError;
 
@@ -69,7 +69,7 @@ impl<'a> Put<'a> {
 
     fn write_object(&self, parts: &mut dyn Parts, abandoned: &AtomicBool) -> Result<Sealed, SinkError> {
         let write = |mut file: &mut dyn NewFile| encoder::write(self.manifest, parts, &mut file, abandoned, &|_| None);
-        self.named.write_file(&self.named.object(), write).map_err(|unmade| self.unmade(unmade))
+        self.named.write_file(&self.named.object(), write).map_err(|encode_failed| self.encode_failed(encode_failed))
     }
 
     /// The object is there: it must be what would be written.
@@ -81,7 +81,7 @@ impl<'a> Put<'a> {
     ) -> Result<Sealed, SinkError> {
         let mut comparison = Comparison::new(there);
         let sealed = encoder::write(self.manifest, parts, &mut comparison, abandoned, &|_| None);
-        let sealed = sealed.map_err(|unmade| self.unmade(unmade))?;
+        let sealed = sealed.map_err(|encode_failed| self.encode_failed(encode_failed))?;
         if !comparison.ends_here().map_err(|error| self.named.failed(&error))? {
             return Err(error::taken(&self.named.object(), self.manifest));
         }
@@ -89,11 +89,11 @@ impl<'a> Put<'a> {
         Ok(sealed)
     }
 
-    fn unmade(&self, unmade: Unmade) -> SinkError {
-        match unmade {
-            Unmade::Parts(error) => SinkError::Unavailable(error.0),
-            Unmade::Output(error) => self.named.failed(&error),
-            Unmade::Abandoned => error::abandoned(&self.named.object()),
+    fn encode_failed(&self, encode_failed: EncodeError) -> SinkError {
+        match encode_failed {
+            EncodeError::Parts(error) => SinkError::Unavailable(error.0),
+            EncodeError::Output(error) => self.named.failed(&error),
+            EncodeError::Abandoned => error::abandoned(&self.named.object()),
         }
     }
 }

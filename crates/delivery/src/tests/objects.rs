@@ -30,7 +30,7 @@ const RULES: ObjectFormat = ObjectFormat {
     age_max: Duration::from_secs(5),
     prefix: Prefix::NONE,
     apart: None,
-    manifests: SideFolder::BESIDE,
+    manifests: SideFolder::NONE,
 };
 
 fn harness(seed: u64) -> Harness {
