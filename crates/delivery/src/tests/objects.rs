@@ -312,7 +312,7 @@ fn what_is_there_with_other_bytes_is_left_alone_and_told() {
         harness.start();
         seconds(10).await;
         let LaneState::Waiting(reason) = harness.process().lanes[1].state() else { panic!("{:?}", harness.messages()) };
-        assert!(reason.contains("is there already"), "{reason}");
+        assert!(reason.contains("exists, but differs"), "{reason}");
         assert_eq!(harness.disk.content(object).unwrap(), b"{}\n");
         harness.disk.erase(object).unwrap();
         seconds(100).await;
