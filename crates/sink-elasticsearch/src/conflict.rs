@@ -117,7 +117,7 @@ fn is_there(place: &Taken, found: &Found<'_>) -> Result<bool, Failure> {
             let (index, message) = (&place.index, error.message());
             Err(Failure::Unexpected(format!(
                 "index {index} can't be searched for documents that may have been sent before: \
-                {message}"
+                 {message}"
             )))
         }
         Some(_) => Ok(false),

@@ -31,7 +31,7 @@ pub(super) async fn of(server: &Server) -> Result<Mark, Failure> {
     let mark = Mark::random().map_err(|error| {
         Failure::Unexpected(format!(
             "the operating system returned no random numbers: \
-        {error}"
+             {error}"
         ))
     })?;
     let document = serde_json::to_vec(&Document { mark: mark.to_string() }).unwrap_or_default();
@@ -56,7 +56,7 @@ async fn read(server: &Server) -> Result<Option<Mark>, Failure> {
     found.map(Some).ok_or_else(|| {
         Failure::Unexpected(format!(
             "{READ} has no store id: check whether another program writes \
-        there"
+             there"
         ))
     })
 }

@@ -94,7 +94,7 @@ fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
             Fault::Passing,
             format!(
                 "the store answered {status} with the result {result}, which doesn't show that the document is \
-                stored"
+                 stored"
             )
             .into(),
         )),

@@ -140,7 +140,7 @@ const fn of_jetstream(code: u32) -> Advice {
         10174 => Advice::Fix("set allow_atomic true"),
         10210 => Advice::Wait(Some(
             "the server's limit of concurrent batches is reached by other clients: Forebay \
-            retries",
+             retries",
         )),
         10176 => Advice::Wait(Some(
             "some messages of the batch were lost, as after a change of the leader. Forebay resends it",

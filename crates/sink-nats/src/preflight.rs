@@ -33,7 +33,7 @@ impl Durability {
             let (major, minor, patch) = VERSION_MIN;
             let why = format!(
                 "its version is {version:?}: upgrade it to {major}.{minor}.{patch} or later, for atomic \
-                    batches"
+                 batches"
             );
             return Err(Failure::Misfit(why));
         }

@@ -250,7 +250,7 @@ impl Session {
 
 const INVALID_GREETING: Failure = Failure::Unexpected(
     "the server's first line isn't that of NATS: check that `url` is the URL of \
-    a NATS server",
+     a NATS server",
 );
 
 async fn within(limit: Duration, work: impl Future<Output = Result<(), Failure>>) -> bool {

@@ -220,7 +220,7 @@ async fn set_cursor(
     } else {
         Err(Failure::Misfit(
             "its table forebay_cursors doesn't store what Forebay writes: \
-        remove rules and triggers from it"
+             remove rules and triggers from it"
                 .into(),
         ))
     }

@@ -58,7 +58,7 @@ impl fmt::Display for Failure {
             Self::LostTail { position, stored } => write!(
                 f,
                 "the lane's cursor is {position}, but {stored} was stored \
-                before"
+                 before"
             ),
             Self::Claimed => f.write_str(CLAIMED_BY_ANOTHER),
             Self::OtherStore(mark) => SinkError::OtherStore(*mark).fmt(f),
@@ -134,7 +134,7 @@ fn advice(said: &str, deployment: &Deployment) -> Advice {
         "READONLY" => Advice::Wait(Some(replica(deployment))),
         "NOREPLICAS" => Advice::Wait(Some(
             "fewer replicas are connected than `min-replicas-to-write` requires: check \
-            them",
+             them",
         )),
         "NOAUTH" | "WRONGPASS" => Advice::Fix("check that the user of `url` may log in with its password"),
         "NOPERM" => Advice::Fix("grant its user the permissions in docs/redis.md"),

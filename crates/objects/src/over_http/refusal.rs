@@ -77,7 +77,7 @@ impl ServiceRefusal {
                 let clock = self.date.as_ref().map_or_else(String::new, |date| {
                     format!(
                         "(the store's clock says \
-                    {date})"
+                         {date})"
                     )
                 });
                 fix(format!("the clock of this machine is wrong{clock}: correct it"))

@@ -215,7 +215,7 @@ impl Shared {
         self.thread.spawn(work).map_err(|error| {
             unavailable(&format!(
                 "can't start the thread that reads objects: \
-            {error}"
+                 {error}"
             ))
         })
     }
