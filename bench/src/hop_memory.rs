@@ -18,7 +18,7 @@ pub(super) struct Options {
     /// How many seconds the load lasts. Growth is measured from the end of its first third on.
     #[arg(long, default_value_t = 180)]
     load_seconds: u64,
-    /// Events a second, each in a request of its own.
+    /// Events a second, each in a separate request.
     #[arg(long, default_value_t = 1_000)]
     rate: u64,
 }
@@ -84,7 +84,7 @@ struct Watched {
     samples: Vec<(Duration, f64)>,
 }
 
-/// Looks at processes until the load ends.
+/// Samples processes until the load ends.
 fn watch(load: &mut std::process::Child, servers: [&Server; 2]) -> Result<[Watched; 2]> {
     let processes = servers.map(|server| &server.process);
     let times = |processes: [&Process; 2]| -> Result<Vec<Duration>> { processes.iter().map(|one| one.cpu()).collect() };
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_is_what_comes_after_the_start() {
+    fn growth_excludes_the_start() {
         let sample = |second: u64, memory| (Duration::from_secs(second), memory);
         let start = (0..60).map(|second| sample(second, second as f64));
         let steady = (60..180).map(|second| sample(second, 60.0 + (second as f64 - 60.0) / 60.0 * 0.5));

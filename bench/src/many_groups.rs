@@ -1,5 +1,5 @@
-//! A million groups in one window: what they take of memory beside the same events without an aggregate, with room for all
-//! and with too little, and how long another aggregate has to wait meanwhile.
+//! A million groups in one window: their memory against the same events without an aggregate, with a budget that fits all
+//! and with too small a one, and the delay of another aggregate.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ const BUDGETS_MIB: [u64; 2] = [1024, 64];
 const BATCH: u64 = 20_000;
 /// On so many connections each shard has one.
 const CONNECTIONS: usize = 16;
-/// What another aggregate waits at most for its turn.
+/// The longest delay of another aggregate, in seconds.
 const WAIT_MOST: f64 = 1.0;
 const DONE_LIMIT: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -76,7 +76,7 @@ struct Seen {
     overflowed: f64,
     /// Results in the end.
     results: f64,
-    /// The longest time for which the other aggregate lagged behind, in seconds.
+    /// The longest time for which the other aggregate lagged, in seconds.
     waited: f64,
     took: Duration,
 }
@@ -89,7 +89,7 @@ impl std::fmt::Display for Seen {
         write!(
             f,
             "{groups} groups, {counted:.1} MB of them counted, {overflowed} events in the overflow group; {idle:.1} MB before, \
-             {most:.1} MB at most; {results} results after {:.1} s; another aggregate waited {waited:.2} s at most",
+             {most:.1} MB at most; {results} results after {:.1} s; another aggregate's delay: {waited:.2} s",
             took.as_secs_f64()
         )
     }
@@ -210,7 +210,7 @@ fn end_window(server: SocketAddr) -> Result<()> {
     })
 }
 
-/// Events of another type all the time; how long its aggregate lags behind them at most is seen in metrics.
+/// Events of another type all the time; the metrics show its aggregate's greatest lag.
 fn pulse(server: SocketAddr, seen_by: &Server, over: &AtomicBool, waited: &Mutex<f64>) -> Result<()> {
     let request = http::post("/ingest/event/pulse", &[], b"{}");
     let mut connections = (0..CONNECTIONS).map(|_| Connection::open(server)).collect::<std::io::Result<Vec<_>>>()?;
@@ -222,12 +222,12 @@ fn pulse(server: SocketAddr, seen_by: &Server, over: &AtomicBool, waited: &Mutex
                 bail!("a pulse was answered {status}");
             }
         }
-        let frontier =
-            metrics::sum(&seen_by.metrics()?, "forebay_aggregate_frontier_seconds{aggregate=\"pulse.beats\"}");
+        let watermark =
+            metrics::sum(&seen_by.metrics()?, "forebay_aggregate_watermark_seconds{aggregate=\"pulse.beats\"}");
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs_f64();
         // Before it has seen any it says 0.
-        if let (Ok(mut waited), true) = (waited.lock(), frontier > 0.0 || begun.elapsed() > Duration::from_secs(1)) {
-            *waited = waited.max(now - frontier);
+        if let (Ok(mut waited), true) = (waited.lock(), watermark > 0.0 || begun.elapsed() > Duration::from_secs(1)) {
+            *waited = waited.max(now - watermark);
         }
         sleep(PAUSE);
     }

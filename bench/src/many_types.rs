@@ -26,7 +26,7 @@ const STARTS: u32 = 5;
 const READY_LIMIT: Duration = Duration::from_secs(60);
 /// A half of the types share so many schemas, the others have one each.
 const SHARED_SCHEMAS: usize = 100;
-/// One type in so many has a step with a pattern of its own.
+/// One type in so many has a step with another pattern.
 const PATTERN_EVERY: usize = 4;
 const SINKS: usize = 4;
 const BATCH: usize = 5_000;
@@ -129,7 +129,7 @@ fn own(number: usize) -> String {
     format!("own{number}")
 }
 
-/// Schemas as people have them: members with bounds, and definitions that all share.
+/// Schemas as users have them: members with bounds, and definitions that all share.
 fn write_schemas(folder: &Path, types: usize) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let write = |name: &str, text: &str| {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_a_name_of_its_own() {
+    fn type_names_are_unique() {
         let names: std::collections::BTreeSet<_> = (0..10_000).map(name).collect();
         assert_eq!(names.len(), 10_000);
         assert_eq!(config(100).matches("\n[types.").count(), 100);

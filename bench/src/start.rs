@@ -83,7 +83,7 @@ fn after_kills(setup: &Setup) -> Result<f64> {
     Ok(slowest)
 }
 
-/// Records with ids of their own, from `first` on.
+/// Records with unique ids, from `first` on.
 fn pieces(first: u64) -> Vec<Piece> {
     let piece = |start: u64| {
         let mut lines = String::new();

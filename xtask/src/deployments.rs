@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_is_json_with_a_place_for_each_panel() {
+    fn dashboard_is_json_with_positioned_panels() {
         let path = workspace::root().unwrap().join("deploy/compose/grafana/dashboards/forebay.json");
         let dashboard: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let panels = dashboard["panels"].as_array().unwrap();

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{empty_directory, run, target_directory};
 
-/// The version stays the same until somebody raises it here.
+/// The version changes only here.
 const RUNNER: &str = "2.19.1.0";
 /// What of Maven copies the files.
 const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";

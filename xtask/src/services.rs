@@ -1,4 +1,4 @@
-//! `cargo xtask services`: the programs that benchmarks and campaigns need beside Rust and a C compiler.
+//! `cargo xtask services`: the programs that benchmarks and campaigns need in addition to Rust and a C compiler.
 
 use std::process::Command;
 

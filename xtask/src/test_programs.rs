@@ -1,4 +1,4 @@
-//! The test programs of all crates: built at once, and run several at a time, since most of them wait for processes and disks, and the
+//! The test programs of all crates: built together, and run several at a time, since most of them wait for processes and disks, and the
 //! longest tests keep one core busy.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::workspace::{cargo_test, output, skipped_list, target_directory};
 const THREADS_PER_CORE: usize = 2;
 /// The program that takes longest.
 const LONGEST: &str = "forebay it";
-/// Where the seconds of the last run are kept, so that the longest programs begin first.
+/// Where the seconds of the last run are kept: the longest programs begin first.
 const TIMES: &str = "test-times.json";
 
 /// A test program.
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_fails_the_run_after_the_others() {
+    fn failing_program_fails_the_run_at_end() {
         let program = |name: &str, path: &str| Program { name: name.into(), path: path.into(), folder: "/".into() };
         let good = || vec![program("one", "/bin/true"), program("two", "/bin/true")];
         assert_eq!(run_each(good(), &[]).unwrap().len(), 2);

@@ -1,5 +1,5 @@
 //! A file filled with zeros beforehand, written round and round: an fdatasync into one costs half of one that
-//! grows a file, so a reference that grew its file would flatter whatever is held against it.
+//! grows a file, so a reference that grew its file would flatter all that is compared with it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -72,7 +72,7 @@ impl Fold {
         self.shards.received(position.shard, received);
         let time = match self.rules.time {
             // A clock that steps back stands still.
-            TimeBasis::Received => received.max(shard.frontier.unwrap_or(0)),
+            TimeBasis::Received => received.max(shard.watermark.unwrap_or(0)),
             TimeBasis::Event => event_time.unwrap_or(received),
         };
         let is_ahead = self.rules.time == TimeBasis::Event && time > received.saturating_add(self.rules.ahead);
@@ -83,21 +83,21 @@ impl Fold {
         }
         let values = self.rules.reading.read(payload);
         self.key.set(self.rules.group_pointers.iter().map(|pointer| values[*pointer]));
-        let watermark = shard.frontier.map(|frontier| frontier - self.rules.lateness);
-        let taken = Taken { key: &self.key, time, watermark, position, values: &values };
+        let close_time = shard.watermark.map(|watermark| watermark - self.rules.lateness);
+        let taken = Taken { key: &self.key, time, close_time, position, values: &values };
         let late_before = self.counts.late;
         let (rules, counts) = (&self.rules, &mut self.counts);
         match &mut self.open {
-            Open::TimeWindows(timed) => timed.take(rules, &taken, self.shards.frontier(), counts),
+            Open::TimeWindows(timed) => timed.take(rules, &taken, self.shards.watermark(), counts),
             Open::Sessions(sessions) => sessions.take(rules, &taken, counts),
         }
         if self.counts.late > late_before {
             self.left_out.late += 1;
-            let behind = shard.frontier.map_or(0, |frontier| frontier.saturating_sub(time));
+            let behind = shard.watermark.map_or(0, |watermark| watermark.saturating_sub(time));
             self.left_out.behind = self.left_out.behind.max(behind);
         }
-        let frontier = if self.rules.time == TimeBasis::Event { time.min(received) } else { time };
-        self.advance(position.shard, frontier);
+        let watermark = if self.rules.time == TimeBasis::Event { time.min(received) } else { time };
+        self.advance(position.shard, watermark);
     }
 
     /// Passes over an event of another type: what comes before it is seen.
@@ -113,9 +113,9 @@ impl Fold {
     }
 
     fn advance(&mut self, shard: u16, time: i64) {
-        let before = self.shards.frontier();
+        let before = self.shards.watermark();
         self.shards.advance(shard, time);
-        let now = self.shards.frontier();
+        let now = self.shards.watermark();
         if let (Open::TimeWindows(timed), Some(now)) = (&mut self.open, now.filter(|now| Some(*now) > before)) {
             timed.advance(&self.rules, before, now);
         }
@@ -134,7 +134,7 @@ impl Fold {
             Open::TimeWindows(timed) => timed.next(),
             Open::Sessions(sessions) => sessions.next().map(|next| next + self.rules.lateness),
         };
-        let ticks = self.shards.ticks(now.clamp(0, TIME_MAX), self.rules.quiet);
+        let ticks = self.shards.ticks(now.clamp(0, TIME_MAX), self.rules.idle_timeout);
         let ends = |(_, time): &(u16, i64)| next.is_some_and(|next| next <= *time);
         ticks.into_iter().filter(ends).collect()
     }
@@ -154,18 +154,18 @@ impl Fold {
     /// Gives out results that are due, at most so many (the sessions of one group come together): call it until it gives out
     /// none.
     pub fn results(&mut self, most: usize) -> Vec<WindowResult> {
-        let watermark = self.watermark();
+        let close_time = self.close_time();
         let mut out = Emission { rules: &self.rules, origin: self.origin, most, results: Vec::new() };
         match &mut self.open {
-            Open::TimeWindows(timed) => timed.emit(self.shards.frontier(), &mut out),
-            Open::Sessions(sessions) => sessions.emit(watermark, &mut out),
+            Open::TimeWindows(timed) => timed.emit(self.shards.watermark(), &mut out),
+            Open::Sessions(sessions) => sessions.emit(close_time, &mut out),
         }
         self.counts.results += out.results.len() as u64;
         out.results
     }
 
-    fn watermark(&self) -> Option<i64> {
-        self.shards.frontier().map(|frontier| frontier - self.rules.lateness)
+    fn close_time(&self) -> Option<i64> {
+        self.shards.watermark().map(|watermark| watermark - self.rules.lateness)
     }
 
     /// Whether [`Fold::results`] has something to give out.
@@ -173,7 +173,7 @@ impl Fold {
     pub fn has_results(&self) -> bool {
         match &self.open {
             Open::TimeWindows(timed) => timed.has_due(),
-            Open::Sessions(sessions) => sessions.next().is_some_and(|next| Some(next) <= self.watermark()),
+            Open::Sessions(sessions) => sessions.next().is_some_and(|next| Some(next) <= self.close_time()),
         }
     }
 
@@ -207,8 +207,8 @@ impl Fold {
 
     /// Up to when everything has come, late events apart.
     #[must_use]
-    pub const fn frontier(&self) -> Option<i64> {
-        self.shards.frontier()
+    pub const fn watermark(&self) -> Option<i64> {
+        self.shards.watermark()
     }
 
     /// Windows that may still change; of sessions as many as are open.

@@ -92,8 +92,8 @@ pub(super) struct Taken<'a> {
     /// Its group.
     pub(super) key: &'a Key,
     pub(super) time: i64,
-    /// Up to where its shard has brought everything.
-    pub(super) watermark: Option<i64>,
+    /// The watermark of its shard, less the lateness. A window that ended before it takes no more events.
+    pub(super) close_time: Option<i64>,
     pub(super) position: Position,
     /// What stands at the pointers that are read.
     pub(super) values: &'a [Option<&'a str>],

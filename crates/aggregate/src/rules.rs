@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use event::TypeName;
 use limits::{
-    AGGREGATE_AHEAD, AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, AGGREGATE_GROUP_BY_MAX, AGGREGATE_LATENESS,
-    AGGREGATE_LATENESS_MAX, AGGREGATE_MEASURES_MAX, AGGREGATE_QUIET, AGGREGATE_WINDOWS_MAX,
+    AGGREGATE_AHEAD, AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, AGGREGATE_GROUP_BY_MAX, AGGREGATE_IDLE_TIMEOUT,
+    AGGREGATE_LATENESS, AGGREGATE_LATENESS_MAX, AGGREGATE_MEASURES_MAX, AGGREGATE_WINDOWS_MAX,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -75,7 +75,7 @@ pub struct Definition {
     pub emit: Emit,
     /// How often results are given out before a window's end.
     pub early: Option<Duration>,
-    /// After how long a shard without events holds up nobody.
+    /// After how long a shard without events doesn't delay the others. The setting is `idle_timeout`: a fingerprint has the field's name.
     pub quiet: Option<Duration>,
     /// Bytes for groups.
     pub memory: Option<usize>,
@@ -126,7 +126,7 @@ pub struct AggregateRules {
     pub(super) late: Late,
     pub(super) emit: Emit,
     pub(super) early: Option<i64>,
-    pub(super) quiet: i64,
+    pub(super) idle_timeout: i64,
     /// Bytes for the groups of all windows.
     memory_bytes: usize,
     /// Whether the definition says how many.
@@ -152,7 +152,7 @@ impl AggregateRules {
         let default = if definition.time == TimeBasis::Event { AGGREGATE_LATENESS } else { Duration::ZERO };
         let lateness = draft.length("lateness", definition.lateness.unwrap_or(default));
         let ahead = draft.length("ahead", definition.ahead.unwrap_or(AGGREGATE_AHEAD));
-        let quiet = draft.length("quiet", definition.quiet.unwrap_or(AGGREGATE_QUIET));
+        let idle_timeout = draft.length("idle_timeout", definition.quiet.unwrap_or(AGGREGATE_IDLE_TIMEOUT));
         let early = definition.early.map(|early| draft.length("early", early)).filter(|early| *early > 0);
         let memory = definition.memory.unwrap_or(AGGREGATE_BYTES);
         if memory < AGGREGATE_BYTES_MIN {
@@ -185,7 +185,7 @@ impl AggregateRules {
             late: definition.late,
             emit: definition.emit,
             early,
-            quiet: if definition.time == TimeBasis::Event { quiet } else { 0 },
+            idle_timeout: if definition.time == TimeBasis::Event { idle_timeout } else { 0 },
             memory_bytes: memory,
             has_own_memory: definition.memory.is_some(),
             windows_open: usize::try_from(windows).unwrap_or(1),

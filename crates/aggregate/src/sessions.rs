@@ -50,10 +50,10 @@ impl Sessions {
         Self { gap, timelines: BTreeMap::new(), queue: BTreeSet::new(), bytes: 0, full_from: None }
     }
 
-    /// Takes an event, unless it is older than the watermark of its shard.
+    /// Takes an event, unless it is older than the close time of its shard.
     pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>, counts: &mut FoldCounts) {
         let key = taken.key;
-        if taken.watermark.is_some_and(|watermark| taken.time < watermark) {
+        if taken.close_time.is_some_and(|close_time| taken.time < close_time) {
             counts.late += 1;
             return;
         }
@@ -109,11 +109,11 @@ impl Sessions {
     }
 
     /// Gives out the sessions that are over, those of a group together.
-    pub(super) fn emit(&mut self, watermark: Option<i64>, out: &mut Emission<'_>) {
-        let watermark = watermark.unwrap_or(i64::MIN);
-        while !out.is_full() && self.queue.first().is_some_and(|(due, _)| *due <= watermark) {
+    pub(super) fn emit(&mut self, close_time: Option<i64>, out: &mut Emission<'_>) {
+        let close_time = close_time.unwrap_or(i64::MIN);
+        while !out.is_full() && self.queue.first().is_some_and(|(due, _)| *due <= close_time) {
             if let Some((due, key)) = self.queue.pop_first() {
-                self.emit_of(watermark, due, &key, out);
+                self.emit_of(close_time, due, &key, out);
             }
         }
         if self.bytes < out.rules.window_bytes / 2 {
@@ -121,9 +121,9 @@ impl Sessions {
         }
     }
 
-    fn emit_of(&mut self, watermark: i64, due: i64, key: &Key, out: &mut Emission<'_>) {
+    fn emit_of(&mut self, close_time: i64, due: i64, key: &Key, out: &mut Emission<'_>) {
         let Some(timeline) = self.timelines.get_mut(key).filter(|timeline| timeline.due == due) else { return };
-        let over = timeline.sessions.partition_point(|session| session.last + self.gap <= watermark);
+        let over = timeline.sessions.partition_point(|session| session.last + self.gap <= close_time);
         for session in timeline.sessions.drain(..over) {
             let place = WindowPart { start: session.start, end: session.last + self.gap, part: 0 };
             out.group(place, key, &session.group);
@@ -142,12 +142,12 @@ impl Sessions {
         }
     }
 
-    /// The least watermark at which something would happen.
+    /// The least close time at which something would happen.
     pub(super) fn next(&self) -> Option<i64> {
         self.queue.first().map(|(due, _)| *due)
     }
 
-    /// The watermark at which all open sessions end.
+    /// The close time at which all open sessions end.
     pub(super) fn last(&self) -> Option<i64> {
         let sessions = self.timelines.values().filter_map(|timeline| timeline.sessions.last());
         sessions.map(|session| session.last + self.gap).max()

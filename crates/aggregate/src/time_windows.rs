@@ -25,7 +25,7 @@ pub(super) struct TimeWindows {
     panes: BTreeMap<WindowKey, Pane>,
     /// Those that have something to give out.
     due: BTreeSet<WindowKey>,
-    /// The frontier at which the next one ends, or is over for good.
+    /// The watermark at which the next one ends, or is over for good.
     next_close: i64,
     next_over: i64,
 }
@@ -37,23 +37,23 @@ impl TimeWindows {
         Self { size, hop, panes: BTreeMap::new(), due: BTreeSet::new(), next_close: NEVER, next_over: NEVER }
     }
 
-    /// Takes an event into each window that holds its time. `watermark` is that of the event's shard before the event,
-    /// `frontier` that of all shards.
+    /// Takes an event into each window that holds its time. `close_time` is that of the event's shard before the event,
+    /// `watermark` that of all shards.
     pub(super) fn take(
         &mut self,
         rules: &AggregateRules,
         taken: &Taken<'_>,
-        frontier: Option<i64>,
+        watermark: Option<i64>,
         counts: &mut FoldCounts,
     ) {
         for start in starts(self.size, self.hop, taken.time) {
-            let Some(window) = self.window_for(rules, start, taken.watermark) else {
+            let Some(window) = self.window_for(rules, start, taken.close_time) else {
                 counts.late += 1;
                 continue;
             };
             counts.parts += u64::from(window.part > 0);
             let (close_at, over_at) = (self.close_at(rules, window), self.over_at(rules, window));
-            let has_ended = frontier.is_some_and(|frontier| frontier >= close_at);
+            let has_ended = watermark.is_some_and(|watermark| watermark >= close_at);
             let pane = self.panes.entry(window).or_insert_with(|| Pane::new(has_ended));
             if !pane.closed {
                 self.next_close = self.next_close.min(close_at);
@@ -67,8 +67,8 @@ impl TimeWindows {
     }
 
     /// The window that begins at `start`, or where it is over for the event's shard the part that takes what comes now.
-    fn window_for(&self, rules: &AggregateRules, start: i64, watermark: Option<i64>) -> Option<WindowKey> {
-        let since_end = watermark.map(|watermark| watermark - (start + self.size)).filter(|since| *since >= 0);
+    fn window_for(&self, rules: &AggregateRules, start: i64, close_time: Option<i64>) -> Option<WindowKey> {
+        let since_end = close_time.map(|close_time| close_time - (start + self.size)).filter(|since| *since >= 0);
         let Some(since_end) = since_end else { return Some(WindowKey { start, part: 0 }) };
         if rules.late == Late::Count || since_end >= PART_WINDOWS * self.hop {
             return None;
@@ -82,7 +82,7 @@ impl TimeWindows {
         rules.lateness.max(self.hop)
     }
 
-    /// The frontier at which a window's result is given out first.
+    /// The watermark at which a window's result is given out first.
     fn close_at(&self, rules: &AggregateRules, window: WindowKey) -> i64 {
         match rules.emit {
             Emit::Close if window.part == 0 => window.start + self.size,
@@ -90,12 +90,12 @@ impl TimeWindows {
         }
     }
 
-    /// The frontier from which on no event can come to a window.
+    /// The watermark from which on no event can come to a window.
     fn over_at(&self, rules: &AggregateRules, window: WindowKey) -> i64 {
         window.start + self.size + i64::from(window.part) * self.part_length(rules) + rules.lateness
     }
 
-    /// The frontier has come from one time to another.
+    /// The watermark has come from one time to another.
     pub(super) fn advance(&mut self, rules: &AggregateRules, before: Option<i64>, now: i64) {
         if let Some(early) = rules.early
             && before.is_some_and(|before| before.div_euclid(early) < now.div_euclid(early))
@@ -122,7 +122,7 @@ impl TimeWindows {
     }
 
     /// Gives out what is due, and forgets windows that are over.
-    pub(super) fn emit(&mut self, frontier: Option<i64>, out: &mut Emission<'_>) {
+    pub(super) fn emit(&mut self, watermark: Option<i64>, out: &mut Emission<'_>) {
         while !out.is_full()
             && let Some(window) = self.due.first().copied()
         {
@@ -136,15 +136,15 @@ impl TimeWindows {
                 self.due.remove(&window);
             }
         }
-        self.forget(out.rules, frontier.unwrap_or(i64::MIN));
+        self.forget(out.rules, watermark.unwrap_or(i64::MIN));
     }
 
-    fn forget(&mut self, rules: &AggregateRules, frontier: i64) {
-        if frontier < self.next_over {
+    fn forget(&mut self, rules: &AggregateRules, watermark: i64) {
+        if watermark < self.next_over {
             return;
         }
         let over: Vec<WindowKey> =
-            self.panes.keys().copied().filter(|window| self.over_at(rules, *window) <= frontier).collect();
+            self.panes.keys().copied().filter(|window| self.over_at(rules, *window) <= watermark).collect();
         for window in over {
             // What waits to be given out is forgotten after it.
             if !self.due.contains(&window) {
@@ -154,12 +154,12 @@ impl TimeWindows {
         self.next_over = self.panes.keys().map(|window| self.over_at(rules, *window)).min().unwrap_or(NEVER);
     }
 
-    /// The least frontier at which something would happen.
+    /// The least watermark at which something would happen.
     pub(super) fn next(&self) -> Option<i64> {
         Some(self.next_close.min(self.next_over)).filter(|next| *next < NEVER)
     }
 
-    /// The frontier at which all open windows end.
+    /// The watermark at which all open windows end.
     pub(super) fn last(&self, rules: &AggregateRules) -> Option<i64> {
         self.panes.keys().map(|window| self.over_at(rules, *window)).max()
     }

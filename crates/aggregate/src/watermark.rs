@@ -1,7 +1,7 @@
 //! How far each shard has come, and so how far the aggregate has.
 //!
-//! A shard's frontier is the greatest min(event time, received time) that it brought. Whether an event is too late is decided by
-//! the frontier of its own shard, in which the order is fixed; and nothing ends before the least of all frontiers has passed it.
+//! A shard's watermark is the greatest min(event time, received time) that it brought. Whether an event is too late is decided by
+//! the watermark of its own shard, in which the order is fixed; and nothing ends before the least of all watermarks has passed it.
 //! So it makes no difference in which order the shards' events are folded.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::codec::{Damaged, Reader, Writer};
 pub(super) struct Shard {
     /// The last position that was seen.
     sequence: u64,
-    pub(super) frontier: Option<i64>,
+    pub(super) watermark: Option<i64>,
     /// When its last event was received.
     received: Option<i64>,
 }
@@ -24,8 +24,8 @@ pub(super) struct Shard {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shards {
     of: BTreeMap<u16, Shard>,
-    /// The least frontier, once each shard has one. It never falls.
-    frontier: Option<i64>,
+    /// The least watermark, once each shard has one. It never falls.
+    watermark: Option<i64>,
     /// When the first event was received.
     begun: Option<i64>,
 }
@@ -37,8 +37,8 @@ impl Shards {
 
     /// Adds a shard that wasn't there before: for it nothing is late that isn't over.
     pub(super) fn add(&mut self, shard: u16) {
-        let frontier = self.frontier;
-        self.of.entry(shard).or_insert(Shard { frontier, ..Shard::default() });
+        let watermark = self.watermark;
+        self.of.entry(shard).or_insert(Shard { watermark, ..Shard::default() });
     }
 
     /// The shard of an event, unless the event was seen already.
@@ -63,10 +63,10 @@ impl Shards {
     /// The shard has come to this time.
     pub(super) fn advance(&mut self, shard: u16, time: i64) {
         if let Some(shard) = self.of.get_mut(&shard)
-            && shard.frontier.is_none_or(|frontier| frontier < time)
+            && shard.watermark.is_none_or(|watermark| watermark < time)
         {
-            let held_all_up = shard.frontier == self.frontier || shard.frontier.is_none();
-            shard.frontier = Some(time);
+            let held_all_up = shard.watermark == self.watermark || shard.watermark.is_none();
+            shard.watermark = Some(time);
             if held_all_up {
                 self.settle();
             }
@@ -75,59 +75,59 @@ impl Shards {
 
     fn settle(&mut self) {
         // None is less than any time.
-        let least = self.of.values().map(|shard| shard.frontier).min().flatten();
-        self.frontier = self.frontier.max(least);
+        let least = self.of.values().map(|shard| shard.watermark).min().flatten();
+        self.watermark = self.watermark.max(least);
     }
 
-    pub(super) const fn frontier(&self) -> Option<i64> {
-        self.frontier
+    pub(super) const fn watermark(&self) -> Option<i64> {
+        self.watermark
     }
 
     pub(super) fn positions(&self) -> impl Iterator<Item = Position> {
         self.of.iter().map(|(shard, state)| Position { shard: *shard, sequence: state.sequence })
     }
 
-    /// The ticks that let windows up to `now` end: quiet shards come as far as the least of the others, and if all are quiet
+    /// The ticks that let windows up to `now` end: idle shards advance to the least of the others, and if all are idle
     /// to the present.
-    pub(super) fn ticks(&self, now: i64, quiet: i64) -> Vec<(u16, i64)> {
-        let since = now - quiet;
-        let is_quiet = |shard: &Shard| shard.received.or(self.begun).is_none_or(|received| received <= since);
-        let busy = self.of.values().filter(|shard| !is_quiet(shard)).map(|shard| shard.frontier).min();
+    pub(super) fn ticks(&self, now: i64, idle_timeout: i64) -> Vec<(u16, i64)> {
+        let since = now - idle_timeout;
+        let is_idle = |shard: &Shard| shard.received.or(self.begun).is_none_or(|received| received <= since);
+        let busy = self.of.values().filter(|shard| !is_idle(shard)).map(|shard| shard.watermark).min();
         let target = match busy {
             None => now,
             Some(Some(least)) => least,
-            // A shard that isn't quiet and has brought nothing: it may yet bring anything.
+            // A shard that isn't idle and has brought nothing: it may yet bring anything.
             Some(None) => return Vec::new(),
         };
-        let behind = self.of.iter().filter(|(_, shard)| is_quiet(shard) && shard.frontier < Some(target));
+        let behind = self.of.iter().filter(|(_, shard)| is_idle(shard) && shard.watermark < Some(target));
         behind.map(|(shard, _)| (*shard, target)).collect()
     }
 
-    /// The shards whose frontier is before this time.
+    /// The shards whose watermark is before this time.
     pub(super) fn behind(&self, time: i64) -> impl Iterator<Item = u16> {
-        self.of.iter().filter(move |(_, shard)| shard.frontier < Some(time)).map(|(shard, _)| *shard)
+        self.of.iter().filter(move |(_, shard)| shard.watermark < Some(time)).map(|(shard, _)| *shard)
     }
 
     pub(super) fn save(&self, out: &mut Writer) {
-        out.option(self.frontier, Writer::signed);
+        out.option(self.watermark, Writer::signed);
         out.option(self.begun, Writer::signed);
         out.count(self.of.len());
         for (number, shard) in &self.of {
             out.unsigned((*number).into());
             out.unsigned(shard.sequence);
-            out.option(shard.frontier, Writer::signed);
+            out.option(shard.watermark, Writer::signed);
             out.option(shard.received, Writer::signed);
         }
     }
 
     pub(super) fn restore(from: &mut Reader<'_>) -> Result<Self, Damaged> {
         let mut shards =
-            Self { frontier: from.option(Reader::time)?, begun: from.option(Reader::time)?, of: BTreeMap::new() };
+            Self { watermark: from.option(Reader::time)?, begun: from.option(Reader::time)?, of: BTreeMap::new() };
         for _ in 0..from.count()? {
             let number = u16::try_from(from.unsigned()?).map_err(|_| Damaged)?;
             let sequence = from.unsigned()?;
-            let (frontier, received) = (from.option(Reader::time)?, from.option(Reader::time)?);
-            shards.of.insert(number, Shard { sequence, frontier, received });
+            let (watermark, received) = (from.option(Reader::time)?, from.option(Reader::time)?);
+            shards.of.insert(number, Shard { sequence, watermark, received });
         }
         Ok(shards)
     }

@@ -21,7 +21,7 @@ pub struct AggregateFigures {
     /// The budget: what these may be.
     pub memory_limit_bytes: usize,
     /// Up to when everything has come, late events apart: microseconds since 1970, UTC.
-    pub frontier: Option<i64>,
+    pub watermark: Option<i64>,
     positions: Vec<u64>,
 }
 
@@ -33,7 +33,7 @@ impl AggregateFigures {
             groups: fold.groups(),
             memory_bytes: fold.memory_bytes(),
             memory_limit_bytes: fold.rules().memory_bytes(),
-            frontier: fold.frontier(),
+            watermark: fold.watermark(),
             positions: fold.positions().map(|position| position.sequence).collect(),
         }
     }

@@ -20,7 +20,7 @@ const TLS: (&str, &str) = ("tls", "FOREBAY_ADMIN_TLS_CERTIFICATE");
 /// The address that the flags name; else that of a server of the role.
 ///
 /// # Errors
-/// Those of [`find`], with what to do.
+/// Those of [`find`], with advice.
 pub(crate) fn of_flags(at: &AdminAddress, role: Role, environment: &Environment) -> anyhow::Result<ServerUrl> {
     match &at.admin {
         Some(address) => Ok(address.clone()),

@@ -1,4 +1,4 @@
-//! Asks a running process over its admin port, and says in a command's words what stands in the way.
+//! Asks a running process over its admin port, and words its errors for commands.
 
 use std::io;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl AdminClient {
         Self { server, token }
     }
 
-    /// The process that the flags name; of the role's address where they name none.
+    /// The process that the flags name; without one, the process at the role's address.
     ///
     /// # Errors
     /// No address is known, or the flags can't be used.
@@ -46,7 +46,7 @@ impl AdminClient {
     /// Sends a request. The whole exchange may take `limit`. The inner error is the server's refusal.
     ///
     /// # Errors
-    /// It can't be asked, or its answer is of no admin port that knows the path.
+    /// The process can't be asked, or its answer isn't that of an admin port with this path.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -62,7 +62,7 @@ impl AdminClient {
         let other = |_| {
             let path = path.split('?').next().unwrap_or(path);
             self.failed(&io::Error::other(format!(
-                "it has no {path}: is it of another role or version, or no Forebay?"
+                "it has no {path}: it may have another role or version, or isn't Forebay"
             )))
         };
         serde_json::from_slice(&answer.body).map(Err).map_err(other)
@@ -71,30 +71,31 @@ impl AdminClient {
     fn failed(&self, error: &io::Error) -> anyhow::Error {
         let address = self.address();
         anyhow!(
-            "can't ask the server at {address}: {error}. Does it run, and is this its admin address? Name it with --admin, or its configuration \
-             with --config"
+            "can't ask the server at {address}: {error}. Start it, or name its admin address with --admin or its configuration with --config"
         )
     }
 
-    /// The error that tells of a refusal.
+    /// The error for a request that the server rejected.
     pub(super) fn refused(&self, problem: ProblemJson) -> anyhow::Error {
-        anyhow!("the server at {} refused: {}", self.address(), in_words_of_commands(problem))
+        anyhow!("the server at {} rejected the request: {}", self.address(), for_commands(problem))
     }
 }
 
-/// The server's words are for clients of its API: they name headers and parameters, which nobody types at a shell.
-fn in_words_of_commands(problem: ProblemJson) -> String {
+/// The server's messages are for clients of its API: they name headers and parameters, which a shell's user doesn't type.
+fn for_commands(problem: ProblemJson) -> String {
     let make = OperatorCommand::TokenNew(Scope::Admin.as_str());
     let ProblemJson { code, detail, .. } = problem;
     match code.as_str() {
         "unauthorized" if detail.contains("Authorization") => {
             format!(
-                "this needs a token with the scope admin: set FOREBAY_TOKEN_FILE to a file with it, or FOREBAY_TOKEN. Make one: {make}"
+                "this needs a token with the scope admin: set FOREBAY_TOKEN_FILE to a file with it, or FOREBAY_TOKEN. Create one: {make}"
             )
         }
-        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or make one: {make}"),
-        "page" => format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {make}"),
-        "all" => "this would drop all dead letters: say which, or add --all".to_owned(),
+        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or create one: {make}"),
+        "cross_origin" => {
+            format!("--admin must have an IP address or localhost, unless tokens exist. Create one: {make}")
+        }
+        "all" => "this would drop all dead letters: add a filter, or --all".to_owned(),
         _ => detail,
     }
 }
@@ -106,14 +107,18 @@ mod tests {
     #[test]
     fn hints_speak_of_commands() {
         for (code, detail, wanted) in [
-            ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN_FILE"),
-            ("unauthorized", "the token has expired: ask for a new one", "has expired"),
+            (
+                "unauthorized",
+                "this request needs a token: send it as `Authorization: Bearer fb_…`",
+                "set FOREBAY_TOKEN_FILE",
+            ),
+            ("unauthorized", "the token has expired: send a current one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
-            ("page", "the header Host must be an IP address or `localhost`", "--admin"),
+            ("cross_origin", "the header Host must be an IP address or `localhost`", "--admin"),
             ("all", "say which, or add all=true", "--all"),
             ("sink", "there is no sink x", "there is no sink x"),
         ] {
-            let said = in_words_of_commands(ProblemJson { status: 400, code: code.into(), detail: detail.into() });
+            let said = for_commands(ProblemJson { status: 400, code: code.into(), detail: detail.into() });
             assert!(said.contains(wanted), "{said}");
             assert!(!["Authorization", "header", "all=true"].iter().any(|word| said.contains(word)), "{said}");
         }

@@ -15,12 +15,12 @@ use crate::interrupt;
 use crate::output::print;
 use crate::progress::{ProgressLine, bar};
 
-/// What `bench` exits with when something was not sent in time, not answered 200, or isn't stored once.
+/// The exit code if something was not sent in time, not answered 200, or isn't stored once.
 const EXIT_NOT_CLEAN: u8 = 3;
 /// How often the progress is shown.
 const SHOW_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says why there is no result.
@@ -33,7 +33,7 @@ pub(crate) fn run(BenchFlags { to, options }: BenchFlags) -> anyhow::Result<u8> 
     let report = thread::scope(|scope| {
         let mut text = Progress::new(&counters, options.duration);
         let progress = ProgressLine::start(scope, SHOW_EVERY, move || text.text());
-        // People see the figures while the store is looked into; programs get one object at the end.
+        // Users see the figures before the store is checked; programs get one object at the end.
         let show_figures = |report: &Report| {
             if let Some(progress) = progress {
                 progress.end();
@@ -55,7 +55,7 @@ pub(crate) fn run(BenchFlags { to, options }: BenchFlags) -> anyhow::Result<u8> 
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
 }
 
-/// What a person watches while it runs.
+/// The progress line of a running load.
 struct Progress<'a> {
     counters: &'a BenchCounters,
     duration: Duration,
@@ -87,16 +87,18 @@ fn line(elapsed: Duration, duration: Duration, events: u64, rate: f64, failed: u
     format!("{}  {elapsed:.0} of {whole:.0} s  {events} events  {rate:.0}/s{failed}", bar(elapsed / whole.max(0.001)))
 }
 
-/// Says how the figures are to be taken.
+/// Warns about figures that can't be trusted.
 fn warn(report: &Report, was_stopped: bool) {
     if was_stopped {
-        tracing::warn!("stopped before the end; these are the figures until then");
+        tracing::warn!("stopped before the end; the figures are those until then");
     }
     if let Some(failure) = &report.failure {
         tracing::error!("{failure}");
     }
     if report.verified.is_some_and(|check| check.is_all_lost()) && !was_stopped {
-        tracing::warn!("none of the events is in the store: is it the one that their type is routed to?");
+        tracing::warn!(
+            "none of the events is in the store: name with --verify the file of a sink that their type is routed to"
+        );
     }
 }
 
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_shows_what_is_watched() {
+    fn page_shows_the_progress_line() {
         let whole = Duration::from_secs(30);
         let text = line(Duration::from_millis(12_010), whole, 203_344, 17_021.4, 0);
         let page = include_str!("../../../docs/bench.md");

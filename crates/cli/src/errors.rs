@@ -1,4 +1,4 @@
-//! Messages of errors. A command ends with its message, and nothing looks into an error, so the error is its message.
+//! Messages of errors. A command ends with its message, and no code inspects an error, so the error is its message.
 
 use std::fmt::Display;
 use std::io;
@@ -38,5 +38,9 @@ pub fn unusable(error: DirectoryError) -> Error {
 
 /// The message names the address, and the flag for another one.
 pub fn cannot_listen(address: SocketAddr, flag: &'static str) -> impl FnOnce(io::Error) -> Error {
-    move |error| anyhow!("can't listen on {address}: {error}; choose another address with {flag}, or end what has it")
+    move |error| {
+        anyhow!(
+            "can't listen on {address}: {error}; choose another address with {flag}, or end the program that uses it"
+        )
+    }
 }

@@ -1,4 +1,4 @@
-//! Figures for people: a time and a size, each in its largest unit.
+//! Figures for users: a time and a size, each in its largest unit.
 
 /// A time in seconds.
 pub(super) fn age(seconds: u64) -> String {

@@ -25,7 +25,7 @@ pub(crate) fn print_completions(shell: Shell) -> anyhow::Result<u8> {
 /// The directory can't be created or written to.
 pub(crate) fn write_manual(directory: &Path) -> anyhow::Result<u8> {
     let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
-    written.map(|()| 0).map_err(cannot(format!("write the manual pages to {}", directory.display())))
+    written.map(|()| 0).map_err(cannot(format!("write the man pages to {}", directory.display())))
 }
 
 /// The generator panics if a write fails, so it writes to memory.

@@ -22,7 +22,7 @@ pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environ
     let path = if flags.ready { READY } else { HEALTH };
     let asked = flags.at.ca.server(&address)?.ask(("GET", path, &[]), None, (LIMIT, Some(LIMIT)));
     let answer = asked.map_err(|error| {
-        anyhow!("{address}{path} does not answer: {error}. Start the server, or name its admin address with --admin.")
+        anyhow!("{address}{path} does not answer: {error}. Start the server, or name its admin address with --admin")
     })?;
     if answer.status != 200 {
         bail!("{address}{path} answers {}: {}", answer.status, answer.text().trim_end());

@@ -1,20 +1,20 @@
-//! The standard output of commands that print. Once nobody reads it any more, as behind `head`, they end as other tools
-//! do: at once, and without a word.
+//! The standard output of commands that print. If its reader has ended, as in a pipe to `head`, they end as other tools do: immediately and
+//! without a message.
 
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::process;
 
 use crate::errors::cannot;
 
-/// What the process exits with then: 128 and the number of SIGPIPE, as shells show who has died of it. It must not look
-/// like the end of a command that has seen everything.
+/// The exit code then: 128 and the number of SIGPIPE, as a shell shows a process killed by it. It must differ from that of a command that has
+/// printed everything.
 const EXIT_UNREAD: i32 = 141;
 
 /// Writes to the standard output.
 pub struct Output(StdoutLock<'static>);
 
 impl Output {
-    /// Takes hold of it: nothing else is printed meanwhile.
+    /// Locks it: nothing else is printed until the drop.
     pub fn lock() -> Self {
         Self(io::stdout().lock())
     }
@@ -30,7 +30,7 @@ impl Write for Output {
     }
 }
 
-/// Prints what is written.
+/// Prints the output of `write`.
 ///
 /// # Errors
 /// The standard output can't be written.

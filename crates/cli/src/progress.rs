@@ -1,4 +1,4 @@
-//! One line that is rewritten while a command works, for a person: nothing of it is written where stderr is no terminal.
+//! One line that is rewritten while a command works, for users: nothing is written if stderr is no terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -16,7 +16,7 @@ pub(super) struct ProgressLine<'scope> {
 }
 
 impl<'scope> ProgressLine<'scope> {
-    /// Shows what `text` gives, each time that `every` has passed.
+    /// Shows the text of `text`, each time that `every` has passed.
     pub(super) fn start(
         scope: &'scope Scope<'scope, '_>,
         every: Duration,
@@ -49,7 +49,7 @@ fn is_shown() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Clears the line, so that something else can be written there.
+/// Clears the line for other output.
 pub(super) fn clear() {
     if is_shown() {
         let _ = write!(io::stderr().lock(), "\r\x1b[K");
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_full_at_the_end_and_not_before() {
+    fn bar_is_full_only_at_the_end() {
         assert_eq!(bar(0.0), "[                        ]   0 %");
         assert_eq!(bar(0.5), "[============            ]  50 %");
         assert_eq!(bar(0.999), "[========================]  99 %");

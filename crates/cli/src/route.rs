@@ -1,5 +1,5 @@
-//! `forebay route …`: lists routes, gives up what those hold that are out of the configuration, and lets stopped lanes go on. A running server is
-//! asked over its admin port; where none runs, the data directory is read and written.
+//! `forebay route …`: lists routes, discards the backlog of removed ones, and resumes stopped lanes. If a server uses the data directory, the command
+//! asks it over its admin port; otherwise it reads and writes the directory.
 
 use std::io::{self, BufWriter, Write};
 
@@ -17,10 +17,10 @@ use admin_api::paths;
 use admin_api::query::DeadQuery;
 use admin_api::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(command: &RouteCommand) -> anyhow::Result<u8> {
     match command {
         RouteCommand::List(list) => run_list(list),
@@ -67,16 +67,16 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
     let server = match DeadLetterSource::find(&accept.at)? {
         DeadLetterSource::Server(server) => server,
         DeadLetterSource::Directory(directory) => bail!(
-            "no Forebay is running on {}: start it, and then accept: the lane has to ask its store",
+            "no Forebay is running on {}: start it first, because the lane has to ask its store",
             directory.path().display()
         ),
     };
     let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
-    let query = DeadQuery { filter, again: accept.again, ..DeadQuery::default() };
+    let query = DeadQuery { filter, resend: accept.resend, ..DeadQuery::default() };
     let accepted = server.ask(&accept.at, "POST", &format!("{}/accept", paths::ROUTES), query, &[])?;
     let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;
-    print(|output| writeln!(output, "{sink}: what the store has is accepted for {}", counted(lanes, "stopped lane")))?;
+    print(|output| writeln!(output, "{sink}: the store's cursor is accepted for {}", counted(lanes, "stopped lane")))?;
     Ok(0)
 }
 
@@ -101,24 +101,24 @@ fn table(routes: &[RouteJson], terminal: Option<usize>) -> String {
 }
 
 fn note_of(route: &RouteJson) -> String {
-    let RouteJson { reason, since, set_aside, last_set_aside, last_dead, .. } = route;
-    note(reason.as_ref(), since.as_ref(), *set_aside, last_set_aside.as_ref(), last_dead.as_ref())
+    let RouteJson { reason, since, deferred, last_deferred, last_dead, .. } = route;
+    note(reason.as_ref(), since.as_ref(), *deferred, last_deferred.as_ref(), last_dead.as_ref())
 }
 
-/// What is the matter with a route or a sink.
+/// The problems of a route or a sink.
 pub(super) fn note(
     reason: Option<&String>,
     since: Option<&String>,
-    set_aside: u64,
-    last_set_aside: Option<&LastDeadJson>,
+    deferred: u64,
+    last_deferred: Option<&LastDeadJson>,
     last_dead: Option<&LastDeadJson>,
 ) -> String {
     let mut notes = Vec::new();
     if let (Some(reason), Some(since)) = (reason, since) {
         notes.push(format!("{reason} (since {since})"));
     }
-    if let Some(LastDeadJson { at, reason }) = last_set_aside {
-        notes.push(format!("{set_aside} set aside: {reason} (last refused {at})"));
+    if let Some(LastDeadJson { at, reason }) = last_deferred {
+        notes.push(format!("{deferred} deferred: {reason} (last rejected {at})"));
     }
     if let Some(LastDeadJson { at, reason }) = last_dead {
         notes.push(format!("last dead letter: {reason} ({at})"));
@@ -132,12 +132,12 @@ fn json<T: Serialize>(output: &mut BufWriter<Output>, value: &T) -> io::Result<(
 
 fn print_given_up(output: &mut BufWriter<Output>, sink: &str, given_up: &GivenUpJson) -> io::Result<()> {
     for route in &given_up.routes {
-        writeln!(output, "{} to {sink}: {} given up", route.type_name, counted(route.events, "event"))?;
+        writeln!(output, "{} to {sink}: {} discarded", route.type_name, counted(route.events, "event"))?;
     }
     if given_up.lanes > 0 {
         writeln!(
             output,
-            "{sink}: delivery goes on behind what the store has lost: {}",
+            "{sink}: delivery resumes after the events that the store has lost: {}",
             counted(given_up.lanes, "lane")
         )?;
     }
@@ -159,8 +159,8 @@ mod tests {
             stored,
             dead,
             skipped: 0,
-            set_aside: 0,
-            last_set_aside: None,
+            deferred: 0,
+            last_deferred: None,
             lost: 0,
             last_dead: None,
         }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
+    fn page_shows_the_printed_routes() {
         let waiting = RouteJson {
             state: "waiting".into(),
             reason: Some("Elasticsearch http://10.0.0.7:9200, index events: connection refused".into()),
@@ -195,14 +195,14 @@ mod tests {
     fn a_note_has_all_that_is_the_matter() {
         let route = RouteJson {
             lost: 3,
-            set_aside: 1,
-            last_set_aside: last("for now"),
-            last_dead: last("for good\n"),
+            deferred: 1,
+            last_deferred: last("for now"),
+            last_dead: last("permanent\n"),
             ..route("a", "b", 1, 2, 0)
         };
         let expected = "TYPE  SINK  STATE   PENDING  STORED  DEAD  SKIPPED  LOST  NOTE\n\
-                        a     b     active        1       2     0        0     3  1 set aside: for now (last refused \
-                        2026-11-21T10:04:11Z); last dead letter: for good\\n (2026-11-21T10:04:11Z)\n";
+                        a     b     active        1       2     0        0     3  1 deferred: for now (last rejected \
+                        2026-11-21T10:04:11Z); last dead letter: permanent\\n (2026-11-21T10:04:11Z)\n";
         assert_eq!(table(&[route], None), expected);
         assert_eq!(table(&[], None), "no routes\n");
     }

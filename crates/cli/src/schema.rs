@@ -1,4 +1,4 @@
-//! `forebay schema …`: makes a schema of samples, and compares two.
+//! `forebay schema …`: infers a schema from samples, and compares two.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -20,10 +20,10 @@ const ARRAY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const EXIT_DIFFERENT: u8 = 1;
 const EXIT_WRONG: u8 = 2;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(command: &SchemaCommand) -> anyhow::Result<u8> {
     match command {
         SchemaCommand::Infer(infer) => run_infer(infer),
@@ -35,7 +35,7 @@ fn run_infer(infer: &SchemaInfer) -> anyhow::Result<u8> {
     let path = &infer.file;
     let samples = gather(path, BufReader::new(input::open(path).map_err(unreadable(path))?))?;
     if samples.count() == 0 {
-        bail!("{} has no record: a schema is made of samples", path.display());
+        bail!("{} has no record: give it samples to infer a schema from", path.display());
     }
     print(|output| output.write_all(samples.schema(infer.ranges).as_bytes()))?;
     Ok(0)
@@ -48,9 +48,9 @@ fn gather(path: &Path, mut input: impl BufRead) -> anyhow::Result<Samples> {
         let mut text = Vec::new();
         input.take(ARRAY_BYTES_MAX + 1).read_to_end(&mut text).map_err(unreadable(path))?;
         if text.len() as u64 > ARRAY_BYTES_MAX {
-            bail!("{} is an array of more than 256 MiB: give its elements as lines", path.display());
+            bail!("{} is an array of more than 256 MiB: write its elements as lines", path.display());
         }
-        // Where it isn't one array it is lines of which the first is one.
+        // If it isn't one array, it is lines of which the first is one.
         if let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(&text) {
             for (number, element) in (1..).zip(elements) {
                 samples.add(json::check(element.get().as_bytes()).map_err(|error| wrong(path, number, &error))?);
@@ -82,7 +82,7 @@ fn lines(path: &Path, mut input: impl BufRead, blank_lines: u64, mut samples: Sa
     Ok(samples)
 }
 
-/// The first byte that isn't whitespace, and how many lines end before it. They are passed over.
+/// The first byte that isn't whitespace, and how many lines end before it. The whitespace is skipped.
 fn first_byte(input: &mut impl BufRead) -> io::Result<(Option<u8>, u64)> {
     let mut blank_lines = 0;
     let line_ends = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -115,14 +115,14 @@ fn run_diff(diff: &SchemaDiff) -> anyhow::Result<u8> {
     let found = differences(&old, &new);
     print(|output| {
         if found.is_empty() {
-            writeln!(output, "whatever {} takes, {} takes too", diff.old.display(), diff.new.display())?;
+            writeln!(output, "all that {} accepts, {} accepts too", diff.old.display(), diff.new.display())?;
         }
         found.iter().try_for_each(|difference| writeln!(output, "{difference}"))
     })?;
     Ok(if found.is_empty() { 0 } else { EXIT_DIFFERENT })
 }
 
-/// A schema that may refer to what stands beside it. What is wrong with it is said.
+/// Loads a schema that may refer to files next to it. Reports its errors.
 fn load(path: &Path, formats: bool) -> Option<Schema> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let name = path.file_name().unwrap_or(path.as_os_str());

@@ -1,4 +1,4 @@
-//! `forebay status`: whether a running process is well, and what is behind, on one screen.
+//! `forebay status`: whether a running process is healthy, and its backlog, on one screen.
 
 use std::io::Write;
 use std::thread;
@@ -17,17 +17,17 @@ use admin_api::paths::STATUS;
 use admin_api::status::{BacklogJson, SinkStatusJson, StatusJson};
 use admin_api::upstream::WriterStatusJson;
 
-/// What it exits with when something is not well.
-const EXIT_NOT_WELL: u8 = 3;
+/// The exit code if something needs an operator.
+const EXIT_UNHEALTHY: u8 = 3;
 /// Each step of a request.
 const LIMIT: Duration = Duration::from_secs(10);
 /// The rate is measured over so long.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Asks the process of the flags' role, or else of `role`, and gives the exit code.
+/// Asks the process of the flags' role, or else of `role`, and returns the exit code.
 ///
 /// # Errors
-/// It can't be asked, or refuses the request.
+/// The process can't be asked, or rejects the request.
 pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let process = AdminClient::find(&flags.at, flags.role.or(role).unwrap_or(Role::Serve), environment)?;
     let ask = || -> anyhow::Result<StatusJson> {
@@ -42,19 +42,22 @@ pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environ
     let text =
         if flags.output.is_json() { serde_json::to_string(&status)? + "\n" } else { screen(&status, terminal_width()) };
     print(|output| output.write_all(text.as_bytes()))?;
-    Ok(if status.problems.is_empty() { 0 } else { EXIT_NOT_WELL })
+    Ok(if status.problems.is_empty() { 0 } else { EXIT_UNHEALTHY })
 }
 
-/// The screen in a terminal of this width. Only the lines of problems may be longer: what an operator must do is never cut.
+/// The screen in a terminal of this width. Only the lines of problems may be longer: instructions for an operator are never cut.
 fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
-    let StatusJson { version, role, started, uptime_seconds, events, refused, .. } = status;
+    let StatusJson { version, role, started, uptime_seconds, events, refused: rejected, .. } = status;
     let mut text = String::new();
     let mut row = |name: &str, value: String| text += &format!("{name:<10}{}\n", text::escape_control(&value));
     row("forebay", format!("{version}, {role}, up {} since {started}", age(*uptime_seconds)));
+    if let Some(id) = &status.gateway_id {
+        row("gateway", format!("id {id}"));
+    }
     row("ready", status.reason.as_ref().map_or_else(|| "yes".to_owned(), |reason| format!("NO: {reason}")));
     let rate = status.events_per_second.unwrap_or_default();
-    let taken = if status.journal.is_some() { "accepted" } else { "stored since the start" };
-    row("events", format!("{events} {taken}, {rate:.0}/s now; {refused} refused since the start"));
+    let counted = if status.journal.is_some() { "accepted" } else { "stored since the start" };
+    row("events", format!("{events} {counted}, {rate:.0}/s now; {rejected} rejected since the start"));
     if let Some(journal) = &status.journal {
         row("journal", format!("{}, and {} are free on its disk", size(journal.bytes), size(journal.disk_free_bytes)));
     }
@@ -64,10 +67,10 @@ fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
     }
     let mut row = |name: &str, value: &str| text += &format!("{name:<10}{}\n", text::escape_control(value));
     if status.problems.is_empty() {
-        row("result", "well");
+        row("result", "healthy");
     }
     for (at, problem) in status.problems.iter().enumerate() {
-        row(if at == 0 { "NOT WELL" } else { "" }, problem);
+        row(if at == 0 { "UNHEALTHY" } else { "" }, problem);
     }
     text
 }
@@ -112,8 +115,8 @@ fn note_of(sink: &SinkStatusJson) -> String {
     note(
         reason.as_ref(),
         since.as_ref(),
-        backlog.set_aside,
-        backlog.last_set_aside.as_ref(),
+        backlog.deferred,
+        backlog.last_deferred.as_ref(),
         backlog.last_dead.as_ref().filter(|_| backlog.dead_letters > 0),
     )
 }
@@ -145,6 +148,7 @@ mod tests {
         StatusJson {
             version: "0.1.0".into(),
             role: "serve".into(),
+            gateway_id: Some("2651fa944d608482855fec6e00000007".into()),
             started: "2026-11-18T07:12:40Z".into(),
             uptime_seconds: 3 * 86_400 + 5,
             ready: true,
@@ -160,21 +164,21 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
+    fn page_shows_the_printed_status() {
         let text = screen(&status(), Some(80));
         let page = include_str!("../../../docs/operations.md");
         assert!(page.contains(&format!("```text\n{text}```\n")), "docs/operations.md lacks:\n{text}");
     }
 
     #[test]
-    fn a_problem_is_never_cut_nor_obeyed_by_the_terminal() {
+    fn problems_are_escaped_and_never_cut() {
         let reason = format!("{} \u{1b}[31m", "long ".repeat(40));
         let mut status = status();
         status.sinks[1].reason = Some(reason);
         status.problems = ["it is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap()].into();
         let text = screen(&status, Some(40));
         assert!(
-            text.contains("\nNOT WELL  it is not ready: the disk is full\n          sink search waits: long"),
+            text.contains("\nUNHEALTHY it is not ready: the disk is full\n          sink search waits: long"),
             "{text}"
         );
         assert!(text.ends_with("long  \\u001b[31m\n"), "{text}");
@@ -183,7 +187,10 @@ mod tests {
     #[test]
     fn a_writer_has_no_backlog() {
         let sink = SinkStatusJson { sink: "local".into(), state: "unused".into(), ..SinkStatusJson::default() };
-        let text = screen(&StatusJson { role: "writer".into(), journal: None, sinks: vec![sink], ..status() }, None);
+        let text = screen(
+            &StatusJson { role: "writer".into(), gateway_id: None, journal: None, sinks: vec![sink], ..status() },
+            None,
+        );
         assert!(text.contains("\nSINK   STATE   NOTE\nlocal  unused\n") && !text.contains("journal"), "{text}");
         assert!(text.contains("23514 stored since the start, 312/s now"), "{text}");
     }
@@ -203,7 +210,10 @@ mod tests {
         };
         assert!(writer("http://w1:8081", "untried").problem().is_none());
         let problem = dead.problem().unwrap();
-        assert!(problem.contains("http://w2:8081") && problem.contains("last at 2026-11-21T10:00:02Z"), "{problem}");
+        assert!(
+            problem.contains("http://w2:8081") && problem.contains("last answer: 2026-11-21T10:00:02Z"),
+            "{problem}"
+        );
         let text = screen(&StatusJson { writers: vec![writer("http://w1:8081", "untried"), dead], ..status() }, None);
         let table = "UPSTREAM  WRITER          STATE    LAST ANSWER           NOTE\n\
                      back      http://w1:8081  untried  -\n\

@@ -1,4 +1,4 @@
-//! Tables for people: a head, and columns that are as wide as their cells. In a terminal no line is wider than it.
+//! Tables for users: a head, and columns that are as wide as their cells. In a terminal no line is wider than it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Between two columns.
 const GAP: &str = "  ";
-/// A column that is cut keeps this much, so that its cells can still be told apart.
+/// A column that is cut keeps this much, to keep its cells distinct.
 const CUT_MIN: usize = 8;
 /// A text below its row is indented by this, and has at most so many lines.
 const INDENT: &str = "  ";
@@ -22,21 +22,21 @@ pub(crate) struct Column {
     head: &'static str,
     is_number: bool,
     may_be_cut: bool,
-    may_stand_below: bool,
+    goes_below_row: bool,
 }
 
 impl Column {
-    /// Of text that is cut where the terminal is too narrow.
+    /// Of text that is cut if the terminal is too narrow.
     pub(crate) const fn text(head: &'static str) -> Self {
-        Self { head, is_number: false, may_be_cut: true, may_stand_below: false }
+        Self { head, is_number: false, may_be_cut: true, goes_below_row: false }
     }
 
-    /// The last one, of long text: where the terminal is too narrow for a table with it, each of its cells stands below its row.
+    /// The last one, of long text: if the terminal is too narrow for a table with it, each of its cells is printed below its row.
     pub(crate) const fn note(head: &'static str) -> Self {
-        Self { may_stand_below: true, ..Self::text(head) }
+        Self { goes_below_row: true, ..Self::text(head) }
     }
 
-    /// Of text that people copy: it is never cut.
+    /// Of text that users copy: it is never cut.
     pub(crate) const fn whole(head: &'static str) -> Self {
         Self { may_be_cut: false, ..Self::text(head) }
     }
@@ -68,11 +68,11 @@ impl Table {
         self.rows.push(cells.iter().map(|cell| text::escape_control(cell).into_owned()).collect());
     }
 
-    /// The table as text, each line at most `width` wide where the columns that may be cut allow it.
+    /// The table as text, each line at most `width` wide if the columns that may be cut allow it.
     pub(crate) fn text(&self, width: Option<usize>) -> String {
         let limit = width.unwrap_or(usize::MAX);
         let mut widths = self.widths();
-        let notes_below = total(&widths) > limit && self.columns.last().is_some_and(|column| column.may_stand_below);
+        let notes_below = total(&widths) > limit && self.columns.last().is_some_and(|column| column.goes_below_row);
         if notes_below {
             widths.pop();
         }
@@ -96,10 +96,10 @@ impl Table {
         self.columns.iter().enumerate().map(|(at, column)| widest(at, column)).collect()
     }
 
-    /// Makes columns narrower, so that a row is at most `limit` wide.
+    /// Makes columns narrower until a row is at most `limit` wide.
     fn cut(&self, widths: &mut [usize], limit: usize) {
         let mut excess = total(widths).saturating_sub(limit);
-        // The last column has the longest text as a rule, and what comes first in it says the most.
+        // The last column usually has the longest text, and its beginning says the most.
         for (column, width) in self.columns.iter().zip(widths).rev().filter(|(column, _)| column.may_be_cut) {
             let cut = excess.min(width.saturating_sub(CUT_MIN.max(column.head.width())));
             *width -= cut;
@@ -151,7 +151,7 @@ pub(crate) fn terminal_width() -> Option<usize> {
 /// The columns of a terminal; none if it is no terminal.
 pub(super) fn width_of(stream: impl AsFd) -> Option<usize> {
     let size = tcgetwinsize(stream).ok()?;
-    // A terminal that doesn't know its size says 0.
+    // A terminal without a known size says 0.
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
@@ -181,7 +181,7 @@ mod tests {
     fn example() -> Table {
         let mut table =
             Table::new([Column::text("TYPE"), Column::number("PENDING"), Column::whole("ID"), Column::text("REASON")]);
-        table.add(["access".into(), "12".into(), "2651fa94".into(), "no bad ones are taken here".into()]);
+        table.add(["access".into(), "12".into(), "2651fa94".into(), "no bad ones are allowed here".into()]);
         table.add(["商品".into(), "3".into(), "7".into(), "red \u{1b}[31m".into()]);
         table
     }
@@ -189,14 +189,14 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_cells() {
         let expected = "TYPE    PENDING  ID        REASON\n\
-                        access       12  2651fa94  no bad ones are taken here\n\
+                        access       12  2651fa94  no bad ones are allowed here\n\
                         商品          3  7         red \\u001b[31m\n";
         assert_eq!(example().text(None), expected);
         assert_eq!(example().text(Some(53)), expected);
     }
 
     #[test]
-    fn a_narrow_terminal_cuts_the_text_and_no_id() {
+    fn narrow_terminal_cuts_text_but_no_id() {
         let text = example().text(Some(40));
         let expected = "TYPE    PENDING  ID        REASON\n\
                         access       12  2651fa94  no bad ones…\n\
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_notes_below_their_rows() {
+    fn narrow_terminal_prints_notes_below_their_rows() {
         let mut table = Table::new([Column::text("SINK"), Column::number("PENDING"), Column::note("NOTE")]);
         table.add(["local".into(), "3".into(), String::new()]);
         table.add(["search".into(), "12".into(), "one two three four five six seven eight nine \u{1b}[31m".into()]);

@@ -1,5 +1,5 @@
-//! `forebay token …`: makes tokens, lists them, revokes them. It changes a file that a running server looks at, so it works
-//! with one and without.
+//! `forebay token …`: creates, lists and revokes tokens. It changes a file that a running server watches, so it works with and without a
+//! server.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,10 +18,10 @@ use crate::flags::{TokenCommand, TokenList, TokenNew, TokenPlace};
 use crate::output::print;
 use crate::table::{Column, Table, terminal_width};
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(command: &TokenCommand, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let file = |place: &TokenPlace| place.file(role.unwrap_or(Role::Serve), environment);
     match command {
@@ -33,8 +33,10 @@ pub(crate) fn run(command: &TokenCommand, role: Option<Role>, environment: &Envi
 }
 
 fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
-    if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
-        bail!("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out");
+    if new.gateway.is_some() && !new.scope.contains(&Scope::Deliver) {
+        bail!(
+            "--gateway binds a token of the scope deliver to one gateway: add --scope deliver, or leave --gateway out"
+        );
     }
     if new.partial.is_some() && !new.scope.contains(&Scope::Ingest) {
         bail!("--partial sets the status of batches that are posted: add --scope ingest, or leave --partial out");
@@ -46,7 +48,7 @@ fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
         );
     }
     let mut made = None;
-    // The secret's file is written under the lock of the tokens' file: of two concurrent commands one makes it, and the other reads it.
+    // The secret's file is written under the lock of the tokens' file: of two concurrent commands one creates it, and the other reads it.
     file.change(|tokens| {
         let known = tokens.iter().find(|known| known.name == new.name);
         if known.is_some() && new.secret.is_none() {
@@ -88,7 +90,7 @@ fn token(new: &TokenNew, secret: &NewToken) -> Token {
         digest: secret.digest(),
         scopes: new.scope.iter().copied().collect(),
         source: new.source.clone().unwrap_or_else(|| new.name.clone()),
-        origin: new.origin,
+        origin: new.gateway,
         partial: new.partial,
         created,
         expires: new.expires.map(lasts),
@@ -103,7 +105,7 @@ fn is_same(known: &Token, token: &Token) -> bool {
 
 fn random_secret() -> anyhow::Result<NewToken> {
     let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(|error| anyhow!("the operating system gives no random bytes: {error}"))?;
+    getrandom::fill(&mut random).map_err(|error| anyhow!("the operating system returned no random bytes: {error}"))?;
     Ok(NewToken::of_random(random))
 }
 
@@ -126,7 +128,7 @@ fn secret_of_file(path: &Path, may_create: bool) -> anyhow::Result<NewToken> {
 }
 
 fn take_away(file: &TokenFile, name: &Name) -> anyhow::Result<()> {
-    // A directory that isn't there has no token, and isn't made for that.
+    // A missing directory has no token, and isn't created here.
     if file.read()?.is_none() {
         bail!(unknown(name));
     }
@@ -140,7 +142,7 @@ fn take_away(file: &TokenFile, name: &Name) -> anyhow::Result<()> {
     })?;
     for scope in missing {
         tracing::info!(
-            "no token with the scope {scope} is left; requests that need one are refused. Make one: {}",
+            "no token with the scope {scope} is left: requests that need one are rejected. Create one: {}",
             OperatorCommand::TokenNew(scope.as_str())
         );
     }
@@ -149,7 +151,7 @@ fn take_away(file: &TokenFile, name: &Name) -> anyhow::Result<()> {
 
 fn list(list: &TokenList, file: &TokenFile) -> anyhow::Result<()> {
     let Some(Kept { mut tokens, .. }) = file.read()? else {
-        tracing::info!("no token was ever made: there is no {}", file.path().display());
+        tracing::info!("there are no tokens: there is no file {}", file.path().display());
         return Ok(());
     };
     tokens.sort_by(|one, other| one.name.cmp(&other.name));
@@ -175,7 +177,7 @@ fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
     let times = [Column::text("EXPIRES"), Column::text("MADE")];
     let mut table = Table::new(
         heads
-            .chain(has_origin.then(|| Column::whole("ORIGIN")))
+            .chain(has_origin.then(|| Column::whole("GATEWAY ID")))
             .chain(has_partial.then(|| Column::text("PARTIAL")))
             .chain(times)
             .collect::<Vec<_>>(),
@@ -226,9 +228,9 @@ impl TokenJson {
 }
 
 fn exists(name: &Name) -> String {
-    format!("there is a token {name} already: revoke it first, or choose another name")
+    format!("the token {name} already exists: revoke it first, or choose another name")
 }
 
 fn unknown(name: &Name) -> String {
-    format!("there is no token {name}; {} shows those that there are", OperatorCommand::TokenList)
+    format!("there is no token {name}: {} lists the tokens", OperatorCommand::TokenList)
 }

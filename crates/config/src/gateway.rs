@@ -29,7 +29,7 @@ use crate::token_file::TokenFile;
 pub(crate) const KEYS: &[&str] = &[
     "listen",
     "admin",
-    "open",
+    "allow_anonymous",
     "shards",
     "type_pointer",
     type_rules::RULES,
@@ -54,21 +54,21 @@ const TABLES: &[&str] = &["tls"];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The default of the admin address.
 pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
-/// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
+/// A shard is a thread with a separate journal; more shards than cores are of no use.
 const SHARDS_MAX: u16 = 1024;
 const CONNECTIONS_PER_CLIENT: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_PER_CLIENT_MAX).unwrap();
 /// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
 const CONNECTIONS_MAX: usize = 1 << 20;
 
-/// Where Forebay listens, and how it takes events.
+/// The intake port and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
     /// The address of the intake port.
     pub listen: SocketAddr,
     /// The address of the admin port.
     pub admin: SocketAddr,
-    /// Whether everybody who reaches the intake port may post.
-    pub open: bool,
+    /// Whether clients of the intake port may post without a token.
+    pub allow_anonymous: bool,
     /// The number of shards, if the configuration fixes it; see [`GatewayConfig::shards_for`].
     pub shards: Option<NonZeroU16>,
     /// The JSON pointer to an event's type within its payload.
@@ -79,7 +79,7 @@ pub struct GatewayConfig {
     pub cors_origins: Vec<String>,
     /// The names by which requests without a token may call a port on loopback.
     pub allowed_hosts: Vec<String>,
-    /// The proxies that are believed to say whose requests they send.
+    /// The proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// Connections on the intake port, if the configuration limits them; see [`GatewayConfig::connections_wanted`].
     pub max_connections: Option<NonZeroUsize>,
@@ -97,7 +97,7 @@ pub struct GatewayConfig {
     pub stopping: Stopping,
     /// The file of tokens.
     pub tokens: TokenFile,
-    /// What the intake port shows of itself, if it speaks TLS.
+    /// The certificate of the intake port, if it uses TLS.
     pub tls: Option<TlsFiles>,
 }
 
@@ -113,10 +113,11 @@ pub struct ConnectionLimits {
 impl GatewayConfig {
     /// Which requests on the intake port need a token.
     pub fn demand(&self) -> Demand {
-        demand(self.open, self.listen)
+        demand(self.allow_anonymous, self.listen)
     }
 
-    /// Which requests to read events need a token. Who lets everybody post doesn't yet let everybody read.
+    /// Which requests to read events need a token. A gateway that lets all clients post doesn't yet let all clients
+    /// read.
     pub fn read_demand(&self) -> Demand {
         if is_loopback(self.listen) { Demand::WithTokens } else { Demand::Always }
     }
@@ -153,18 +154,17 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
     let is_default_of_image = configured.is_none();
     let listen = configured.or_else(|| default_of_image(reader, LISTEN));
     let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
-    let open = reader.boolean(section, "open");
+    let allow_anonymous = reader.boolean(section, "allow_anonymous").is_some_and(|found| found.value);
     let tls = tls::read(reader, section, inputs.folder);
     let (tokens, scopes) = tokens::read(reader, section, inputs);
 
-    let is_open = open.is_some_and(|found| found.value);
     let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, is_default_of_image };
-    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), is_open, scopes);
+    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), allow_anonymous, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     GatewayConfig {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
-        open: is_open,
+        allow_anonymous,
         shards: reader.integer(section, "shards", shards).map(|found| found.value),
         type_pointer: reader.text(section, "type_pointer", pointer::parse).map(|found| found.value),
         // Read when the types are known.
@@ -231,7 +231,7 @@ fn check_distinct(
     if !collide(at(listen, LISTEN), at(admin, ADMIN)) {
         return;
     }
-    let title = "the intake port and the admin port are the same";
+    let title = "conflict: the intake port and the admin port are the same";
     let mistake = match (listen, admin) {
         (Some(listen), Some(admin)) => {
             Diagnostic::new(title, admin.span.clone(), "the admin port").also(listen.span.clone(), "the intake port")
@@ -258,7 +258,7 @@ mod tests {
         let gateway = |shards| GatewayConfig {
             listen: LISTEN,
             admin: ADMIN,
-            open: false,
+            allow_anonymous: false,
             shards: NonZeroU16::new(shards),
             type_pointer: None,
             naming: Naming::default(),

@@ -1,4 +1,4 @@
-//! The configuration of `forebay writer`: where it listens, and the stores that gateways reach through it.
+//! The configuration of `forebay writer`: its port, and the stores that gateways reach through it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,8 +49,8 @@ pub struct WriterConfiguration {
     pub listen: SocketAddr,
     /// The address of metrics.
     pub admin: SocketAddr,
-    /// Whether each gateway that reaches the port may use it without a token.
-    pub open: bool,
+    /// Whether gateways may use the port without a token.
+    pub allow_anonymous: bool,
     /// How long a stop still accepts batches while `/readyz` answers 503.
     pub stop_delay: Duration,
     /// The file of tokens.
@@ -68,7 +68,7 @@ pub struct WriterConfiguration {
 impl WriterConfiguration {
     /// Which requests need a token.
     pub fn demand(&self) -> Demand {
-        demand(self.open, self.listen)
+        demand(self.allow_anonymous, self.listen)
     }
 
     /// Whether the port can only be reached from this machine.
@@ -130,11 +130,11 @@ fn read_tables(
     let is_default_of_image = configured.is_none();
     let listen = configured.or_else(|| default_of_image(reader, LISTEN));
     let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
-    let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
+    let allow_anonymous = reader.boolean(&section, "allow_anonymous").is_some_and(|found| found.value);
     let stop_delay = stopping::read_delay(reader, &section);
     let (tokens, scopes) = tokens::read(reader, &section, inputs);
     let port = Port { table: "writer", all: "store events", scope: Scope::Deliver, is_default_of_image };
-    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), open, scopes);
+    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), allow_anonymous, scopes);
     let has_tls = section.get("tls").is_some();
     let tls = tls::read(reader, &section, inputs.folder);
     let etcd = registration::read(reader, &section, inputs.folder, has_tls || tls.is_some());
@@ -150,7 +150,7 @@ fn read_tables(
     WriterConfiguration {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
-        open,
+        allow_anonymous,
         stop_delay,
         tokens,
         tls,
@@ -176,8 +176,8 @@ fn refuse_what_cant_be_offered(
     for section in sections {
         let Some(settings) = SinkName::new(section.name()).ok().and_then(|name| sinks.get(&name)) else { continue };
         if settings.store.writer_kind().is_none() {
-            let title = format!("a writer can't offer the sink `{}`", section.name());
-            let label = "other writers are used by gateways themselves";
+            let title = format!("invalid value for `{}`: a writer can't offer such a sink", section.name());
+            let label = "gateways use other writers directly";
             reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
     }
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sink_for_postgresql_has_a_limit_of_connections_whether_it_is_configured_or_not() {
+    fn postgresql_sink_always_has_a_limit_of_connections() {
         let file = "[sinks.a]\nkind = \"postgres\"\nurl = \"postgres://u@a\"\n\
                     [sinks.b]\nkind = \"postgres\"\nurl = \"postgres://u@b\"\nmax_connections = 3\n";
         let (configuration, _) = read(&Inputs {

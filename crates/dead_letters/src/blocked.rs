@@ -8,7 +8,7 @@ pub enum Blocked {
     /// A retry may succeed: there is no space, or a file or directory can't be used now.
     #[error("{0}")]
     Retry(String),
-    /// A retry can't succeed: the operator must act, or a restart must read the disk again.
+    /// A retry can't succeed: it needs an operator, or a restart that reads the disk again.
     #[error("{0}")]
     Stop(String),
 }

@@ -1,13 +1,13 @@
-//! Contacts with a store: how long a lane has been in touch with it, and how often the store was found to have less than it had stored.
+//! Contacts with a store: how long a lane has had contact with it, and how often the store had less than it had stored.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often a lane that has nothing to write asks its store where it stands, as long as something isn't settled.
+/// How often an idle lane asks its store for the cursor while a failover window is open.
 pub(crate) const PROBE_STORE_EVERY: Duration = Duration::from_secs(10);
-/// As much at most is thought to have passed in touch between two contacts: what happened in a longer one isn't known.
+/// The longest gap between two contacts that counts as contact: nothing is known of what happened in a longer one.
 const GAP_MAX: Duration = Duration::from_secs(30);
 
 /// A lane's contacts with its store.
@@ -21,12 +21,12 @@ struct State {
     wanted: Duration,
 }
 
-/// What contacts came to.
+/// The sum of the contacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContactTime {
-    /// Time in touch with the store: between contacts that came one after the other, without a failure.
+    /// Time in contact with the store: between successive contacts without a failure.
     pub time: Duration,
-    /// How often the store was found to have less than it had taken.
+    /// How often the store had less than it had stored before.
     pub setbacks: u64,
 }
 
@@ -35,7 +35,7 @@ impl ContactLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store has answered, and stands where the lane has brought it.
+    /// The store has answered, and its cursor is where the lane left it.
     pub fn contacted(&self) {
         let (mut state, now) = (self.lock(), Instant::now());
         let since = state.last.map_or(Duration::ZERO, |last| now.duration_since(last));
@@ -43,26 +43,26 @@ impl ContactLog {
         state.last = Some(now);
     }
 
-    /// The lane can't go on: until the next contact no time counts.
+    /// The lane can't continue: no time counts until the next contact.
     pub fn interrupted(&self) {
         self.lock().last = None;
     }
 
-    /// The store has less than it had taken.
+    /// The store has less than it had stored before.
     pub fn set_back(&self) {
         let mut state = self.lock();
         state.steady.setbacks += 1;
         state.last = None;
     }
 
-    /// Something was stored that settles in this time.
+    /// Something was stored whose failover window is this long.
     pub fn wait_for(&self, settle: Duration) {
         let mut state = self.lock();
-        // Whoever looks on may see it a contact later.
+        // A reader of the contacts may see them one contact later.
         state.wanted = state.steady.time + settle + PROBE_STORE_EVERY;
     }
 
-    /// When the store is to be asked, if it is.
+    /// When to ask the store, if at all.
     pub fn due_at(&self) -> Option<Instant> {
         let state = self.lock();
         let last = || state.last.map_or_else(Instant::now, |last| last + PROBE_STORE_EVERY);

@@ -1,14 +1,14 @@
-//! Counts of what was done with a sink's dead letters.
+//! Counts of the actions on a sink's dead letters.
 
 use metrics::Counter;
 
-/// What was done with a sink's dead letters.
+/// Counts of the actions on a sink's dead letters.
 #[derive(Debug, Default)]
 pub struct DeadCounters {
-    /// Letters that the sink took when they were sent again.
+    /// Dead letters that the sink stored on a replay.
     pub replayed: Counter,
-    /// Letters that it refused once more.
+    /// Dead letters that it rejected again.
     pub refused_again: Counter,
-    /// Letters that were given up.
+    /// Dead letters that were discarded.
     pub dropped: Counter,
 }

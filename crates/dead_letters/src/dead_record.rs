@@ -1,5 +1,5 @@
-//! A record of the journal of dead letters: an event, and what became of it at its sink. The journal keeps the latter as fields that only
-//! this crate reads and writes.
+//! A record of the journal of dead letters: an event, and its outcome at its sink. The journal keeps the outcome as
+//! fields that only this crate reads and writes.
 
 use eventlog::{Appender, JournalRecord, LogChunk, fields, push_field};
 
@@ -8,7 +8,7 @@ const TAG_REASON: u8 = 7;
 const TAG_SHARD: u8 = 8;
 const TAG_KIND: u8 = 11;
 
-/// What a record says of its event. Of several records of an event the last counts.
+/// What a record says of its event. Of several records of one event the last counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordKind {
     /// It is a dead letter: the store rejected it for the reason that is given.
@@ -17,11 +17,11 @@ pub(crate) enum RecordKind {
     Replayed,
     /// It was a dead letter; the operator discarded it.
     Dropped,
-    /// It is set aside: the store rejects it for now, and its lane sends it again.
-    SetAside,
-    /// It was set aside, and the store has it.
+    /// It is deferred: the store rejects it for now, and its lane sends it again.
+    Deferred,
+    /// It was deferred, and the store has it.
     Stored,
-    /// It was set aside; its lane sends it itself, or its route was given up.
+    /// It was deferred; its lane sends it in order, or its route was discarded.
     Released,
 }
 
@@ -29,19 +29,19 @@ pub(crate) enum RecordKind {
 const CODES: [(RecordKind, u8); 5] = [
     (RecordKind::Replayed, 1),
     (RecordKind::Dropped, 2),
-    (RecordKind::SetAside, 3),
+    (RecordKind::Deferred, 3),
     (RecordKind::Stored, 4),
     (RecordKind::Released, 5),
 ];
 
-/// An event, and what became of it at its sink.
+/// An event, and its outcome at its sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeadRecord<'a> {
     /// The event. Ends have no payload.
     pub(crate) event: JournalRecord<'a>,
     /// The shard that the event came from.
     pub(crate) shard: u16,
-    /// The event's place in its shard.
+    /// The event's position in its shard.
     pub(crate) sequence: u64,
     pub(crate) kind: RecordKind,
     /// The store's error message; empty in an end.

@@ -1,11 +1,11 @@
-//! The entries of an index of dead letters, in 16 bytes each: sorted leaves of a fixed size, which are full where events were refused in
-//! the order in which they were accepted.
+//! The entries of an index of dead letters, in 16 bytes each: sorted leaves of a fixed size, which are full where
+//! events were rejected in the order in which they were accepted.
 
 use std::collections::BTreeMap;
 
 use crate::letter_state::LetterState;
 
-/// What is known of an event.
+/// What the index knows of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The newest record's position in the journal of dead letters.
@@ -53,11 +53,11 @@ impl Entries {
         leaf.get(at).map(|packed| packed.entry())
     }
 
-    /// Takes in an entry, and gives the one that it replaces.
+    /// Adds an entry, and returns the one that it replaces.
     pub(super) fn insert(&mut self, sequence: u64, entry: Entry) -> Option<Entry> {
         let packed = Packed::new(sequence, entry);
         let Some((_, leaf)) = self.leaves.range_mut(..=sequence).next_back() else {
-            // Before all others. A leaf with one entry is rare: events are refused in order.
+            // Before all others. A leaf with one entry is rare: events are rejected in order.
             self.leaves.insert(sequence, vec![packed]);
             return None;
         };
@@ -93,7 +93,7 @@ impl Entries {
         inside.map(|packed| (packed.sequence, packed.entry()))
     }
 
-    /// Keeps what `is_kept` says, and frees the memory of the rest.
+    /// Keeps the entries that `is_kept` accepts, and frees the memory of the rest.
     pub(super) fn retain(&mut self, is_kept: impl Fn(u64, Entry) -> bool) {
         let kept: Vec<Packed> = std::mem::take(&mut self.leaves)
             .into_values()

@@ -1,4 +1,4 @@
-//! Which dead letters somebody asks for, and what is shown of them.
+//! Which dead letters a request asks for, and what it shows of them.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use ledger::{Condition, SinkName};
 
 use crate::dead_record::DeadRecord;
 
-/// A choice of dead letters: those that fit all that is set.
+/// A choice of dead letters: those that match all fields that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadFilter {
-    /// Refused by this sink.
+    /// Rejected by this sink.
     pub sink: Option<String>,
     /// Of this type.
     pub type_name: Option<String>,
@@ -20,19 +20,19 @@ pub struct DeadFilter {
     pub since: Option<i64>,
     /// Received before this time: microseconds since 1970, UTC.
     pub until: Option<i64>,
-    /// Refused for a reason that has this in it.
+    /// Rejected for a reason that contains this text.
     pub reason: Option<String>,
-    /// With a payload on which this is true; where it is neither true nor false the letter isn't meant.
+    /// With a payload for which this is true. If it is undecided, the dead letter does not match.
     pub condition: Option<Condition>,
 }
 
 impl DeadFilter {
-    /// Whether it takes letters of `sink`.
+    /// Whether it matches dead letters of `sink`.
     pub(crate) fn names(&self, sink: &str) -> bool {
         self.sink.as_deref().is_none_or(|wanted| wanted == sink)
     }
 
-    /// Whether it takes this letter, the sink aside.
+    /// Whether it matches this dead letter, regardless of the sink.
     pub(crate) fn takes(&self, record: &DeadRecord<'_>) -> bool {
         let DeadRecord { event, reason, .. } = record;
         self.type_name.as_deref().is_none_or(|wanted| wanted == event.type_name)
@@ -47,7 +47,7 @@ impl DeadFilter {
 /// A dead letter as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The sink that refused it.
+    /// The sink that rejected it.
     pub sink: SinkName,
     /// The event's id.
     pub id: EventId,
@@ -61,9 +61,9 @@ pub struct DeadLetter {
     pub received_at: i64,
     /// When it happened, if its type names a time: microseconds since 1970, UTC.
     pub event_time: Option<i64>,
-    /// Where it stands in the event log.
+    /// Its position in the event log.
     pub position: Position,
-    /// Why the sink refused it.
+    /// Why the sink rejected it.
     pub reason: String,
     /// The JSON text; empty in a list.
     pub payload: Vec<u8>,
@@ -90,16 +90,16 @@ impl DeadLetter {
 /// Dead letters that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadList {
-    /// By sink, then in the order in which they were refused last.
+    /// By sink, then in the order of their last rejections.
     pub letters: Vec<DeadLetter>,
     /// Whether there are more than were asked for.
     pub more: bool,
-    /// Positions of these journals that are lost, with the letters on them.
+    /// Lost positions of these journals, with the dead letters on them.
     pub lost: u64,
 }
 
 impl DeadList {
-    /// Takes in a letter while there is room; whether there was.
+    /// Adds a dead letter if there is room; returns whether there was.
     pub(crate) fn add(&mut self, limit: usize, letter: impl FnOnce() -> DeadLetter) -> bool {
         self.more = self.letters.len() >= limit;
         if !self.more {

@@ -1,7 +1,8 @@
-//! What is known of a sink's dead letters without reading them: for each event the newest record of it in their
-//! journal, and what became of it.
+//! What is known of a sink's dead letters without reading them: for each event its newest record in the journal, and
+//! its state.
 //!
-//! A letter's key is the event's place in its shard. Its id is not: two events may have been refused under one id.
+//! A dead letter's key is the event's position in its shard. Its id is not: two events may have been rejected under one
+//! id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +14,11 @@ use crate::dead_record::DeadRecord;
 use crate::entries::{Entries, Entry};
 use crate::letter_state::LetterState;
 
-/// An event that was refused: held, or dropped.
+/// A rejected event: held, or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Located {
     pub(crate) sequence: u64,
-    /// Where the newest record of it stands.
+    /// The position of its newest record.
     pub(crate) at: u64,
     pub(crate) is_held: bool,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Takes in a record that stands at `at`, and says what the ledger should know of it.
+    /// Adds a record at position `at`, and returns what the ledger has to count.
     pub(crate) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
         let DeadRecord { shard, sequence, kind, .. } = *record;
         let state = LetterState::of(kind)?;
@@ -52,7 +53,7 @@ impl Index {
         } else {
             self.settled += 1;
         }
-        // A letter's end without the letter: its segment was freed, and it was counted as what it was before.
+        // The end of a dead letter whose segment was freed: it was counted as what it was before.
         let was_dead = before.is_none_or(LetterState::counts_as_dead);
         (was_dead != state.counts_as_dead()).then_some(())?;
         let type_name = TypeName::new(record.event.type_name).ok()?;
@@ -75,7 +76,7 @@ impl Index {
         self.state(record.shard, record.sequence).is_some()
     }
 
-    /// How many letters are held.
+    /// How many dead letters are held.
     pub(crate) const fn held_count(&self) -> u64 {
         self.held_count
     }
@@ -88,44 +89,44 @@ impl Index {
         self.state(record.shard, record.sequence) == Some(LetterState::Replayed)
     }
 
-    /// Whether the event isn't to be sent by its lane: it is held or dropped.
+    /// Whether its lane skips the event: it is held or dropped.
     pub(crate) fn is_dead(&self, record: &DeadRecord<'_>) -> bool {
         self.state(record.shard, record.sequence).is_some_and(LetterState::counts_as_dead)
     }
 
-    /// Whether the record at `at` is a letter that is held, and no newer record has taken its place.
+    /// Whether the record at `at` is a held dead letter, and no newer record replaces it.
     pub(crate) fn is_held_at(&self, at: u64, record: &DeadRecord<'_>) -> bool {
         let entry = self.entries.get(&record.shard).and_then(|entries| entries.get(record.sequence));
         entry.is_some_and(|entry| entry.state == LetterState::Held && entry.at == at)
     }
 
-    /// The sequences of the events from `shard` behind `cursor` that its lane doesn't send.
+    /// The sequences of the events from `shard` after `cursor` that its lane does not send.
     pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
         let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
         let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
         dead.map(|(sequence, _)| sequence).collect()
     }
 
-    /// The sequences of the events from `shard` behind `cursor` that the sink has taken after all.
+    /// The sequences of the events from `shard` after `cursor` that the sink stored on a replay.
     pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
         let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
         let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.state == LetterState::Replayed);
         replayed.map(|(sequence, _)| sequence).collect()
     }
 
-    /// The events of `span` that are held or dropped, in order, whatever their ids are.
+    /// The events of `span` that are held or dropped, in order, regardless of their ids.
     pub(crate) fn within<'a>(&'a self, span: &'a SequenceRange) -> impl Iterator<Item = Located> + 'a {
         let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first, span.last.max(span.first)));
         let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
         dead.map(|(sequence, Entry { at, state })| Located { sequence, at, is_held: state == LetterState::Held })
     }
 
-    /// How many letters of each type are held.
+    /// How many dead letters of each type are held.
     pub(crate) fn held(&self) -> &BTreeMap<Box<str>, u64> {
         &self.held
     }
 
-    /// Where the first letter that is held stands.
+    /// The position of the first held dead letter.
     pub(crate) fn first_held(&self) -> Option<u64> {
         self.all().filter(|entry| entry.state == LetterState::Held).map(|entry| entry.at).min()
     }
@@ -138,8 +139,8 @@ impl Index {
         self.settled > 0
     }
 
-    /// Forgets what is settled of events that no lane can meet again: by shard the oldest sequence that is retained. What
-    /// stands from `kept_from` on may be needed yet.
+    /// Forgets ended dead letters whose events no lane can read again. `oldest` is the oldest retained sequence by
+    /// shard. Records from `kept_from` on may still be needed.
     pub(crate) fn forget_settled(&mut self, oldest: &[u64], kept_from: Option<u64>) {
         let is_kept = |entry: &Entry| kept_from.is_some_and(|from| entry.at >= from);
         for (shard, entries) in &mut self.entries {

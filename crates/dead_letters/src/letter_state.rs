@@ -2,29 +2,29 @@
 
 use crate::dead_record::RecordKind;
 
-/// What became of a refused event.
+/// The state of a rejected event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LetterState {
-    /// It waits for a person.
+    /// It waits for the operator.
     Held,
-    /// The sink has taken it after all.
+    /// The sink stored it on a replay.
     Replayed,
-    /// A person has given it up.
+    /// The operator has discarded it.
     Dropped,
 }
 
 impl LetterState {
-    /// `None` for an event that is set aside, or was: it is no letter.
+    /// `None` for an event that is or was deferred: it is no dead letter.
     pub(super) const fn of(kind: RecordKind) -> Option<Self> {
         match kind {
             RecordKind::Letter => Some(Self::Held),
             RecordKind::Replayed => Some(Self::Replayed),
             RecordKind::Dropped => Some(Self::Dropped),
-            RecordKind::SetAside | RecordKind::Stored | RecordKind::Released => None,
+            RecordKind::Deferred | RecordKind::Stored | RecordKind::Released => None,
         }
     }
 
-    /// Whether the ledger counts it as dead; else as stored.
+    /// Whether the ledger counts it as dead; if not, as stored.
     pub(super) const fn counts_as_dead(self) -> bool {
         !matches!(self, Self::Replayed)
     }

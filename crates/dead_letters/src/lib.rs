@@ -1,12 +1,13 @@
-//! The dead letters of one sink: a journal of their own, durable before any cursor passes them.
+//! The dead letters of one sink: a separate journal, durable before any cursor passes them.
 //!
-//! It only grows at its end: a letter, the letter once more with a newer reason, or its end. For each event the last
-//! counts (`index.rs`). What is settled is freed from the front, a segment at a time.
+//! It only grows at its end: a dead letter, the same one with a newer reason, or its end. For each event the last
+//! record counts (`index.rs`). Segments are freed from the front when all their dead letters have ended.
 
 mod blocked;
 mod contact_log;
 mod counters;
 mod dead_record;
+mod deferred;
 mod delivery_files;
 mod entries;
 mod filter;
@@ -23,7 +24,6 @@ mod reasons;
 mod replay;
 mod sent_record;
 mod service;
-mod set_aside;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -41,35 +41,35 @@ use text::OperatorCommand;
 pub use blocked::Blocked;
 pub use contact_log::{ContactLog, ContactTime};
 pub use counters::DeadCounters;
+pub use deferred::{DeferredEnd, Resent};
 pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
-pub use offline::{damaged_dead_letters, each_dead_letter, read_dead_letters, set_aside_events, sinks_with_letters};
+pub use offline::{damaged_dead_letters, deferred_events, each_dead_letter, read_dead_letters, sinks_with_letters};
 pub use reasons::{SINK_CHANGED, not_stored_in_time};
 pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
-pub use set_aside::{AsideEnd, Resent};
 
 use dead_record::{DeadRecord, RecordKind};
+use deferred::Deferred;
 use index::Index;
 use low_watermark::LowWatermark;
 use notify::Notices;
-use set_aside::SetAside;
 
 const DIRECTORY: &str = "dead";
-/// Small, so that the first dead letter and each start cost little.
+/// Small: the first dead letter and each start cost little.
 const FIRST_SEGMENT_BYTES: u64 = 256 * 1024;
-/// A further segment fits the space that is kept back, unless one event alone needs a longer one.
+/// A further segment fits the reserved space, unless one event alone needs a longer one.
 const SEGMENT_BYTES_MAX: u64 = 512 * 1024;
-/// Blocks are closed here, so that they fit such a segment.
+/// Blocks are closed at this size: they fit such a segment.
 const BLOCK_BYTES: usize = 256 * 1024;
 
 const _: () = assert!(2 * BLOCK_BYTES as u64 <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX <= RESERVE_BYTES);
 
 /// A dead letter to be written.
 pub struct Letter<'a> {
-    /// The event's place in its shard.
+    /// The event's position in its shard.
     pub sequence: u64,
     /// Its record there.
     pub record: JournalRecord<'a>,
@@ -83,31 +83,31 @@ impl<'a> Letter<'a> {
     }
 }
 
-/// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
+/// The journal of a sink's dead letters. It is opened if it exists, or when it is first needed.
 pub struct DeadLetters {
     sink: SinkName,
     files: DeliveryFiles,
     journal: Mutex<Slot>,
     ledger: Arc<Ledger>,
     memory: Budgets,
-    /// Letters that are held before no more are written.
+    /// The limit of held dead letters: at this number no further ones are written.
     held_max: AtomicU64,
     pub(crate) counters: Arc<DeadCounters>,
     pending_notices: Mutex<Notices>,
     /// Locked after the journal.
-    aside: Mutex<SetAside>,
-    /// How many events are set aside.
-    aside_count: AtomicUsize,
-    /// The same of events that are set aside.
-    pending_aside_notices: Mutex<Notices>,
-    /// There is a journal: an event was refused once.
+    deferred: Mutex<Deferred>,
+    /// How many events are deferred.
+    deferred_count: AtomicUsize,
+    /// The same for deferred events.
+    pending_deferred_notices: Mutex<Notices>,
+    /// The journal exists: an event was rejected at least once.
     was_used: AtomicBool,
 }
 
 enum Slot {
     Unopened,
     Open(Box<Journal>),
-    /// Sealed: nothing is written any more.
+    /// Sealed: nothing more can be written.
     Closed,
 }
 
@@ -118,16 +118,16 @@ struct Journal {
     index: Index,
     low_watermark: LowWatermark,
     durable: u64,
-    /// While somebody reads, no segment is freed.
+    /// While there are readers, no segment is freed.
     readers: usize,
-    /// Letters from here on may be needed again, though they have come to their end: their store may have lost them.
+    /// Dead letters from this position on may be needed again although they have ended: their store may have lost them.
     kept_from: Option<u64>,
-    /// What the last look for segments to free began with: the same finds nothing more.
+    /// The state at the last search for segments to free. The same state yields nothing further.
     freed_at: Option<(u64, u64, Vec<u64>, Option<u64>)>,
 }
 
 impl DeadLetters {
-    /// The dead letters of a sink, whose journal is opened when it is needed.
+    /// The dead letters of a sink; the journal is opened when it is needed.
     pub fn new(files: &DeliveryFiles, sink: SinkName, ledger: Arc<Ledger>, memory: Budgets) -> Self {
         Self {
             sink,
@@ -138,9 +138,9 @@ impl DeadLetters {
             held_max: AtomicU64::new(memory.dead_letters as u64),
             counters: Arc::default(),
             pending_notices: Mutex::default(),
-            aside: Mutex::default(),
-            aside_count: AtomicUsize::new(0),
-            pending_aside_notices: Mutex::default(),
+            deferred: Mutex::default(),
+            deferred_count: AtomicUsize::new(0),
+            pending_deferred_notices: Mutex::default(),
             was_used: AtomicBool::new(false),
         }
     }
@@ -155,12 +155,12 @@ impl DeadLetters {
         &self.memory
     }
 
-    /// From now on at most so many letters are held, or as many as there is memory for.
+    /// Sets the limit of held dead letters; without one, the memory budget decides.
     pub fn set_limit(&self, held_max: Option<u64>) {
         self.held_max.store(held_max.unwrap_or(self.memory.dead_letters as u64), Ordering::Relaxed);
     }
 
-    /// Whether new letters may be written. A batch that begins below the limit is written as a whole.
+    /// Whether new dead letters may be written. A batch that begins below the limit is written as a whole.
     fn check_limit(&self, index: &Index, new: bool) -> Result<(), Blocked> {
         let (held, held_max) = (index.held_count(), self.held_max.load(Ordering::Relaxed));
         if !new || held < held_max {
@@ -176,12 +176,12 @@ impl DeadLetters {
         )))
     }
 
-    /// Somebody has seen its directory.
+    /// The directory of this journal exists.
     pub fn mark_used(&self) {
         self.was_used.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an event was ever refused.
+    /// Whether an event was ever rejected.
     pub fn was_used(&self) -> bool {
         self.was_used.load(Ordering::Relaxed)
     }
@@ -194,8 +194,8 @@ impl DeadLetters {
         self.files.data.join(DIRECTORY).join(&*self.sink)
     }
 
-    /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
-    /// already aren't written again.
+    /// Writes dead letters of one shard durably. If it fails, none or a prefix of them is durable. It does not write
+    /// those again that are durable already.
     pub fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), Blocked> {
         let records: Vec<DeadRecord<'_>> =
             letters.iter().map(|letter| letter.in_shard(shard, RecordKind::Letter)).collect();
@@ -211,19 +211,19 @@ impl DeadLetters {
         self.pending_notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pending_aside_notices(&self) -> MutexGuard<'_, Notices> {
-        self.pending_aside_notices.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending_deferred_notices(&self) -> MutexGuard<'_, Notices> {
+        self.pending_deferred_notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Logs which types have new dead letters and new set-aside events, at most once in ten seconds for each type.
+    /// Logs which types have new dead letters and new deferred events, at most once in ten seconds for each type.
     pub fn log_new(&self) {
-        let due = self.pending_aside_notices().take_due();
+        let due = self.pending_deferred_notices().take_due();
         for (type_name, count) in due {
-            let (ids, events) = (self.aside_ids(&type_name), text::counted(count, "event"));
+            let (ids, events) = (self.deferred_ids(&type_name), text::counted(count, "event"));
             tracing::warn!(
                 sink = &*self.sink,
                 "type" = &*type_name,
-                "{events} set aside, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
+                "{events} deferred, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
                  dead letters after an hour; {} shows why",
                 OperatorCommand::RouteList
             );
@@ -241,28 +241,28 @@ impl DeadLetters {
         }
     }
 
-    /// The newest letter of a type since the start of the process.
+    /// The newest dead letter of a type since the start of the process.
     pub(crate) fn last(&self, type_name: &TypeName) -> Option<LastDead> {
         self.pending_notices().last(type_name.as_str())
     }
 
-    /// Writes letters that are held once more, with newer reasons.
+    /// Writes held dead letters again, with newer reasons.
     pub(crate) fn amend(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
         self.append(letters, |index, dead| !index.is_held(dead))
     }
 
-    /// Ends letters that are held. The ledger counts them anew when that is durable, in the same breath.
+    /// Ends held dead letters. The ledger recounts them in the same step, as soon as that is durable.
     pub(crate) fn end_letters(&self, letters: &[DeadRecord<'_>], kind: RecordKind) -> Result<(), Blocked> {
         let records: Vec<DeadRecord<'_>> = letters.iter().map(|letter| letter.end(kind)).collect();
         self.append(&records, |index, dead| !index.is_held(dead))
     }
 
-    /// Makes letters of events again whose store has lost them behind a replay. The ledger counts them anew.
+    /// Reopens dead letters whose events the store has lost after a replay. The ledger recounts them.
     pub(crate) fn reopen(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
         self.append(letters, |index, dead| !index.is_replayed(dead))
     }
 
-    /// No segment from this position on is freed; all may be without one.
+    /// Frees no segment from this position on; with `None` it may free all.
     pub(crate) fn keep_from(&self, position: Option<u64>) {
         if let Slot::Open(journal) = &mut *self.slot() {
             journal.kept_from = position;
@@ -271,7 +271,7 @@ impl DeadLetters {
 
     fn append(&self, records: &[DeadRecord<'_>], is_known: fn(&Index, &DeadRecord<'_>) -> bool) -> Result<(), Blocked> {
         match self.try_append(records, is_known) {
-            // It may be for want of space: the reserve has some, and is filled again before long.
+            // The disk may be full: the reserve has some space, and is filled again soon.
             Err(Blocked::Retry(_)) if self.files.reserve.release() => self.try_append(records, is_known),
             written => written,
         }
@@ -299,25 +299,25 @@ impl DeadLetters {
     }
 
     fn commit(&self, journal: &mut Journal) -> Result<(), Blocked> {
-        let recounts = journal.commit(&self.aside)?;
-        self.aside_count.store(self.aside().count(), Ordering::Relaxed);
+        let recounts = journal.commit(&self.deferred)?;
+        self.deferred_count.store(self.deferred().count(), Ordering::Relaxed);
         self.ledger.count_dead(&self.sink, journal.durable, &recounts);
         Ok(())
     }
 
-    /// The sequences of the events from `shard` behind `cursor` that are dead letters, or were dropped.
+    /// The sequences of the events from `shard` after `cursor` that are dead letters, or were dropped.
     pub fn beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
         let found = self.with_existing(|journal| journal.index.beyond(shard, cursor))?;
         Ok(found.unwrap_or_default())
     }
 
-    /// The sequences of the events from `shard` behind `cursor` that were dead letters and are stored.
+    /// The sequences of the events from `shard` after `cursor` that were dead letters and are stored.
     pub fn replayed_beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
         let found = self.with_existing(|journal| journal.index.replayed_beyond(shard, cursor))?;
         Ok(found.unwrap_or_default())
     }
 
-    /// How many letters of a type are held. 0 while nobody knows.
+    /// How many dead letters of a type are held; 0 while the journal is not open.
     pub(crate) fn held(&self, type_name: &TypeName) -> u64 {
         match &*self.slot() {
             Slot::Open(journal) => journal.index.held().get(type_name.as_str()).copied().unwrap_or(0),
@@ -325,7 +325,7 @@ impl DeadLetters {
         }
     }
 
-    /// Does `work` with the journal, which is opened for it. `None` where there is none.
+    /// Calls `work` with the journal, which it opens for it. `None` if there is no journal.
     fn with_existing<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> Result<Option<T>, Blocked> {
         let mut slot = self.slot();
         if matches!(*slot, Slot::Unopened) && !self.exists()? {
@@ -335,14 +335,14 @@ impl DeadLetters {
     }
 
     fn exists(&self) -> Result<bool, Blocked> {
-        // One that the ledger has counted should be there.
+        // A journal that the ledger has counted must be there.
         let names = list_directory(&*self.files.disk, &self.directory()).map_err(later)?;
         Ok(!names.is_empty() || self.ledger.dead_up_to(&self.sink) > 0)
     }
 
     fn opened<'a>(&self, slot: &'a mut Slot) -> Result<&'a mut Journal, Blocked> {
         if matches!(slot, Slot::Unopened) {
-            // Before its first letter: whoever looks behind a cursor finds that there may be some.
+            // Set before the first dead letter: a search after a cursor finds that there may be some.
             self.mark_used();
             *slot = Slot::Open(Box::new(self.open()?));
         }
@@ -352,9 +352,9 @@ impl DeadLetters {
         }
     }
 
-    /// Frees segments in which nothing is needed: no letter that is held, no end of a letter whose event a lane may
-    /// read again (`oldest` by shard is the first that is retained), and nothing beyond `counted`, which is where
-    /// both generations of the saved ledger have counted the journal up to.
+    /// Frees segments that contain nothing that is needed: no held dead letter, and no end of one whose event a lane
+    /// may read again. `oldest` is the first retained sequence by shard. Records after `counted` stay: both generations
+    /// of the saved ledger have counted the journal only up to there.
     pub fn free(&self, counted: u64, oldest: &[u64]) -> io::Result<usize> {
         let mut slot = self.slot();
         let Slot::Open(journal) = &mut *slot else { return Ok(0) };
@@ -368,7 +368,7 @@ impl DeadLetters {
         if journal.index.any_settled() {
             journal.index.forget_settled(oldest, journal.kept_from);
         }
-        let firsts = [journal.index.first_needed(), self.aside().first_needed(counted), journal.kept_from];
+        let firsts = [journal.index.first_needed(), self.deferred().first_needed(counted), journal.kept_from];
         let needed = firsts.into_iter().flatten().min().unwrap_or(u64::MAX);
         let limit = needed.saturating_sub(1).min(counted).min(journal.durable);
         let freed = if journal.segments.can_free_up_to(limit) {
@@ -381,7 +381,7 @@ impl DeadLetters {
         Ok(freed)
     }
 
-    /// Ends the journal in an orderly way. Nothing can be written afterwards.
+    /// Seals the journal. Nothing can be written afterwards.
     pub fn close(&self) -> Result<(), CommitError> {
         let Slot::Open(journal) = std::mem::replace(&mut *self.slot(), Slot::Closed) else { return Ok(()) };
         let next = journal.appender.open_block().first();
@@ -391,8 +391,8 @@ impl DeadLetters {
 }
 
 impl Journal {
-    /// Makes the open block durable, and says what the ledger should know of it.
-    fn commit(&mut self, aside: &Mutex<SetAside>) -> Result<Vec<Recount>, Blocked> {
+    /// Makes the open block durable, and returns what the ledger has to count.
+    fn commit(&mut self, deferred: &Mutex<Deferred>) -> Result<Vec<Recount>, Blocked> {
         let block = self.appender.take();
         if block.is_empty() {
             return Ok(Vec::new());
@@ -401,10 +401,10 @@ impl Journal {
         match self.committer.commit(block, unix_microseconds()) {
             Ok(block) => {
                 self.durable = block.header().end() - 1;
-                let mut aside = aside.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut deferred = deferred.lock().unwrap_or_else(PoisonError::into_inner);
                 let note = |(at, record): (u64, JournalRecord<'_>)| {
                     let record = DeadRecord::of(record)?;
-                    let ended = aside.note(at, &record);
+                    let ended = deferred.note(at, &record);
                     self.index.note(at, &record).or(ended)
                 };
                 Ok(block.records().filter_map(note).collect())

@@ -11,7 +11,7 @@ use crate::reasons;
 use crate::{DeadLetters, Journal};
 
 impl DeadLetters {
-    /// Adds the events that this sink has refused, at most `limit` of them with their reasons.
+    /// Adds the events that this sink has rejected, at most `limit` of them with their reasons.
     pub fn add_refused(&self, asked: &WatchRequest, limit: usize, refusals: &mut Rejections) {
         let found = self.with_existing(|journal| {
             let mut letters = Letters { journal, last: None };
@@ -51,14 +51,14 @@ impl DeadLetters {
     }
 }
 
-/// Letters of which many stand in one block.
+/// Dead letters of which many are in one block.
 struct Letters<'a> {
     journal: &'a Journal,
     last: Option<LogChunk>,
 }
 
 impl Letters<'_> {
-    /// The id and the reason of the letter at this position, if it can be read.
+    /// The id and the reason of the dead letter at this position, if it can be read.
     fn read(&mut self, at: u64) -> io::Result<Option<(EventId, DeadLetterReason)>> {
         if let Some(found) = self.last.as_ref().and_then(|chunk| letter_at(chunk, at)) {
             return Ok(Some(found));

@@ -1,5 +1,5 @@
-//! Where a journal of dead letters begins: the first position that may not be gone. Without it nobody would notice that its first
-//! segments are missing.
+//! Where a journal of dead letters begins: the first position that must be there. Without it a loss of the first
+//! segments would go unnoticed.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ const FILE: &str = "front";
 /// The state file, in the journal's own directory.
 pub(super) struct LowWatermark {
     file: StateFile,
-    /// `None` for a journal of an older version, and where both copies are damaged.
+    /// `None` for a journal of an older version, or if both copies are damaged.
     first: Option<u64>,
 }
 

@@ -7,7 +7,7 @@ use clock::Throttle;
 use eventlog::unix_microseconds;
 use tokio::time::Instant;
 
-/// So much of a reason is shown with a route.
+/// Only this much of a reason is shown with a route.
 const REASON_CHARACTERS_MAX: usize = 300;
 
 /// The newest dead letter of a route since the start of the process.
@@ -15,7 +15,7 @@ const REASON_CHARACTERS_MAX: usize = 300;
 pub struct LastDead {
     /// When it became one: microseconds since 1970, UTC.
     pub at: i64,
-    /// Why, in the store's words; a long text is cut.
+    /// The store's error message, truncated if it is long.
     pub reason: String,
 }
 

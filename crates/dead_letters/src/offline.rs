@@ -1,4 +1,4 @@
-//! Reads the dead letters of a data directory that no process delivers from. Changes nothing.
+//! Reads the dead letters of a data directory that no process delivers from. It changes nothing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,13 +16,13 @@ use crate::filter::{DeadFilter, DeadLetter, DeadList};
 use crate::index::Index;
 use crate::low_watermark::LowWatermark;
 
-/// How the names of the files end without which there is no journal.
+/// The suffix of segment files; without such a file there is no journal.
 const SEGMENT_SUFFIX: &str = ".segment";
 
-/// Lists letters of all sinks, also of those that aren't configured any more: at most `limit`.
+/// Lists dead letters of all sinks, also of those that aren't configured any longer: at most `limit`.
 ///
 /// # Errors
-/// What the file system says. What is damaged is passed over; the next start reports it.
+/// The error of the file system. Damage is skipped; the next start reports it.
 pub fn read_dead_letters(
     directory: &DataDirectory,
     filter: &DeadFilter,
@@ -61,7 +61,7 @@ fn each_held(
         let is_here = |loss: &&Loss| matches!(&loss.from, LostFrom::Dead(name) if **name == **sink);
         lost += losses.iter().filter(is_here).map(Loss::count).sum::<u64>();
         let path = directory.path().join(DIRECTORY).join(&**sink);
-        // Twice: only the end of the journal tells which of its letters are still held.
+        // Two passes: only the end of the journal shows which dead letters are still held.
         let mut index = Index::default();
         visit(directory, &path, &mut |at, record| drop(index.note(at, record)))?;
         visit(directory, &path, &mut |at, record| {
@@ -73,7 +73,7 @@ fn each_held(
     Ok(lost)
 }
 
-/// What is damaged or missing in the journals of dead letters, each with its directory. Changes nothing.
+/// What is damaged or missing in the journals of dead letters, each with its directory. It changes nothing.
 ///
 /// # Errors
 /// What the file system says.
@@ -121,7 +121,7 @@ fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Resul
 pub fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>> {
     let mut names = list_directory(&**directory.disk(), &directory.path().join(DIRECTORY))?;
     names.sort_unstable();
-    // Other files and directories that somebody has put there are no sink's.
+    // Other files and directories there belong to no sink.
     let mut sinks = Vec::new();
     for name in names {
         match directory.disk().list(&directory.path().join(DIRECTORY).join(&name)) {
@@ -132,13 +132,13 @@ pub fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>
     Ok(sinks)
 }
 
-/// The events of a sink that are set aside: shard, sequence and type of each.
-pub fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
+/// The events of a sink that are deferred: shard, sequence and type of each.
+pub fn deferred_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
     let mut events = BTreeMap::new();
     let mut note = |_: u64, record: &DeadRecord<'_>| {
         let place = (record.shard, record.sequence);
         match TypeName::new(record.event.type_name) {
-            Ok(name) if record.kind == RecordKind::SetAside => events.insert(place, name),
+            Ok(name) if record.kind == RecordKind::Deferred => events.insert(place, name),
             _ => events.remove(&place),
         };
     };

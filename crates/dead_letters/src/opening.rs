@@ -1,4 +1,4 @@
-//! Opens the journal of a sink's dead letters: what it has lost is durable before it is used.
+//! Opens the journal of a sink's dead letters. What it has lost is recorded durably before the journal is used.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -8,9 +8,9 @@ use ledger::Recount;
 
 use crate::blocked::Blocked;
 use crate::dead_record::DeadRecord;
+use crate::deferred::Deferred;
 use crate::index::Index;
 use crate::low_watermark::LowWatermark;
-use crate::set_aside::SetAside;
 use crate::{DIRECTORY, DeadLetters, FIRST_SEGMENT_BYTES, Journal, SEGMENT_BYTES_MAX, later};
 
 impl DeadLetters {
@@ -30,21 +30,21 @@ impl DeadLetters {
         let mut low_watermark = LowWatermark::open(self.files.disk.clone(), &self.directory()).map_err(later)?;
         let mut missing = found.findings().to_vec();
         missing.extend(found.oldest().and_then(|oldest| low_watermark.missing(oldest)));
-        // Before the journal goes on behind what is lost.
+        // Before the journal continues after the gap.
         self.note_lost(&missing, counted)?;
         low_watermark.note(found.oldest().unwrap_or(1)).map_err(later)?;
         let OpenShard { appender, committer, segments, durable, mut findings } = found.open()?;
         let reader = Reader::new(segments.clone(), 1);
-        let mut aside = SetAside::default();
-        let read = read_index(reader, durable, counted, &mut aside, &mut findings).map_err(later)?;
+        let mut deferred = Deferred::default();
+        let read = read_index(reader, durable, counted, &mut deferred, &mut findings).map_err(later)?;
         let (index, recounts) = read;
-        self.aside_count.store(aside.count(), Ordering::Relaxed);
-        *self.aside() = aside;
+        self.deferred_count.store(deferred.count(), Ordering::Relaxed);
+        *self.deferred() = deferred;
         self.note_lost(&findings, counted)?;
         let sink = &*self.sink;
         findings.iter().for_each(|finding| tracing::warn!(sink, "dead letters: {finding}"));
         self.losses().iter().for_each(|loss| tracing::warn!(sink, "{}", loss.message()));
-        // What was durable and didn't come into the ledger that was saved.
+        // What was durable but is not in the saved ledger.
         self.ledger.count_dead(&self.sink, durable, &recounts);
         Ok(Journal {
             appender,
@@ -71,20 +71,20 @@ impl DeadLetters {
     }
 }
 
-/// Reads all records once, and gathers what those beyond `counted` change in the ledger. Damage in older segments is
+/// Reads all records once, and collects what those after `counted` change in the ledger. Damage in older segments is
 /// added to what recovery found in the newest.
 fn read_index(
     mut reader: Reader,
     last: u64,
     counted: u64,
-    aside: &mut SetAside,
+    deferred: &mut Deferred,
     findings: &mut Vec<Finding>,
 ) -> io::Result<(Index, Vec<Recount>)> {
     let mut index = Index::default();
     let mut recounts = Vec::new();
     while let Some(chunk) = reader.read(last)? {
         for (at, record) in DeadRecord::all_in(&chunk) {
-            let ended = aside.note(at, &record);
+            let ended = deferred.note(at, &record);
             recounts.extend(index.note(at, &record).or(ended).filter(|_| at > counted));
         }
         let known =

@@ -8,10 +8,10 @@ use sink::{Batch, Claim};
 use crate::dead_record::DeadRecord;
 use crate::sent_record::as_sent;
 
-/// A letter: where it stands in the journal of dead letters, and the number that it is sent under.
+/// A dead letter: its position in the journal of dead letters, and the number that it is sent under.
 pub(super) type Numbered = (u64, u64);
 
-/// Letters that are handled together, and the bytes that they are slices of.
+/// Dead letters that are handled together, and the bytes that they are slices of.
 #[derive(Default)]
 pub(super) struct Page {
     pub(super) chunks: Vec<LogChunk>,
@@ -28,7 +28,7 @@ impl Page {
             || self.held_bytes >= memory.delivery_held_bytes()
     }
 
-    /// Adds a chunk, if any of the letters at these positions stands in it.
+    /// Adds a chunk, if any of the dead letters at these positions is in it.
     pub(super) fn add(&mut self, chunk: LogChunk, wanted: &[u64]) {
         let before = self.letters.len();
         for (at, record) in chunk.records().filter(|(at, _)| wanted.binary_search(at).is_ok()) {
@@ -41,20 +41,20 @@ impl Page {
         }
     }
 
-    /// The positions of the letters.
+    /// The positions of the dead letters.
     pub(super) fn letters(&self) -> &[u64] {
         &self.letters
     }
 
-    /// The letters at these positions, which ascend.
+    /// The dead letters at these positions, which ascend.
     pub(super) fn records(&self, wanted: &[u64]) -> Vec<DeadRecord<'_>> {
         let records = self.chunks.iter().flat_map(DeadRecord::all_in);
         records.filter(|(at, _)| wanted.binary_search(at).is_ok()).map(|(_, record)| record).collect()
     }
 
-    /// These of the letters as a batch behind `cursor`.
+    /// These dead letters as a batch after `cursor`.
     pub(super) fn batch(&self, (lane, claim): (&Lane, Claim), cursor: u64, part: &[Numbered]) -> Batch {
-        // Each letter was handed to the sink before.
+        // Each dead letter was passed to the sink before.
         let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim).sent_after(cursor, u64::MAX);
         for chunk in &self.chunks {
             for (at, record) in chunk.records() {

@@ -10,7 +10,7 @@ use crate::dead_record::DeadRecord;
 use crate::filter::{DeadFilter, DeadLetter, DeadList};
 use crate::{DeadLetters, Slot};
 
-/// A walk over a journal of dead letters as it was when the walk began. While it lasts no segment is freed.
+/// A pass through the state of a journal of dead letters at the time of its start. No segment is freed during it.
 pub(crate) struct LetterReader {
     dead: Arc<DeadLetters>,
     reader: Reader,
@@ -18,7 +18,7 @@ pub(crate) struct LetterReader {
 }
 
 impl LetterReader {
-    /// `None` where no letter is held.
+    /// `None` if no dead letter is held.
     pub(crate) fn begin(dead: &Arc<DeadLetters>) -> Result<Option<Self>, Blocked> {
         let began = dead.with_existing(|journal| {
             let first = journal.index.first_held()?;
@@ -28,7 +28,7 @@ impl LetterReader {
         Ok(began.flatten().map(|(reader, end)| Self { dead: dead.clone(), reader, end }))
     }
 
-    /// The same from a position on, whatever has become of the letters there. `None` where there is no journal.
+    /// The same from a position on, regardless of the state of the dead letters there. `None` if there is no journal.
     pub(crate) fn from(dead: &Arc<DeadLetters>, first: u64) -> Result<Option<Self>, Blocked> {
         let began = dead.with_existing(|journal| {
             journal.readers += 1;
@@ -42,7 +42,7 @@ impl LetterReader {
         self.reader.read(self.end)
     }
 
-    /// The letters in `chunk` that are held and fit the filter, with their positions.
+    /// The dead letters in `chunk` that are held and fit the filter, with their positions.
     pub(crate) fn held_in<'a>(&self, chunk: &'a LogChunk, filter: &DeadFilter) -> Vec<(u64, DeadRecord<'a>)> {
         let slot = self.dead.slot();
         let Slot::Open(journal) = &*slot else { return Vec::new() };
@@ -61,7 +61,7 @@ impl Drop for LetterReader {
     }
 }
 
-/// Adds a sink's letters to a list until it is full.
+/// Adds a sink's dead letters to a list until it is full.
 pub(crate) fn list(
     dead: &Arc<DeadLetters>,
     filter: &DeadFilter,

@@ -1,9 +1,9 @@
-//! A record of the log as a sink gets it.
+//! A record of the log in the form that a sink gets.
 
 use eventlog::JournalRecord;
 use sink::Write;
 
-/// An event as a sink gets it, known by this sequence.
+/// An event in the form that a sink gets, under this sequence.
 pub fn as_sent<'a>(record: &JournalRecord<'a>, sequence: u64) -> sink::Record<'a> {
     sink::Record {
         sequence,

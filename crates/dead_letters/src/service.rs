@@ -23,7 +23,7 @@ pub struct DeadError {
 /// The dead letters of all sinks. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct DeadLetterService {
-    /// Desks are only added: dead letters stay when their sink goes.
+    /// Queues are only added: dead letters stay when their sink is removed.
     queues: Arc<Mutex<Vec<Arc<SinkQueue>>>>,
 }
 
@@ -52,7 +52,7 @@ impl DeadLetterService {
         self.find(sink).is_some()
     }
 
-    /// The letters that are held now, at most `limit`. Reads the disk: call it where that may block.
+    /// The dead letters that are held now, at most `limit`. Reads the disk: call it where that may block.
     ///
     /// # Errors
     /// [`DeadError`] where a journal can't be read.
@@ -66,8 +66,8 @@ impl DeadLetterService {
         Ok(found)
     }
 
-    /// Replays, drops or edits the letters that are held now and fit the filter, at most `limit` of each sink, and says what
-    /// became of them. The work goes on where nobody waits for it.
+    /// Replays, drops or edits the held dead letters that match the filter, at most `limit` of each sink, and returns
+    /// the outcome. The work continues if the caller is gone.
     pub async fn act(&self, action: &DeadAction, filter: &DeadFilter, limit: u64) -> Vec<DeadOutcome> {
         let mut outcomes = Vec::new();
         for queue in self.chosen(filter) {
@@ -77,39 +77,39 @@ impl DeadLetterService {
             let sent = orders.send(order).await.is_ok();
             let outcome = if sent { answer.await.ok() } else { None };
             outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
-                failure: Some("it was broken off, because Forebay is stopping".into()),
+                failure: Some("interrupted: Forebay is stopping".into()),
                 ..DeadOutcome::none(dead.sink().clone())
             }));
         }
         outcomes
     }
 
-    /// How many letters of a sink and type are held.
+    /// How many dead letters of a sink and type are held.
     #[must_use]
     pub fn held(&self, sink: &str, type_name: &TypeName) -> u64 {
         self.find(sink).map_or(0, |queue| queue.dead.held(type_name))
     }
 
-    /// How many positions of each sink's journal are lost, with the letters on them, and not accepted.
+    /// How many positions of each sink's journal are lost, with the dead letters on them, and not accepted.
     #[must_use]
     pub fn lost(&self) -> Vec<(SinkName, u64)> {
         let lost = |queue: &Arc<SinkQueue>| queue.dead.losses().iter().map(eventlog::Loss::count).sum();
         self.queues().iter().map(|queue| (queue.dead.sink().clone(), lost(queue))).collect()
     }
 
-    /// The newest letter of a sink and type since the start of the process.
+    /// The newest dead letter of a sink and type since the start of the process.
     #[must_use]
     pub fn last(&self, sink: &str, type_name: &TypeName) -> Option<LastDead> {
         self.find(sink)?.dead.last(type_name)
     }
 
-    /// How many events of a type a sink has set aside, and why the store refuses the newest.
+    /// How many events of a type a sink has deferred, and why the store rejects the newest.
     #[must_use]
-    pub fn set_aside(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
-        self.find(sink).map_or((0, None), |queue| queue.dead.aside_of_type(type_name))
+    pub fn deferred(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
+        self.find(sink).map_or((0, None), |queue| queue.dead.deferred_of_type(type_name))
     }
 
-    /// What was done with the letters of each sink since the start of the process.
+    /// Counts of the actions on each sink's dead letters since the start of the process.
     #[must_use]
     pub fn counters(&self) -> Vec<(SinkName, Arc<DeadCounters>)> {
         self.queues().iter().map(|queue| (queue.dead.sink().clone(), queue.dead.counters.clone())).collect()

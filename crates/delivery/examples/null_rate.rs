@@ -1,4 +1,4 @@
-//! What delivery costs: CPU of its thread for each event into the null sink, and memory with a store that is down.
+//! The cost of delivery: CPU of its thread for each event into the null sink, and memory with a store that is down.
 //!
 //! `cargo run --release -p delivery --example null_rate [EVENTS] [DIRECTORY]`
 
@@ -58,7 +58,7 @@ fn append(log: &EventLog, events: u32) {
         let before = shard.durable();
         drop(shard.append_derived(batch.records(), batch.type_counts()).unwrap());
         shard.commit_pending();
-        // The commit may be on its way on another thread.
+        // The commit may be in flight on another thread.
         while shard.durable() == before {
             std::thread::sleep(Duration::from_micros(100));
         }

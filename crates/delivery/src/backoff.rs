@@ -19,12 +19,12 @@ impl Backoff {
         Self { random: Random::new(seed), ceiling: FIRST, max }
     }
 
-    /// Another one with pauses of its own.
+    /// Another one with separate pauses.
     pub(crate) const fn another(&mut self) -> Self {
         Self::new(self.random.number(), self.max)
     }
 
-    /// Something went well: the next pause is short again.
+    /// An attempt has succeeded: the next pause is short again.
     pub(crate) const fn reset(&mut self) {
         self.ceiling = FIRST;
     }

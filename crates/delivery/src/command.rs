@@ -1,4 +1,4 @@
-//! Commands to a delivery that runs.
+//! Commands to a running delivery.
 
 use std::io;
 use std::time::Duration;
@@ -9,55 +9,55 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::setup::Setup;
 
-/// What the supervisor is to do.
+/// Commands to the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Run,
     /// Deliver what is durable, for this long at most, then save and close.
     Stop(Duration),
-    /// Close all windows and deliver everything, until that is done or another order arrives; then save and close.
+    /// Close all windows and deliver everything, until that is done or another command arrives; then save and close.
     Drain,
     /// Leave everything as it is.
     Abandon,
 }
 
-/// Orders that wait for the delivery.
+/// Commands that may wait for the delivery.
 pub(crate) const ORDERS_MAX: usize = 4;
 
-/// Why a delivery goes on as it was.
+/// Why a change was not applied; the delivery continues with its old configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// The events that wait for a route can't be counted.
     #[error("can't count the events in the journal: {0}")]
     Journal(#[source] io::Error),
     /// The states of aggregates can't be read or written.
-    #[error("can't begin an aggregate: {0}")]
+    #[error("can't start an aggregate: {0}")]
     Aggregates(#[source] io::Error),
     /// What has changed can't be saved.
-    #[error("the ledger can't be saved; free space on the disk of the data directory")]
+    #[error("can't save the ledger: free space on the disk of the data directory")]
     Save,
-    /// Nothing can be given up.
+    /// There is nothing to discard.
     #[error("{0}")]
     NothingHeld(String),
-    /// It has ended.
+    /// The delivery has ended.
     #[error("Forebay is stopping")]
     Stopping,
 }
 
-/// What a delivery is told while it runs.
+/// A change of a running delivery.
 pub(crate) enum Change {
     Configuration(Setup, oneshot::Sender<Result<(), ChangeError>>),
     GiveUp(SinkName, Option<TypeName>, oneshot::Sender<Result<GivenUp, ChangeError>>),
     Accept(SinkName, Accept, oneshot::Sender<Result<u64, ChangeError>>),
 }
 
-/// Changes a delivery that runs. Cheap to clone.
+/// Changes a running delivery. Cheap to clone.
 #[derive(Clone)]
 pub struct DeliveryControl(pub(crate) mpsc::Sender<Change>);
 
 impl DeliveryControl {
-    /// Goes on with these routes, sinks and aggregates. The driver of a sink that stays as it is should be the one that it has. An
-    /// aggregate that stays as it is goes on undisturbed.
+    /// Continues with these routes, sinks and aggregates. An unchanged sink should keep its driver. An unchanged
+    /// aggregate continues without interruption.
     ///
     /// # Errors
     /// Nothing has changed.
@@ -65,23 +65,23 @@ impl DeliveryControl {
         self.order(|reply| Change::Configuration(setup, reply)).await
     }
 
-    /// Gives up the events that routes hold which were taken out of the configuration: those to this sink, from one type
-    /// or from all. Lanes of the sink that have stopped because their store has lost what isn't in the journal any
-    /// more go on behind that.
+    /// Discards the events of removed routes to this sink, from one type or from all. Lanes of the sink that have
+    /// stopped because their store has lost events that are no longer in the journal continue after that.
     ///
     /// # Errors
-    /// Nothing was given up.
+    /// Nothing was discarded.
     pub async fn give_up(&self, sink: SinkName, only: Option<TypeName>) -> Result<GivenUp, ChangeError> {
         self.order(|reply| Change::GiveUp(sink, only, reply)).await
     }
 
-    /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to go on. With `again` they
-    /// send again all that the journal has behind their saved cursors. Says how many lanes that are.
+    /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to
+    /// continue. With `resend` they resend everything after their saved cursors that the journal has. Returns the number
+    /// of these lanes.
     ///
     /// # Errors
     /// Nothing has changed.
-    pub async fn accept(&self, sink: SinkName, again: bool) -> Result<u64, ChangeError> {
-        self.order(|reply| Change::Accept(sink, Accept { again }, reply)).await
+    pub async fn accept(&self, sink: SinkName, resend: bool) -> Result<u64, ChangeError> {
+        self.order(|reply| Change::Accept(sink, Accept { resend }, reply)).await
     }
 
     async fn order<T>(

@@ -17,8 +17,8 @@ use crate::start_error::StartError;
 use crate::status::{CheckpointCounters, LaneBoard};
 use crate::supervisor::Supervisor;
 
-/// A running delivery. When it is dropped without [`Delivery::stop`], it ends at once, and what it hadn't saved is
-/// found again at the next start.
+/// A running delivery. If it is dropped without [`Delivery::stop`], it ends immediately, and the next start recovers
+/// what it had not saved.
 pub struct Delivery {
     orders: watch::Sender<Command>,
     thread: Option<JoinHandle<()>>,
@@ -31,7 +31,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Starts to deliver what is in `log`, and what will be. `saved` is what `log` was opened with.
+    /// Starts to deliver what is in `log`, now and later. `saved` is what `log` was opened with.
     ///
     /// # Errors
     /// [`StartError`]: nothing was delivered.
@@ -65,7 +65,7 @@ impl Delivery {
         &self.ledger
     }
 
-    /// Changes it while it runs.
+    /// Changes the delivery while it runs.
     #[must_use]
     pub const fn control(&self) -> &DeliveryControl {
         &self.control
@@ -83,7 +83,7 @@ impl Delivery {
         &self.aggregates
     }
 
-    /// What was saved and freed.
+    /// Counts of saves and of freed segments.
     #[must_use]
     pub const fn checkpoints(&self) -> &Arc<CheckpointCounters> {
         &self.checkpoints
@@ -95,9 +95,9 @@ impl Delivery {
         &self.dead_letters
     }
 
-    /// Begins to drain: aggregates close their open windows, and lanes deliver everything, including events that are set aside and objects that
-    /// aren't full. After that it closes the sinks and saves the ledger, see [`Delivery::has_ended`]. A drain has no time limit; [`Delivery::stop`]
-    /// ends it.
+    /// Begins to drain: aggregates close their open windows, and lanes deliver everything, including deferred events
+    /// and objects that are not full. After that it closes the sinks and saves the ledger, see [`Delivery::has_ended`].
+    /// A drain has no time limit; [`Delivery::stop`] ends it.
     pub fn drain(&self) {
         self.orders.send_replace(Command::Drain);
     }

@@ -13,14 +13,14 @@ use tokio::time::timeout;
 use crate::lane::Lane;
 use crate::status::{LaneState, LaneStatus};
 
-/// How long a lane may take to bring the write in its hands to an end before it is broken off. What a broken-off write
-/// came to is found out when the lane begins again, as after a crash.
+/// How long a lane may take to finish its write before it is aborted. The next start of the lane finds the outcome of
+/// an aborted write, as after a crash.
 const WRITE_MAX: Duration = Duration::from_secs(1);
 
-/// How often a stop looks for lanes that wait for their store although nothing is pending.
+/// How often a stop checks for lanes that wait for their store although nothing is pending.
 const IDLE_EVERY: Duration = Duration::from_millis(100);
 
-/// The lanes that run.
+/// The running lanes.
 pub(crate) struct LaneTasks {
     tasks: JoinSet<()>,
     running: HashMap<Id, (Arc<LaneStatus>, AbortHandle)>,
@@ -32,7 +32,7 @@ impl LaneTasks {
         Self { tasks: JoinSet::new(), running: HashMap::new(), halt: watch::Sender::new(Halt::No) }
     }
 
-    /// Tells lanes when to end.
+    /// The signal that ends lanes.
     pub(crate) fn halt(&self) -> watch::Receiver<Halt> {
         self.halt.subscribe()
     }
@@ -43,7 +43,7 @@ impl LaneTasks {
         self.running.insert(task.id(), (status, task));
     }
 
-    /// Says which lanes have ended by a bug.
+    /// Reports lanes that ended because of a bug.
     pub(crate) fn report_bugs(&mut self) {
         while let Some(ended) = self.tasks.try_join_next() {
             self.report_bug(ended);
@@ -55,27 +55,29 @@ impl LaneTasks {
         let Some((status, _)) = self.running.get(&error.id()) else { return };
         let lane = status.lane();
         tracing::warn!(%lane, sink = &*lane.sink, shard = lane.shard, reason = %error, "BUG: lane ended; its events stay in the journal");
-        let _ = status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
+        let _ =
+            status.set(LaneState::Stopped("the lane ended because of a bug: restart Forebay, and report it".into()));
     }
 
-    /// Ends all lanes soon, wherever they are, so that others can be started.
+    /// Ends all lanes soon, in any state, before others are started.
     pub(crate) async fn end_now(&mut self) {
         self.halt.send_replace(Halt::Now);
         for (status, task) in self.running.values() {
-            // The others wait for a store that may not answer for long.
+            // The other lanes wait for a store that may not answer for long.
             if status.state() != LaneState::Delivering {
                 task.abort();
             }
         }
-        // Those that aren't done by then are aborted.
+        // Lanes that have not ended by then are aborted.
         let _ = timeout(WRITE_MAX, self.join_all()).await;
         self.tasks.shutdown().await;
         self.running.clear();
         self.halt = watch::Sender::new(Halt::No);
     }
 
-    /// Ends each lane when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns whether all had. A lane that
-    /// waits for its store ends at once if nothing is pending for it.
+    /// Ends each lane when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns
+    /// whether all lanes had ended before. A lane that waits for its store ends immediately if nothing is pending for
+    /// it.
     pub(crate) async fn end_when(&mut self, when: Halt, ledger: &Ledger, over: impl Future<Output = ()>) -> bool {
         self.halt.send_replace(when);
         let ended = async {
@@ -97,8 +99,8 @@ impl LaneTasks {
         in_time
     }
 
-    /// Ends the lanes that wait for a store although nothing is pending for it. A drain also waits for events that are set aside, which no
-    /// backlog counts.
+    /// Ends lanes that wait for a store although nothing is pending for it. A drain also waits for deferred events,
+    /// which no backlog counts.
     fn end_idle(&self, when: Halt, ledger: &Ledger) {
         let waits = |(status, _): &&(Arc<LaneStatus>, AbortHandle)| status.state() != LaneState::Delivering;
         let mut waiting = self.running.values().filter(waits).peekable();

@@ -1,5 +1,5 @@
-//! Delivery: brings events from the event log to the sinks, on a thread of its own. Batching, retry and retention exist once, here; a sink only
-//! writes. The crates [`ledger`], [`dead_letters`] and [`aggregation`] are below it.
+//! Delivery: moves events from the event log to the sinks, on a separate thread. Batching, retry and retention exist
+//! once, here; a sink only writes. The crates [`ledger`], [`dead_letters`] and [`aggregation`] are below it.
 //!
 //! A *lane* (`lane/`) reads one shard for one sink, and writes one batch at a time. It counts the outcomes in the [`ledger::Ledger`]. The
 //! *checkpointer* (`retention/`) saves the ledger with all cursors in one file, and frees the segments that no cursor needs. The *supervisor*

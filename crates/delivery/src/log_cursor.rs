@@ -4,9 +4,10 @@ use std::io;
 
 use eventlog::{JournalRecord, LogChunk, LogReader};
 
-/// Stretches of the log that are read in one go before other lanes have their turn, and objects that are sent.
+/// Stretches of the log that are read in one slice, before other lanes continue; also the number of objects that are
+/// sent.
 const STRETCHES_A_TURN: usize = 64;
-/// The turn is over, too, when these came to so many bytes: a millisecond or two of reading and checking.
+/// A slice is also over after this many bytes: one or two milliseconds of reading and checking.
 const BYTES_A_TURN: usize = 1 << 20;
 
 /// How far a batch was filled.
@@ -14,44 +15,44 @@ const BYTES_A_TURN: usize = 1 << 20;
 pub(crate) enum FillResult {
     Full,
     CaughtUp,
-    /// There is more to read, but others should have their turn.
+    /// There is more to read, but other lanes continue first.
     Pause,
-    /// The same within a chunk: nothing is to be done but to go on with it.
+    /// The same within a chunk: the only thing to do is to continue with it.
     Midway,
 }
 
-/// How much of a chunk was taken in.
+/// How much of a chunk was added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consumed {
     All,
-    /// What there was room for.
+    /// As much as there was room for.
     Full,
-    /// What there was time for.
+    /// As much as there was time for.
     TurnOver,
 }
 
 impl Consumed {
-    /// Has `take` say of one record after the other how far it went, as long as there is more.
+    /// Passes one record after the other to `take`, which returns how far it got, until there are none or it stops.
     pub(crate) fn of<R>(records: impl Iterator<Item = R>, take: &mut impl FnMut(R) -> Self) -> Self {
         records.map(take).find(|extent| *extent != Self::All).unwrap_or(Self::All)
     }
 }
 
-/// What became of a chunk.
+/// The result of adding a chunk.
 pub(crate) struct ChunkResult {
     pub(crate) extent: Consumed,
-    /// Whether others should have their turn.
+    /// Whether other lanes continue first.
     pub(crate) is_turn_over: bool,
-    /// Whether a route can't say of some of its events whether they are its sink's.
+    /// Whether the route condition of some of its events is undecided.
     pub(crate) has_undecided: bool,
 }
 
-/// A lane's place in the log since it took it.
+/// A lane's position in the log since it took it.
 pub(crate) struct BatchReader {
     pub(crate) log: LogReader,
-    /// Read, and not yet taken in as a whole.
+    /// Read, and not yet added completely.
     pub(crate) rest: Option<LogChunk>,
-    /// The one that was read last, if some of its events are undecided.
+    /// The chunk that was read last, if some of its events are undecided.
     pub(crate) undecided: Option<LogChunk>,
     /// The last attempt to read has failed.
     pub(crate) unreadable: bool,
@@ -62,8 +63,8 @@ impl BatchReader {
         Self { log, rest: None, undecided: None, unreadable: false }
     }
 
-    /// Reads on, until `add` says that there is no room for all of a chunk, that there is something doubtful in it, or that
-    /// others should have their turn.
+    /// Reads on, until `add` reports that there is no room for all of a chunk, that it has undecided events, or that
+    /// other lanes continue first.
     pub(crate) fn fill(&mut self, mut add: impl FnMut(&LogChunk) -> ChunkResult) -> io::Result<FillResult> {
         let mut bytes = 0;
         for _ in 0..STRETCHES_A_TURN {

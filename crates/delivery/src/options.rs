@@ -1,4 +1,4 @@
-//! What a delivery is started with.
+//! The options of a delivery.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use eventlog::unix_microseconds;
 use limits::memory::Budgets;
 use sink::Claim;
 
-/// How a delivery behaves.
+/// The options of a delivery.
 #[derive(Clone)]
 pub struct Options {
     /// How long a lane that has caught up gathers events after the first: it wakes at most once in this time.
@@ -18,26 +18,28 @@ pub struct Options {
     pub linger_remote: Duration,
     /// How often the ledger is saved while it changes.
     pub save_every: Duration,
-    /// How often a fenced store's cursor is moved while only events of other sinks pass.
+    /// How often a transactional store's cursor is moved while only events of other sinks pass.
     pub cover_every: Duration,
-    /// How long a record may be the only one of its batch that its store doesn't take, before it is a dead letter.
+    /// How long a record may be the only one of its batch that its store does not accept, before it becomes a dead
+    /// letter.
     pub alone_max: Duration,
     /// The longest pause between two attempts.
     pub retry_max: Duration,
     /// The process's claim on its lanes: no other process has it.
     pub claim: Claim,
-    /// What delivery may take of the process's memory.
+    /// The budgets of delivery in the process's memory.
     pub memory: Budgets,
     /// Decides the jitter of the pauses.
     pub seed: u64,
-    /// By which windows of quiet types end, and objects whose events have waited long enough.
+    /// The clock that ends windows of idle types, and closes objects whose events have waited long enough.
     pub clock: Clock,
-    /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of delivery.
+    /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of
+    /// delivery.
     pub aggregate_threads: usize,
 }
 
 impl Options {
-    /// Options as a server uses them.
+    /// The options of a server.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "each one has another claim and another seed")]
     pub fn new() -> Self {
@@ -56,13 +58,13 @@ impl Options {
         }
     }
 
-    /// Those of the aggregates.
+    /// The options of the aggregates.
     pub(crate) fn aggregation(&self) -> AggregationOptions {
         AggregationOptions { linger: self.linger, clock: self.clock.clone(), threads: self.aggregate_threads }
     }
 }
 
-/// 128 bits made of the operating system's randomness, by which the standard library's hashes are keyed.
+/// 128 bits from the operating system's randomness, which seeds the standard library's hashes.
 fn random_claim() -> Claim {
     let half = |name: &str| RandomState::new().hash_one((name, std::process::id(), unix_microseconds()));
     Claim(((u128::from(half("claim")) << 64) | u128::from(half("of this process"))).to_be_bytes())

@@ -13,9 +13,10 @@ pub struct SinkSetup {
     pub sink: Sink,
     /// Where new routes to it begin.
     pub begin: Begin,
-    /// Bytes of the journal that may wait for it before events with a route to it are refused; half of the disk without.
+    /// Bytes of the journal that may wait for it before events with a route to it are rejected; by default half of the
+    /// disk.
     pub max_backlog: Option<u64>,
-    /// Dead letters of it that are held before its lanes pause; as many as there is memory for without.
+    /// Dead letters of it that are held before its lanes pause; by default as many as the memory budget permits.
     pub max_dead_letters: Option<u64>,
 }
 
@@ -26,12 +27,12 @@ pub struct Setup {
     pub routes: Routes,
     /// The sinks.
     pub sinks: Vec<SinkSetup>,
-    /// The aggregates, each with a name of its own.
+    /// The aggregates, each with a unique name.
     pub aggregates: Vec<AggregateSetup>,
 }
 
 impl Setup {
-    /// What the ledger needs of it.
+    /// The part of it that the ledger needs.
     pub(crate) fn configuration(&self) -> ConfiguredRoutes<'_> {
         let sinks = self.sinks.iter().map(|setup| ConfiguredSink {
             name: &setup.name,

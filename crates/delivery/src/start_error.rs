@@ -8,11 +8,11 @@ pub enum StartError {
     /// The events that wait for a new route can't be counted.
     #[error("can't count the events in the journal: {0}")]
     Journal(#[source] io::Error),
-    /// Routes have changed, and where they begin can't be saved.
-    #[error("routes have changed and the ledger can't be saved; free space on the disk of the data directory")]
+    /// Routes have changed, and their start positions can't be saved.
+    #[error("routes have changed and the ledger can't be saved: free space on the disk of the data directory")]
     Save,
     /// The states of aggregates can't be read or written.
-    #[error("can't begin an aggregate: {0}")]
+    #[error("can't start an aggregate: {0}")]
     Aggregates(#[source] io::Error),
     /// The directory of dead letters can't be read.
     #[error("can't read the directory of dead letters: {0}")]

@@ -1,4 +1,4 @@
-//! What delivery shows of itself: for metrics and for people.
+//! The status of delivery, for metrics and for the operator.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,21 +11,21 @@ use metrics::{Counter, Histogram, SizeHistogram};
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaneState {
-    /// It looks for its store.
+    /// It connects to its store.
     Connecting,
     /// It delivers, or waits for events.
     Delivering,
-    /// It waits for its next attempt; the text is the store's.
+    /// It waits for its next attempt; the text is the store's error message.
     Waiting(String),
-    /// It doesn't go on by itself: a person must act.
+    /// It does not continue automatically: it needs an operator.
     Stopped(String),
 }
 
-/// One lane as seen from outside.
+/// The status of one lane.
 pub struct LaneStatus {
     lane: Lane,
     shard: Arc<Shard>,
-    /// What it is doing, and since when.
+    /// Its state, and since when.
     state: Mutex<(LaneState, i64)>,
     cursor: AtomicU64,
     oldest: AtomicI64,
@@ -40,13 +40,14 @@ pub struct LaneStatus {
     pub write_time: Histogram,
     /// Attempts that failed.
     pub retries: Counter,
-    /// Events that can't be read any more since the start of the process. The next start counts them as lost in the ledger.
+    /// Events that can't be read any longer since the start of the process. The next start counts them as lost in the
+    /// ledger.
     pub lost: Counter,
 }
 
 impl LaneStatus {
     pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64) -> Self {
-        // It isn't known how far an earlier lane of the sink came, but no further than this.
+        // It is unknown how far an earlier lane of the sink got, but it was not beyond this position.
         let sent_up_to = AtomicU64::new(shard.durable());
         Self {
             lane,
@@ -70,39 +71,39 @@ impl LaneStatus {
         &self.lane
     }
 
-    /// What it is doing.
+    /// Its state.
     #[must_use]
     pub fn state(&self) -> LaneState {
         self.state_and_since().0
     }
 
-    /// What it is doing, and since when it connects, delivers, waits or has stopped, for whatever reasons: microseconds since
-    /// 1970, UTC.
+    /// Its state, and since when it connects, delivers, waits or has stopped, regardless of changes of the reason:
+    /// microseconds since 1970, UTC.
     #[must_use]
     pub fn state_and_since(&self) -> (LaneState, i64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Events of the shard, of all types, that stand behind the lane's cursor.
+    /// Events of the shard, of all types, that are after the lane's cursor.
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.shard.durable().saturating_sub(self.cursor.load(Ordering::Relaxed))
     }
 
-    /// Up to where everything has its outcome: what is stored by then is in the store.
+    /// The position up to which everything has its outcome: what is stored up to here is in the store.
     #[must_use]
     pub fn cursor(&self) -> u64 {
         self.cursor.load(Ordering::Acquire)
     }
 
-    /// When the oldest event of the batch that is being written was received: microseconds since 1970, UTC. `None`
-    /// where the lane has nothing to write.
+    /// When the oldest event of the batch that is being written was received: microseconds since 1970, UTC. `None` if
+    /// the lane has nothing to write.
     #[must_use]
     pub fn oldest_pending_at(&self) -> Option<i64> {
         Some(self.oldest.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }
 
-    /// Sets the state and gives the one before.
+    /// Sets the state and returns the previous one.
     pub(crate) fn set(&self, state: LaneState) -> LaneState {
         let mut held = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = std::mem::discriminant(&held.0) == std::mem::discriminant(&state);
@@ -110,7 +111,7 @@ impl LaneStatus {
         std::mem::replace(&mut *held, (state, since)).0
     }
 
-    /// Positions up to `last` are sent to the sink now. Returns the highest position that was sent before.
+    /// Positions up to `last` are being sent to the sink. Returns the highest position that was sent before.
     pub(crate) fn advance_sent_watermark(&self, last: u64) -> u64 {
         self.sent_up_to.fetch_max(last, Ordering::Relaxed)
     }
@@ -124,7 +125,7 @@ impl LaneStatus {
     }
 }
 
-/// The lanes that there are now, by sink and shard; they change with the configuration. Cheap to clone.
+/// The present lanes, by sink and shard; they change with the configuration. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct LaneBoard(Arc<Mutex<Vec<Arc<LaneStatus>>>>);
 
@@ -139,18 +140,18 @@ impl LaneBoard {
         self.lock().clone()
     }
 
-    /// Puts others in their place, and gives those that were there.
+    /// Replaces the lanes, and returns the previous ones.
     pub(crate) fn exchange(&self, lanes: Vec<Arc<LaneStatus>>) -> Vec<Arc<LaneStatus>> {
         std::mem::replace(&mut *self.lock(), lanes)
     }
 }
 
-/// What the keeper has done.
+/// Counts of the checkpointer.
 #[derive(Debug, Default)]
 pub struct CheckpointCounters {
-    /// Times that the ledger was saved.
+    /// Saves of the ledger.
     pub saves: Counter,
-    /// Times that it couldn't be saved.
+    /// Saves of the ledger that failed.
     pub failed_saves: Counter,
     /// Segments that were freed.
     pub freed_segments: Counter,

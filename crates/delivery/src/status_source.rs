@@ -6,7 +6,7 @@ use dead_letters::DeadLetterService;
 use eventlog::{DeliveryStatusSource, PendingLane, Rejections, WatchRequest};
 use ledger::Ledger;
 
-/// The ledger knows what has come to an end, the dead letters which end that was.
+/// The ledger knows which events have ended, the dead letters how.
 pub(crate) struct StatusSource {
     ledger: Arc<Ledger>,
     dead_letters: DeadLetterService,

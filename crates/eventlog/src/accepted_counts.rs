@@ -1,5 +1,6 @@
-//! How many events were accepted, by type: counted when they are durable, before anybody is told. And how many steps took
-//! out, which are never journaled: they are counted here, so that both are seen at one moment and saved together.
+//! How many events were accepted, by type. Events are counted when they are durable, before their requests get the
+//! response. Events that steps removed are never journaled: they are counted here too, so both counts are of one moment
+//! and saved together.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,14 +10,14 @@ use event::TypeName;
 
 use crate::type_registry::TypeId;
 
-/// A step of a type that takes events out.
+/// A step of a type that removes events.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FilterStep {
     /// The type.
     pub type_name: TypeName,
     /// The step, from 1.
     pub step: usize,
-    /// What it does, in one word: `filter`, `sample`, `dedupe`, or `explode` where there was nothing in the array.
+    /// Its operation: `filter`, `sample`, `dedupe`, or `explode` if the array was empty.
     pub operation: Cow<'static, str>,
 }
 
@@ -31,8 +32,8 @@ pub struct AcceptedCounts {
     pub filtered: BTreeMap<FilterStep, u64>,
 }
 
-/// The counts of all shards. Whoever holds the guard sees them at one moment: a delivery that reads its own counts
-/// while it holds it never sees more outcomes than events.
+/// The counts of all shards. The guard shows them at one moment: a delivery that reads its own counts while it holds
+/// the guard never sees more outcomes than events.
 #[derive(Debug, Default)]
 pub struct Accepted(Mutex<AcceptedCounts>);
 
@@ -58,7 +59,7 @@ impl Accepted {
 pub(crate) struct TypeCounts(Vec<(TypeId, u64)>);
 
 impl TypeCounts {
-    /// A block has few types as a rule, and those of one request stand together.
+    /// Most blocks have few types, and the events of one request are adjacent.
     pub(crate) fn count(&mut self, id: TypeId, events: u64) {
         match self.0.iter_mut().rfind(|(known, _)| *known == id) {
             Some((_, count)) => *count += events,

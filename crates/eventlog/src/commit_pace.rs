@@ -1,11 +1,11 @@
-//! Where a commit is made: inline where that is quick, and else on the commit thread.
+//! Where a commit runs: inline if that is quick, else on the commit thread.
 
 use std::time::Duration;
 
 /// The average follows a new commit by one part in this many.
 const SMOOTHING: u32 = 8;
-/// A larger block takes longer to be sealed, written and synced than others should wait, however quick the disk is: so it is the
-/// commit thread's.
+/// However quick the disk is, a larger block takes too long to be sealed, written and synced inline: the commit thread
+/// does it.
 const INLINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// How long a shard's commits take.
@@ -16,12 +16,13 @@ pub(crate) struct CommitPace {
 }
 
 impl CommitPace {
-    /// Whether others would wait too long, which may wait for `longest`, if a block of so many bytes were committed inline.
+    /// Whether other requests, which may wait for `longest`, would wait too long if a block of this size were committed
+    /// inline.
     pub(crate) fn is_slow(&self, block_bytes: usize, longest: Duration) -> bool {
         is_large(block_bytes) || self.usual > longest
     }
 
-    /// A commit took its time; `None` is one that failed.
+    /// A commit took this long; `None` is a failed one.
     pub(crate) fn learn(&mut self, block_bytes: Option<usize>, elapsed: Duration) {
         // It says nothing of the others.
         if !block_bytes.is_some_and(is_large) {
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_is_what_is_large_and_what_was_slow_lately() {
+    fn large_or_recently_slow_blocks_are_slow() {
         let (longest, quick, slow) = (Duration::from_millis(1), Duration::from_micros(50), Duration::from_millis(40));
         let mut pace = CommitPace::default();
         pace.learn(Some(4096), quick);

@@ -34,7 +34,7 @@ impl CompletionQueue {
         waiter.wake();
     }
 
-    /// Wakes the requests of queued groups, for ever. After it is dropped, the commit thread wakes them.
+    /// Wakes the requests of queued groups, forever. After it is dropped, the commit thread wakes them.
     pub(crate) async fn wake(&self) {
         let _end = EndOfWaking(self);
         poll_fn(|context| {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_are_woken_by_the_waiter_and_without_one_at_once() {
+    async fn requests_are_woken_immediately_without_a_waiter() {
         let queue = Arc::new(CompletionQueue::default());
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());

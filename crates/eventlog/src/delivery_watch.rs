@@ -22,8 +22,7 @@ pub struct SequenceRange {
     pub first: u64,
     /// The last sequence.
     pub last: u64,
-    /// Only events with these ids are meant; without a set all of them. The exact sequence of an event is unknown if it was sent with
-    /// others.
+    /// If set, only events with these ids count. The exact sequence of an event is unknown if it was sent with others.
     pub only: Option<BTreeSet<EventId>>,
 }
 
@@ -36,11 +35,11 @@ pub struct WatchRequest {
     pub types: Vec<TypeName>,
 }
 
-/// Memory that one of the ids takes which alone are meant, about.
+/// About how much memory an id in `only` takes.
 const ID_BYTES: usize = 32;
 
 impl WatchRequest {
-    /// Bytes that the ids in it take, about: there may be as many as a batch has events.
+    /// About how many bytes the ids in it take: there may be as many as a batch has events.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.spans.iter().filter_map(|span| span.only.as_ref()).map(|only| only.len() * ID_BYTES).sum()
@@ -50,16 +49,16 @@ impl WatchRequest {
 /// A lane that hasn't finished all of the events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingLane {
-    /// The sink that it leads to.
+    /// Its sink.
     pub sink: Arc<str>,
     /// Its shard.
     pub shard: u16,
-    /// The sequence that it must advance past. `None` if waiting is of no use: the route was removed from the configuration and holds the
-    /// events, or they can't be read any more.
+    /// The sequence that it must advance past. `None` if waiting is of no use: the route was removed from the
+    /// configuration and holds the events, or the events can no longer be read.
     pub until: Option<u64>,
 }
 
-/// An event that a sink has rejected for good.
+/// An event that a sink has rejected permanently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedEvent {
     /// The sink.
@@ -82,7 +81,7 @@ pub enum DeadLetterReason {
     NotStoredInTime,
     /// The condition of the route can't be evaluated on the event.
     ConditionFailed,
-    /// The event was set aside, and its sink now has a store of another kind.
+    /// The event was deferred, and its sink now has a store of another kind.
     SinkChanged,
     /// The operator dropped the dead letter, and its reason with it.
     Dropped,
@@ -113,7 +112,7 @@ pub struct Rejections {
     pub listed: Vec<RejectedEvent>,
     /// How many there are.
     pub count: u64,
-    /// The sinks that couldn't say.
+    /// The sinks whose dead letters couldn't be read.
     pub unknown: Vec<Arc<str>>,
 }
 
@@ -125,8 +124,8 @@ pub trait DeliveryStatusSource: Send + Sync {
     /// Whether any event was ever rejected: if none was, the disk needn't be read.
     fn may_have_rejected(&self) -> bool;
 
-    /// The events that were rejected for good; at most `limit` of each sink are listed. Reads the disk: call it from a thread that may
-    /// block.
+    /// The events that were rejected permanently; at most `limit` of each sink are listed. Reads the disk: call it from
+    /// a thread that may block.
     fn rejected(&self, request: &WatchRequest, limit: usize) -> Rejections;
 }
 
@@ -227,7 +226,8 @@ impl DeliveryWatch {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Waits until all of the events are finished, or waiting is of no use for the rest. Without a source it waits for ever.
+    /// Waits until all of the events are finished, or waiting is of no use for the rest. Without a source it waits
+    /// forever.
     #[must_use]
     pub const fn wait<'a>(&'a self, request: &'a WatchRequest) -> DeliveryWait<'a> {
         DeliveryWait { watch: self, request, queued: None }
@@ -246,7 +246,7 @@ impl DeliveryWatch {
         QueuePosition { sink: lane.sink.clone(), shard: lane.shard, key }
     }
 
-    /// A request that was woken isn't in the queue any more.
+    /// A request that was woken is no longer in the queue.
     fn leave(&self, queued: &QueuePosition) {
         let mut queues = self.queues();
         let queue = queues.lanes.get_mut(&queued.sink).and_then(|shards| shards.get_mut(&queued.shard));

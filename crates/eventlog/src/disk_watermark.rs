@@ -1,5 +1,5 @@
-//! The low watermark of the disk. The journal rejects events while there is still some space left: its events must be delivered, and
-//! stores, cursors and dead letters on the same disk need space for that, before any segment is freed.
+//! The low watermark of the disk. The journal rejects events while there is still some space left. Delivery needs it:
+//! stores, cursors and dead letters on the same disk take space before any segment is freed.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,24 +10,24 @@ use journal::DiskQuota;
 use journal::disk::{SharedDisk, Space};
 use limits::{KEEP_FREE_FILES, KEEP_FREE_PART, STORE_BYTES_PER_BYTE};
 
-/// Events are accepted again once this much more than the watermark is free: else each freed segment would let in as many events as
-/// were just delivered.
+/// Events are accepted again once this much more than the watermark is free. Without it, each freed segment would let
+/// in as many events as were just delivered.
 const MARGIN_PART: u64 = 4;
 
 /// Rejects events while the disk is below its watermark, as of the last check.
 pub struct DiskGuard {
-    /// What segments may take: they ask it themselves, since much can come between two looks.
+    /// The space that segments may use. They check it themselves, since much can be written between two checks.
     quota: Arc<DiskQuota>,
     is_short: AtomicBool,
-    /// The same as the last look has found it.
+    /// The same, as of the last check.
     was_short: AtomicBool,
     free_bytes: AtomicU64,
     bytes_all: AtomicU64,
 }
 
 impl DiskGuard {
-    /// Watches the disk of `directory`. `keep_bytes` are kept free; by default a part of the file system
-    /// ([`journal::kept_free`]). Of files a twentieth is kept, a thousand at most.
+    /// Watches the disk of `directory` and keeps `keep_bytes` free, by default a part of the file system
+    /// ([`journal::kept_free`]). Of the files (inodes) it keeps a twentieth free, at most a thousand.
     pub(crate) fn new(disk: SharedDisk, directory: PathBuf, keep_bytes: Option<u64>) -> Self {
         Self {
             quota: Arc::new(DiskQuota::new(disk, directory, keep_bytes)),
@@ -38,23 +38,23 @@ impl DiskGuard {
         }
     }
 
-    /// What segments may take of the disk.
+    /// The space of the disk that segments may use.
     pub(crate) const fn quota(&self) -> &Arc<DiskQuota> {
         &self.quota
     }
 
-    /// Whether no events are taken, for want of space.
+    /// Whether events are rejected because there is no space.
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.is_short.load(Ordering::Relaxed)
     }
 
-    /// From the next look on so many bytes are kept free; without a number a part of the disk, as by default.
+    /// From the next check on this many bytes are kept free; `None` means a part of the disk, the default.
     pub fn keep_free(&self, keep_bytes: Option<u64>) {
         self.quota.keep_free(keep_bytes);
     }
 
-    /// Bytes of all segments that were begun so far: to be asked before what waits for stores is measured.
+    /// Bytes of all segments that were begun so far. Read it before measuring what waits for stores.
     #[must_use]
     pub fn bytes_begun(&self) -> u64 {
         self.quota.bytes_begun()
@@ -67,22 +67,22 @@ impl DiskGuard {
         self.quota.reserve(bytes, stores * STORE_BYTES_PER_BYTE + 1, begun);
     }
 
-    /// Bytes that the disk had left the last time that somebody looked.
+    /// Bytes that the disk had left at the last check.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the disk has in all; as many as can be before somebody has looked.
+    /// The size of the disk in bytes; the greatest number before the first check.
     #[must_use]
     pub fn bytes_all(&self) -> u64 {
         self.bytes_all.load(Ordering::Relaxed)
     }
 
-    /// Looks at the disk, to be called several times a second. Also says whether the answer is another one than the last time.
+    /// Checks the disk; call it several times a second. Also returns whether the result differs from the last one.
     ///
     /// # Errors
-    /// What the file system says; then all stays as it was.
+    /// The file system's error; then nothing changes.
     pub fn look(&self) -> io::Result<(Space, bool)> {
         let space = self.quota.space()?;
         let is_short = self.leaves_too_little(&space, self.is_short());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_twentieth_is_kept_of_bytes_and_of_files() {
+    fn a_twentieth_of_bytes_and_files_is_kept() {
         let guard = guard(None);
         let is_short = |bytes, files| guard.leaves_too_little(&space(bytes, files), false);
         let kept = 50 * MIB;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stores_will_take_is_kept_besides() {
+    fn space_for_stores_is_kept_too() {
         let guard = guard(Some(1_000));
         let is_short = |bytes| guard.leaves_too_little(&space(bytes, 2_000), false);
         assert!(!is_short(1_000));
@@ -144,27 +144,27 @@ mod tests {
     }
 
     #[test]
-    fn events_are_taken_again_with_some_more() {
+    fn intake_resumes_with_a_margin() {
         let guard = guard(Some(1_000));
         let is_short = |bytes, files| guard.leaves_too_little(&space(bytes, files), true);
         assert_eq!([is_short(1_249, 2_000), is_short(1_250, 2_000), is_short(2_000, 124)], [true, false, true]);
     }
 
     #[test]
-    fn a_segment_that_was_refused_closes_the_intake_until_there_is_room_for_one() {
+    fn rejected_segment_closes_intake_until_one_fits() {
         let disk = SimulatedDisk::new(1);
         disk.set_capacity(Some(100 * MIB));
         let guard = DiskGuard::new(Arc::new(disk.clone()), "/".into(), Some(0));
         guard.reserve(49 * MIB, 0, 1, 0);
-        assert!(!guard.look().unwrap().1, "there is as much as is owed");
+        assert!(!guard.look().unwrap().1, "the reserved space is free");
         guard.quota().note_rejection(2 * MIB);
-        assert!(guard.look().unwrap().1 && guard.is_short(), "it lacks what stores would take");
+        assert!(guard.look().unwrap().1 && guard.is_short(), "the space for stores is missing");
         guard.reserve(46 * MIB, 0, 1, 0);
         assert!(guard.look().unwrap().1 && !guard.is_short());
     }
 
     #[test]
-    fn a_look_tells_what_has_changed() {
+    fn check_reports_whether_the_result_changed() {
         let disk = SimulatedDisk::new(1);
         let guard = DiskGuard::new(Arc::new(disk.clone()), "/".into(), Some(8_192));
         let look = |capacity| {

@@ -3,7 +3,7 @@
 use journal::CommitError;
 use tokio::sync::watch;
 
-/// Reports that a journal has failed: the process must end, so that recovery reads the disk again.
+/// Reports that a journal has failed: the process must end, so recovery reads the disk again.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalFailure(pub(crate) watch::Sender<Option<String>>);
 

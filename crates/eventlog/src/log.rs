@@ -24,38 +24,38 @@ use crate::losses::{Losses, LostFrom};
 use crate::shard::{Shard, SharedState};
 use crate::type_registry::Types;
 
-/// What an event log is opened with.
+/// The options of an event log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// How many shards to open. To leave none behind, at least as many as the directory has
+    /// How many shards to open. To miss none, at least as many as the directory has
     /// ([`DataDirectory::shards_on_disk`]).
     pub shards: u16,
-    /// Events accepted before, by type, as they were last saved.
+    /// Events accepted earlier, by type, as last saved.
     pub accepted: Vec<(TypeName, u64)>,
     /// For each shard the last sequence that `accepted` counts.
     pub counted_up_to: Vec<u64>,
-    /// Events that steps took out before, as they were last saved.
+    /// Events that steps removed earlier, as last saved.
     pub filtered: Vec<(FilterStep, u64)>,
-    /// For each shard the greatest cursor that any sink has been seen at: new events stand behind it.
+    /// For each shard the greatest cursor that any sink has reported: new events get later positions.
     pub cursors: Vec<u64>,
-    /// Bytes of a shard's first segment; tests take small ones.
+    /// Bytes of a shard's first segment; tests use small ones.
     pub first_segment_bytes: u64,
-    /// Whether a thread makes segments ahead of need; see [`ShardOptions::segments_ahead`].
+    /// Whether a thread creates segments ahead of need; see [`ShardOptions::segments_ahead`].
     pub segments_ahead: bool,
     /// Bytes of the disk that are kept free; see [`DiskGuard`].
     pub keep_free: Option<u64>,
-    /// What the log may take of the process's memory.
+    /// How much of the process's memory the log may use.
     pub memory: Budgets,
     /// Commits that take longer than this, on average, are handed to a thread.
     pub inline_commit_max: Duration,
-    /// Is told what recovery finds that isn't as it was written, with the shard, before that is final: a start that breaks off
-    /// later has said it, and the next one may not find it again.
+    /// Called for each defect that recovery finds, with the shard, before recovery changes the disk. The next start may
+    /// not find it again, even if this one fails later.
     pub report: fn(u16, &Finding),
 }
 
-/// A disk has room for at least so many segments of the greatest length.
+/// A disk has space for at least this many segments of the greatest length.
 const SEGMENTS_ON_DISK_MIN: u64 = 32;
-/// Up to here it is quicker to wait for an fdatasync than to wake another thread and be woken by it.
+/// Up to this time it is quicker to wait for an fdatasync than to wake another thread and be woken by it.
 const INLINE_COMMIT_MAX: Duration = Duration::from_millis(1);
 
 impl Default for LogOptions {
@@ -83,22 +83,22 @@ pub enum OpenLogError {
     /// A shard's journal can't be opened.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// What was accepted since the counts were saved can't be read.
-    #[error("can't count the events of shard {shard} that were accepted before the last stop: {source}")]
+    /// Events that were accepted since the counts were saved can't be read.
+    #[error("cannot count the events of shard {shard} that were accepted before the last stop: {source}")]
     Count {
         /// The shard.
         shard: u16,
-        /// What the file system said.
+        /// The file system's error.
         source: io::Error,
     },
-    /// What waits for stores can't be measured.
-    #[error("can't measure the journal of the last start: {0}")]
+    /// The segments that wait for stores can't be measured.
+    #[error("cannot measure the journal of the data directory: {0}")]
     Space(io::Error),
-    /// What was found lost can't be read or made durable.
-    #[error("can't keep what is lost in the files losses.0 and losses.1 of the data directory: {0}")]
+    /// Losses that were found can't be read or recorded.
+    #[error("cannot record the loss in losses.0 and losses.1 of the data directory: {0}")]
     Losses(io::Error),
-    /// The ids of events that may come again can't be read.
-    #[error("can't read the ids of events that were accepted before the last stop: {0}")]
+    /// The ids for deduplication can't be read.
+    #[error("cannot read the ids for deduplication in the data directory: {0}")]
     Ids(io::Error),
 }
 
@@ -117,7 +117,7 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Opens the journals of all shards and counts what was accepted since the counts were saved.
+    /// Opens the journals of all shards, and counts the events that were accepted since the counts were saved.
     ///
     /// # Errors
     /// [`OpenLogError`]: nothing can be accepted.
@@ -134,7 +134,7 @@ impl EventLog {
         let dedup = Arc::new(DedupIndex::new(options.memory.duplicate_window_bytes).map_err(OpenLogError::Ids)?);
         let validity = Validity::new(found.iter().map(|shard| (shard.durable(), shard.findings())));
         let (id_files, restored) = dedup.restore(directory, validity).map_err(OpenLogError::Ids)?;
-        // Not before: what is opened is final, and the next start doesn't find again what this one has found.
+        // Only now: opening changes the journal, and the next start doesn't find what this one has found.
         let Opened { shards: opened, counts, findings } = open_shards(directory, options, found, &types)?;
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
@@ -200,17 +200,18 @@ impl EventLog {
         ContentHash::new(self.origin)
     }
 
-    /// Writes the ids that clients gave to files of their own, now and then, and at once where a segment up to `limits`,
-    /// one for each shard, waits to be freed. Returns up to where segments may be freed without forgetting ids.
+    /// Writes the ids that clients gave to separate files: from time to time, and immediately if a segment up to
+    /// `limits`, one for each shard, waits to be freed. Returns up to where segments may be freed without forgetting
+    /// ids.
     ///
     /// # Errors
-    /// What the file system says; the next call tries again.
+    /// The file system's error; the next call tries again.
     pub fn save_ids(&self, limits: &[u64]) -> io::Result<Vec<u64>> {
         let limit = |log: &CommittedLog| limits.get(usize::from(log.number())).copied().unwrap_or_default();
         self.dedup.save(|log| log.segments().can_free_up_to(limit(log)))
     }
 
-    /// How far back events that come again are recognised: the age of the oldest id that is remembered.
+    /// How far back duplicates are recognised: the age of the oldest id in the window.
     #[must_use]
     pub fn ids_age(&self) -> Duration {
         self.dedup.window().age()
@@ -222,7 +223,7 @@ impl EventLog {
         self.dedup.window().len()
     }
 
-    /// What recovery found that isn't as it was written, with the shard.
+    /// The defects that recovery found, with the shard.
     #[must_use]
     pub fn findings(&self) -> &[(u16, Finding)] {
         &self.findings
@@ -245,15 +246,15 @@ impl EventLog {
     }
 }
 
-/// Of a disk that is nearly full, starts that follow each other quickly take nothing of what stores will need for what the last one
-/// has left.
+/// On a nearly full disk the segments of the last process keep their reserve, so starts in quick succession don't use
+/// space that stores will need.
 fn disk_guard(directory: &DataDirectory, options: &LogOptions) -> io::Result<Arc<DiskGuard>> {
     let guard = DiskGuard::new(directory.disk().clone(), directory.path().into(), options.keep_free);
     guard.reserve(directory.segment_bytes()?, 0, 1, guard.bytes_begun());
     Ok(Arc::new(guard))
 }
 
-/// Looks at what the last process has left of all shards, and tells of each as soon as it was looked at.
+/// Examines the journals of all shards, and reports each shard's findings as soon as it is read.
 fn find_shards(options: &[ShardOptions], report: fn(u16, &Finding)) -> Result<Vec<FoundShard<'_>>, OpenError> {
     let find = |options| {
         let found = find_shard(options)?;
@@ -263,7 +264,7 @@ fn find_shards(options: &[ShardOptions], report: fn(u16, &Finding)) -> Result<Ve
     options.iter().map(find).collect()
 }
 
-/// Makes durable what is lost, before the journals are opened: the next start doesn't find it again.
+/// Makes losses durable before the journals are opened: the next start doesn't find them again.
 fn find_losses(directory: &DataDirectory, options: &LogOptions, found: &[FoundShard<'_>]) -> io::Result<Arc<Losses>> {
     let losses = Losses::open(directory)?;
     for (shard, found) in (0..).zip(found) {
@@ -304,7 +305,7 @@ fn open_shards(
 fn open_with_reserve(directory: &DataDirectory, found: FoundShard<'_>) -> Result<OpenShard, OpenError> {
     let options = found.options();
     match found.open() {
-        // What was found is still as it was.
+        // Nothing has changed on disk.
         Err(OpenError::Commit(CommitError::NoSpace { .. })) if directory.reserve().release() => open_shard(options),
         opened => opened,
     }
@@ -342,7 +343,7 @@ fn shard_options(
     }
 }
 
-/// On a small disk segments stay small, so that what the newest and its successor take up leaves space to free the others.
+/// On a small disk segments stay small, so the newest and its successor leave enough space to free the others.
 fn segment_bytes_max(directory: &DataDirectory) -> u64 {
     let bytes_all = directory.disk().space(directory.path()).map_or(u64::MAX, |space| space.bytes_all);
     (bytes_all / SEGMENTS_ON_DISK_MIN).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)

@@ -39,10 +39,10 @@ impl LogReader {
     }
 
     /// The next chunk of the log, or `None` if everything durable was read. It may begin before the sequence that
-    /// [`LogReader::next`] returned before the call: the caller skips what it has read already.
+    /// [`LogReader::next`] returned before the call: the caller skips the events that it has already read.
     ///
     /// # Errors
-    /// What the file system says. The next call tries again.
+    /// The file system's error. The next call tries again.
     pub fn read(&mut self) -> io::Result<Option<LogChunk>> {
         let chunk = match self.log.tail_cache().take(self.slot, self.next) {
             Some(block) => {
@@ -68,7 +68,7 @@ impl LogReader {
     }
 }
 
-/// The tail cache keeps nothing for this reader any more.
+/// The tail cache keeps nothing for this reader from now on.
 impl Drop for LogReader {
     fn drop(&mut self) {
         self.log.tail_cache().leave(self.slot);

@@ -1,7 +1,7 @@
 //! Acknowledged events that starts have found lost, until the operator accepts that.
 //!
-//! A start finds the loss of a log's end once: then it goes on behind it. So the loss is made durable before the log is opened. The
-//! state file `losses` holds a [fact](crate::encode_facts) for each:
+//! A start finds the loss of a log's end only once: then the log continues after it. So the loss is recorded before
+//! the log is opened. The state file `losses` holds a [fact](crate::encode_facts) for each:
 //!
 //! ```text
 //! {"format":"forebay-losses","version":2}
@@ -24,7 +24,7 @@ use crate::saved_facts::{FactFormat, InvalidFact, decode_facts, encode_facts};
 
 const FILE: &str = "losses";
 const FORMAT: FactFormat = FactFormat { name: "forebay-losses", renamed: &[("dead", "dead_letters")] };
-/// Cases in which events were acknowledged before: the log went on behind them, or was known to.
+/// Cases in which events were acknowledged: the log continued after them, or was known to.
 const ACKNOWLEDGED: [char; 7] =
     ['B', 'D', 'F', SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED, LOG_ENDS_EARLY, LOG_BEGINS_LATE];
 
@@ -51,9 +51,9 @@ impl fmt::Display for LostFrom {
 pub struct Loss {
     /// The journal.
     pub from: LostFrom,
-    /// The letter of the case.
-    pub letter: char,
-    /// The first and the last position, where they are known.
+    /// The code of the recovery case.
+    pub case: char,
+    /// The first and the last position, if they are known.
     pub positions: Option<(u64, u64)>,
     /// The generation of the segment.
     pub generation: u64,
@@ -62,7 +62,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// What the operator is told of it.
+    /// The message for the operator.
     #[must_use]
     pub fn message(&self) -> String {
         format!(
@@ -71,13 +71,13 @@ impl Loss {
         )
     }
 
-    /// How many positions are lost, as far as is known.
+    /// How many positions are lost; 0 if that is unknown.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.positions.map_or(0, |(first, last)| last - first + 1)
     }
 
-    /// What of a finding is lost for good; `counted` is the last position that is known to have been acknowledged.
+    /// The permanent loss of a finding, if any; `counted` is the last position that is known to have been acknowledged.
     fn of(from: &LostFrom, finding: &Finding, counted: u64) -> Option<Self> {
         let ends = finding.lost.first().zip(finding.lost.last());
         let positions =
@@ -85,17 +85,17 @@ impl Loss {
         let was_counted = positions.is_some_and(|(first, _)| first <= counted);
         let loss = Self {
             from: from.clone(),
-            letter: finding.letter,
+            case: finding.case,
             positions,
             generation: finding.generation,
             is_accepted: false,
         };
-        (ACKNOWLEDGED.contains(&finding.letter) || was_counted).then_some(loss)
+        (ACKNOWLEDGED.contains(&finding.case) || was_counted).then_some(loss)
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        let is_alike = (&self.from, self.letter, self.positions) == (&other.from, other.letter, other.positions);
-        // Without positions only the segment tells two losses apart.
+        let is_alike = (&self.from, self.case, self.positions) == (&other.from, other.case, other.positions);
+        // Without positions only the segment distinguishes two losses.
         is_alike && (self.positions.is_some() || self.generation == other.generation)
     }
 }
@@ -106,7 +106,7 @@ impl fmt::Display for Loss {
             Some((first, last)) => write!(f, "{}: positions {first} to {last} are lost, or some of them", self.from)?,
             None => write!(f, "{}: an unknown number of events is lost", self.from)?,
         }
-        write!(f, " (case {})", self.letter)
+        write!(f, " (case {})", self.case)
     }
 }
 
@@ -120,7 +120,7 @@ enum Fact {
 
 impl From<Loss> for Fact {
     fn from(loss: Loss) -> Self {
-        let Loss { from, letter: case, positions, generation, is_accepted: accepted } = loss;
+        let Loss { from, case, positions, generation, is_accepted: accepted } = loss;
         let (first, last) = positions.unzip();
         match from {
             LostFrom::Shard(shard) => Self::Lost { shard, case, first, last, generation, accepted },
@@ -131,7 +131,7 @@ impl From<Loss> for Fact {
 
 impl From<Fact> for Loss {
     fn from(fact: Fact) -> Self {
-        let (from, letter, first, last, generation, is_accepted) = match fact {
+        let (from, case, first, last, generation, is_accepted) = match fact {
             Fact::Lost { shard, case, first, last, generation, accepted } => {
                 (LostFrom::Shard(shard), case, first, last, generation, accepted)
             }
@@ -139,11 +139,11 @@ impl From<Fact> for Loss {
                 (LostFrom::Dead(sink), case, first, last, generation, accepted)
             }
         };
-        Self { from, letter, positions: first.zip(last), generation, is_accepted }
+        Self { from, case, positions: first.zip(last), generation, is_accepted }
     }
 }
 
-/// What starts have found lost. It is kept in the data directory.
+/// The losses that starts have found. They are kept in the data directory.
 pub struct Losses(Mutex<Held>);
 
 struct Held {
@@ -154,7 +154,7 @@ struct Held {
 }
 
 impl Losses {
-    /// Reads what was found before.
+    /// Reads the losses that were found earlier.
     ///
     /// # Errors
     /// The file system's error; [`io::ErrorKind::InvalidData`] if both copies of the file are damaged, or another version wrote it.
@@ -167,11 +167,11 @@ impl Losses {
         Ok(Self(Mutex::new(held)))
     }
 
-    /// Makes durable what of these findings is lost, but for what is known already. `counted` is the last position that is known to
+    /// Makes the losses of these findings durable, except known ones. `counted` is the last position that is known to
     /// have been acknowledged.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn add(&self, from: &LostFrom, findings: &[Finding], counted: u64) -> io::Result<()> {
         let new = findings.iter().filter_map(|finding| Loss::of(from, finding, counted));
         self.held().change(|losses| {
@@ -191,16 +191,16 @@ impl Losses {
         self.held().losses.clone()
     }
 
-    /// What the operator hasn't accepted yet.
+    /// The losses that the operator hasn't accepted yet.
     #[must_use]
     pub fn open_ones(&self) -> Vec<Loss> {
         self.all().into_iter().filter(|loss| !loss.is_accepted).collect()
     }
 
-    /// Accepts all, and says what was accepted just now.
+    /// Accepts all losses, and returns those that weren't accepted yet.
     ///
     /// # Errors
-    /// What the file system says: then nothing was accepted.
+    /// The file system's error: then no loss was accepted.
     pub fn accept(&self) -> io::Result<Vec<Loss>> {
         let accepted = self.open_ones();
         self.held().change(|losses| {
@@ -222,7 +222,7 @@ impl Held {
         self.losses = match state.content {
             Some(text) => decode(&text).map_err(|error| {
                 invalid(format!(
-                    "the losses are not in a format that this version reads: {error}. Use the version that wrote them"
+                    "this version cannot read the format of the losses: {error}. Use the version that wrote them"
                 ))
             })?,
             None if state.damaged.is_empty() => Vec::new(),
@@ -257,7 +257,7 @@ fn encode(losses: &[Loss]) -> io::Result<Vec<u8>> {
     encode_facts(&FORMAT, losses.iter().cloned().map(Fact::from))
 }
 
-/// Reads what [`encode`] wrote, or version 1.
+/// Reads the output of [`encode`], or version 1.
 fn decode(text: &[u8]) -> Result<Vec<Loss>, InvalidFact> {
     let mut losses = Vec::new();
     let add = |fact: Fact| match Loss::from(fact) {
@@ -283,13 +283,13 @@ mod tests {
 
     use super::*;
 
-    fn finding(letter: char, lost: Vec<std::ops::Range<u64>>) -> Finding {
-        Finding { letter, generation: 1, offset: 4096, first: None, lost, saved: None }
+    fn finding(case: char, lost: Vec<std::ops::Range<u64>>) -> Finding {
+        Finding { case, generation: 1, offset: 4096, first: None, lost, saved: None }
     }
 
     #[test]
     #[expect(clippy::single_range_in_vec_init, reason = "findings have ranges")]
-    fn what_is_lost_is_known_until_it_is_accepted_and_is_no_news_afterwards() {
+    fn loss_is_listed_until_it_is_accepted() {
         let disk = SimulatedDisk::new(1);
         let open = || DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
         let directory = open();
@@ -306,7 +306,7 @@ mod tests {
         let directory = open();
         let losses = Losses::open(&directory).unwrap();
         losses.add(&shard, &found, 7).unwrap();
-        let places: Vec<_> = losses.open_ones().into_iter().map(|loss| (loss.letter, loss.positions)).collect();
+        let places: Vec<_> = losses.open_ones().into_iter().map(|loss| (loss.case, loss.positions)).collect();
         assert_eq!(places, [('N', Some((5, 7))), ('E', Some((7, 11))), ('H', None), ('N', Some((5, 7)))]);
         assert_eq!(losses.accept().unwrap().len(), 4);
         assert_eq!(losses.accept().unwrap(), []);
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn losses_of_version_1_are_loaded() {
         let loss =
-            |from, positions, generation, is_accepted| Loss { from, letter: 'N', positions, generation, is_accepted };
+            |from, positions, generation, is_accepted| Loss { from, case: 'N', positions, generation, is_accepted };
         let text = "forebay-losses 1\nlost 3 N 571 600 3 open\ndead local N - - 1 accepted\n";
         let losses = vec![
             loss(LostFrom::Shard(3), Some((571, 600)), 3, false),
@@ -346,9 +346,9 @@ mod tests {
         ) {
             let losses: Vec<Loss> = losses
                 .into_iter()
-                .map(|((is_shard, shard, letter), positions, (generation, is_accepted))| Loss {
+                .map(|((is_shard, shard, case), positions, (generation, is_accepted))| Loss {
                     from: if is_shard { LostFrom::Shard(shard) } else { LostFrom::Dead(format!("sink-{shard}")) },
-                    letter,
+                    case,
                     positions: positions.map(|(first, last)| (first.into(), last.max(first.into()))),
                     generation,
                     is_accepted,
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_makes_no_sense_is_an_error() {
+    fn invalid_file_of_losses_is_an_error() {
         let line = |text: &str| decode(text.as_bytes()).unwrap_err().line;
         assert_eq!(line("forebay-losses 2\n"), 1);
         assert_eq!(line("forebay-losses 1\nlost 0 N 1 x 1 open\n"), 2);

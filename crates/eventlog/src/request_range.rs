@@ -29,7 +29,7 @@ impl RequestRange {
         }
     }
 
-    /// The rest of the request that has an event at `sequence`; `None` if the log doesn't have it any more.
+    /// The rest of the request that has an event at `sequence`; `None` if the log no longer has it.
     pub(crate) fn read(log: &CommittedLog, sequence: u64) -> io::Result<Option<Self>> {
         let mut reader = Reader::new(log.segments().clone(), sequence);
         let mut range = Self::default();

@@ -1,8 +1,8 @@
 //! One shard's log: requests append, and one group commit at the end of the runtime's tick makes all of them durable.
 //!
-//! As a rule the shard's own thread commits, inline at the end of its tick: that is the quickest if an fdatasync takes less than a
-//! millisecond. A large block, and any block on a slower disk, goes to the commit thread with the committer, so that the shard's loop
-//! resumes at once and can still reject what it can't accept.
+//! Usually the shard's own thread commits, inline at the end of its tick: that is the quickest if an fdatasync takes
+//! less than a millisecond. A large block, and any block on a slower disk, goes to the commit thread with the
+//! committer. Then the shard's loop resumes immediately and can still reject events.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -35,7 +35,7 @@ use clock::unix_microseconds;
 /// depend on it.
 const BATCH_ATTEMPTS_MAX: usize = 16;
 
-/// What the shards of a log share.
+/// The state that all shards of a log share.
 #[derive(Clone)]
 pub(crate) struct SharedState {
     pub(crate) accepted: Arc<Accepted>,
@@ -108,7 +108,7 @@ impl Shard {
         self.committed.segments()
     }
 
-    /// What the shard has done.
+    /// The shard's counters.
     #[must_use]
     pub const fn counters(&self) -> &ShardCounters {
         &self.counters
@@ -126,7 +126,7 @@ impl Shard {
         self.shared.disk_guard.is_short()
     }
 
-    /// Whether the journal has failed: what isn't durable won't be.
+    /// Whether the journal has failed: events that aren't durable yet won't be.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.committed.has_failed()
@@ -155,11 +155,11 @@ impl Shard {
         self.shared.dedup.has(position)
     }
 
-    /// The rest of the request that has an event at `sequence`. `None` if the log doesn't have it any more: then each lane has
+    /// The rest of the request that has an event at `sequence`. `None` if the log no longer has it: then each lane has
     /// advanced past it. Reads the disk: call it from a thread that may block.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn request_range(&self, sequence: u64) -> std::io::Result<Option<RequestRange>> {
         RequestRange::read(&self.committed, sequence)
     }
@@ -234,8 +234,9 @@ impl Shard {
         outcome
     }
 
-    /// Appends records that were derived from events in the log: results of aggregates and ticks, whose ids no client chose. They are
-    /// accepted even if the disk has no more left than delivery needs, since no segment is freed before they are stored.
+    /// Appends records that were derived from events in the log: results of aggregates and ticks, whose ids no client
+    /// chose. They are accepted even if the disk has only the space that delivery needs, since no segment is freed
+    /// before they are stored.
     ///
     /// # Errors
     /// [`AppendError`]: nothing was appended.
@@ -289,7 +290,7 @@ impl Shard {
         DedupLookup::new(&self.shared.dedup, &mut head.open.indexed, position)
     }
 
-    /// Commits what was appended in this tick. Call it when the shard's runtime has nothing else to do.
+    /// Commits the events that were appended in this tick. Call it when the shard's runtime has nothing else to do.
     pub fn commit_pending(self: &Arc<Self>) {
         let mut head = self.head();
         if head.open.records == 0 || head.committer.is_none() {
@@ -331,7 +332,7 @@ impl Shard {
         None
     }
 
-    /// Runs on the commit thread: commits, and then commits what was appended meanwhile.
+    /// Runs on the commit thread: commits, and then commits the events that were appended in the meantime.
     fn commit_offloaded(&self, job: Job) {
         let mut next = Some(job);
         while let Some(Job { mut committer, block }) = next.take() {
@@ -426,7 +427,7 @@ impl Shard {
     /// Commits the open block and writes the seal. Nothing can be appended afterwards.
     ///
     /// # Errors
-    /// What the commit says; what was acknowledged before is durable all the same.
+    /// The commit's error; events that were acknowledged are durable anyway.
     pub fn close(&self) -> Result<(), CommitError> {
         let mut head = self.head();
         while head.offloaded.is_some() {

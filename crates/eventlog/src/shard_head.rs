@@ -47,8 +47,8 @@ impl Head {
         Some(Job { committer, block })
     }
 
-    /// A block that begins at `first` could not be written: its sequences, and those that were appended after it meanwhile, are used
-    /// again. The requests of the latter fail too.
+    /// A block that begins at `first` couldn't be written. Its sequences, and those of events appended after it, are
+    /// used again. The requests of the latter fail too.
     pub(crate) fn rewind(&mut self, first: u64) {
         self.appender.rewind(first);
         let behind = std::mem::take(&mut self.open);

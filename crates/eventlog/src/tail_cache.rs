@@ -1,5 +1,5 @@
-//! The tail cache: recent blocks, kept in memory for the readers that keep up. What doesn't fit is dropped and read from disk, so
-//! memory doesn't grow with a backlog.
+//! The tail cache: recent blocks, kept in memory for the readers that keep up. Blocks beyond its limit are dropped and
+//! read from disk, so memory doesn't grow with a backlog.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub(crate) struct TailCache {
 
 #[derive(Debug)]
 struct Recent {
-    /// What the blocks come to at most.
+    /// The greatest total size of the blocks.
     bytes_max: usize,
     blocks: VecDeque<Block>,
     bytes: usize,
@@ -44,7 +44,7 @@ impl TailCache {
     /// Passes on a block that is durable now.
     pub(crate) fn publish(&self, block: Block) {
         let mut recent = self.recent();
-        // Before the block can be seen: a lane must never be ahead of what is said to be durable.
+        // Only then may the block be visible: a lane must never be ahead of the durable sequence.
         self.durable.store(block.header().end() - 1, Ordering::Release);
         recent.keep(block);
         drop(recent);
@@ -56,7 +56,7 @@ impl TailCache {
         self.until(|| (self.durable() > sequence).then_some(())).await;
     }
 
-    /// Waits until `ask` answers: it is asked again whenever something was settled here.
+    /// Waits until `ask` returns a value: it is called again after each change here.
     pub(crate) async fn until<T>(&self, mut ask: impl FnMut() -> Option<T>) -> T {
         loop {
             let moved = self.moved.notified();
@@ -69,7 +69,7 @@ impl TailCache {
         }
     }
 
-    /// Lets those ask again who wait for something that won't come.
+    /// Wakes those that wait for an event that won't come, to ask again.
     pub(crate) fn notify_without_block(&self) {
         self.moved.notify_waiters();
     }
@@ -86,14 +86,14 @@ impl TailCache {
         recent.lanes.len() - 1
     }
 
-    /// Nothing is kept for this lane any more.
+    /// Keeps nothing for this lane from now on.
     pub(crate) fn leave(&self, lane: usize) {
         let mut recent = self.recent();
         recent.lanes[lane] = u64::MAX;
         recent.drop_passed();
     }
 
-    /// The block that holds `next`, if it is still in memory; what every lane has passed is dropped.
+    /// The block that holds `next`, if it is still in memory. Blocks that every lane has passed are dropped.
     pub(crate) fn take(&self, lane: usize, next: u64) -> Option<Block> {
         let mut recent = self.recent();
         recent.lanes[lane] = next;

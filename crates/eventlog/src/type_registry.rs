@@ -20,12 +20,12 @@ impl TypeId {
     }
 }
 
-/// Whether events of a type are taken now. Clones are the same gate.
+/// Whether events of a type are accepted now. Clones are the same gate.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<AtomicBool>);
 
 impl Gate {
-    /// Whether they are refused, because too many wait for a store already.
+    /// Whether they are rejected, because too many already wait for a store.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -93,8 +93,8 @@ impl Types {
         self.known.read().unwrap_or_else(PoisonError::into_inner).ids.get(name).copied()
     }
 
-    /// The number of the type with this name, which stands in a record: names there have been checked before, but
-    /// damage may have passed unseen.
+    /// The number of the type with this name, which is from a record. Names there have been checked earlier, but damage
+    /// may have gone unnoticed.
     #[must_use]
     pub fn intern_text(&self, name: &str) -> Option<TypeId> {
         TypeName::new(name).ok().map(|name| self.intern(&name))

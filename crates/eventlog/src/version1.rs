@@ -1,5 +1,6 @@
-//! Reads a line of version 1 of [saved facts](crate::decode_facts): a fact's name and its fields, with a space between them. `-` stands for
-//! nothing, and commas join a list. The last of several fields has the rest of the line, with line breaks escaped.
+//! Reads a line of version 1 of [saved facts](crate::decode_facts): a fact's name and its fields, with a space between
+//! them. `-` is an empty field, and commas join a list. The last of several fields has the rest of the line, with line
+//! breaks escaped.
 
 use std::borrow::Cow;
 use std::str::FromStr;

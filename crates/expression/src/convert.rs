@@ -1,4 +1,4 @@
-//! The functions that make a value of one kind from one of another.
+//! The functions that convert a value of one kind to another.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(super) fn convert<'a>(function: Function, value: Made<'a>) -> Result<Made<'a
     }
 }
 
-/// Towards zero; none where no integer of 128 bits is that large.
+/// Towards zero; `None` if no integer of 128 bits is that large.
 fn whole(number: f64) -> Option<i128> {
     const TWO_TO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
     #[allow(clippy::cast_possible_truncation, reason = "it is within the range, and its fraction is to go")]

@@ -1,5 +1,5 @@
-//! Works out an expression on one document. Each step is counted, and there are so many and no more: what an expression
-//! costs is bounded whatever it says and whatever the document holds.
+//! Evaluates an expression on one document. Each step is counted and the number is bounded, so the cost is bounded for
+//! any expression and any document.
 
 mod call;
 mod equal;
@@ -21,7 +21,7 @@ use json::parts;
 /// Bytes of text that are read or copied in a step.
 pub(super) const BYTES_PER_STEP: usize = 32;
 
-/// Why there is no value, and which part of the text has none.
+/// The reason why there is no value, and the part of the text without one.
 pub(super) struct Stop {
     pub(super) place: Range<usize>,
     pub(super) fault: Fault,
@@ -33,7 +33,7 @@ type Evaluated<T> = Result<T, Stop>;
 pub(super) struct Evaluation<'a> {
     document: &'a str,
     fields: Vec<Option<&'a str>>,
-    /// What the variables of the macros around stand for.
+    /// The values of the enclosing macros' variables.
     variables: Vec<Value<'a>>,
     steps: usize,
 }
@@ -43,7 +43,7 @@ impl<'a> Evaluation<'a> {
         Self::with_fields(document, parts::fields(document, names), EXPRESSION_STEPS_MAX)
     }
 
-    /// With the members that the expression names: the pass over the document is paid by whoever has read it.
+    /// With the members that the expression names: their reader has paid for the scan of the document.
     pub(super) const fn with_fields(document: &'a str, fields: Vec<Option<&'a str>>, steps: usize) -> Self {
         Self { document, fields, variables: Vec::new(), steps }
     }
@@ -123,7 +123,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// A chain that `decisive` decides wherever it stands, even beside parts that have no value.
+    /// A chain that a `decisive` value decides at any place, even next to parts that have no value.
     fn chain(&mut self, parts: &'a [Node], operator: &'static str, decisive: bool) -> Evaluated<bool> {
         let mut verdict = Verdict::new(decisive);
         for part in parts {
@@ -134,20 +134,20 @@ impl<'a> Evaluation<'a> {
         verdict.end()
     }
 
-    /// What a variable stands for. What it holds itself is copied.
+    /// The value of a variable. An owned value is copied.
     fn variable(&mut self, depth: usize, node: &Node) -> Evaluated<Value<'a>> {
         self.spend(items::owned_bytes(&self.variables[depth]) / BYTES_PER_STEP, node)?;
         Ok(self.variables[depth].clone())
     }
 
-    /// A member of an object. What is no object has none.
+    /// A member of an object. Other values have none.
     fn member(&mut self, of: &Made<'a>, name: &str, node: &Node) -> Evaluated<Option<&'a str>> {
         let Made::Object(json) = of else { return Ok(None) };
         self.spend(json.len() / BYTES_PER_STEP, node)?;
         Ok(parts::member(json, name))
     }
 
-    /// An element of a list by its number, or a member of an object by its name; what isn't there is null.
+    /// An element of a list by its number, or a member of an object by its name; null if it is absent.
     fn index(&mut self, of: &'a Node, index: &'a Node, node: &'a Node) -> Evaluated<Value<'a>> {
         let (of, index) = (self.made(of)?, self.made(index)?);
         let number = match &index {
@@ -197,7 +197,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Takes steps from what there is.
+    /// Takes steps from the remaining ones.
     fn spend(&mut self, steps: usize, node: &Node) -> Evaluated<()> {
         let rest = self.steps.checked_sub(steps);
         self.steps = rest.unwrap_or(0);
@@ -209,7 +209,7 @@ fn stop(node: &Node, fault: Fault) -> Stop {
     Stop { place: node.place.clone(), fault }
 }
 
-/// What comes of conditions of which one decides, as in CEL: where one has no value, the others may still decide.
+/// The result of conditions of which one decides, as in CEL: if one has no value, the others may still decide.
 struct Verdict {
     decisive: bool,
     is_decided: bool,

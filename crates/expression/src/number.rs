@@ -1,4 +1,4 @@
-//! Comparing and reckoning. JSON knows one kind of number, so an int and a double go together.
+//! Comparison and arithmetic. JSON has one kind of number, so an int and a double can be mixed.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,8 @@ use super::error::Fault;
 use super::tree::Binary;
 use super::value::Made;
 
-/// The order of two numbers, of two strings or of two bools, and none of others. Within it, none where one is `NaN`.
+/// The order of two numbers, of two strings or of two bools; `None` for others. The inner one is `None` if one is
+/// `NaN`.
 #[must_use]
 pub fn compare(left: &Made<'_>, right: &Made<'_>) -> Option<Option<Ordering>> {
     match (left, right) {

@@ -1,5 +1,4 @@
-//! What an expression works with: values of the document, which stay as they are written until something looks into
-//! them, and values that it made itself.
+//! The values of an expression: values of the document, which stay text until they are read, and computed values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,19 +6,19 @@ use std::rc::Rc;
 
 use limits::EVENT_BYTES_MAX;
 
-/// What an expression gives.
+/// The result of an expression.
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
     /// A value of the document as its JSON text: a number keeps its digits, a string its escapes.
     Json(&'a str),
-    /// A value that was worked out.
+    /// A computed value.
     Made(Made<'a>),
 }
 
-/// A value that was worked out, or read from its JSON text.
+/// A computed value, or one that was read from its JSON text.
 #[derive(Clone, Debug)]
 pub enum Made<'a> {
-    /// Nothing: also what is absent.
+    /// Null, or absent.
     Null,
     /// True or false.
     Bool(bool),
@@ -29,7 +28,7 @@ pub enum Made<'a> {
     Double(f64),
     /// A string.
     Text(Cow<'a, str>),
-    /// A list that an expression made.
+    /// A list that an expression has created.
     List(Rc<Vec<Value<'a>>>),
     /// An array of the document, as its JSON text.
     Array(&'a str),
@@ -86,10 +85,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as JSON. What comes from the document untouched is as it was written there.
+    /// The value as JSON. Unchanged values of the document keep their text.
     ///
     /// # Errors
-    /// [`NotJson`] for a number that isn't finite, and for what is too long.
+    /// [`NotJson`] for a number that isn't finite, and for a value that is too long.
     pub fn to_json(&self) -> Result<Cow<'a, str>, NotJson> {
         match self {
             Self::Json(json) | Self::Made(Made::Array(json) | Made::Object(json)) => Ok(Cow::Borrowed(json)),
@@ -174,7 +173,7 @@ fn append(json: &str, out: &mut String) -> Result<(), NotJson> {
     Ok(())
 }
 
-/// An integer where it is written as one and 128 bits hold it, else the nearest double.
+/// An integer if it is written as one and 128 bits hold it, else the nearest double.
 fn number<'a>(json: &str) -> Made<'a> {
     // Integers of 64 bits are most of them, and cheaper.
     if let Ok(number) = json.parse::<i64>() {

@@ -1,21 +1,21 @@
-//! The process's allocator: the C library's, told to keep one heap and to give back what isn't used.
+//! Sets the process's allocator, that of the C library, to use one heap and to return unused memory.
 //!
 //! One of the project's audited modules with `unsafe`: calls of two functions that no safe crate has. See docs/decisions/009.
 #![cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
-    allow(unsafe_code, reason = "mallopt and malloc_trim, which touch no memory of ours")
+    allow(unsafe_code, reason = "mallopt and malloc_trim, which touch no memory of the program")
 )]
 
 use std::time::{Duration, Instant};
 
-/// How often unused memory is given back, at most.
+/// The shortest time between two returns of unused memory.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
-/// It holds the heap's lock, and with tens of thousands of connections takes milliseconds: no more than one part in so
-/// many of the time, so that few requests ever meet it.
+/// It holds the heap's lock, and takes milliseconds with tens of thousands of connections. So it gets at most this share of the time, and few
+/// requests ever wait for it.
 const TIME_SHARE: u32 = 500;
 const GIVE_BACK_EVERY_MAX: Duration = Duration::from_secs(30);
 
-/// Has all threads use one heap: of several, each would keep what was free in it. To be called before there are threads.
+/// Makes all threads use one heap: of several, each would keep its free memory. Call it before there are threads.
 pub(crate) fn configure() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it takes two numbers and changes a setting of the allocator; no other thread allocates yet.
@@ -24,12 +24,12 @@ pub(crate) fn configure() {
     }
 }
 
-/// Pieces from so many bytes on have a mapping of their own where memory is limited.
+/// Allocations of this size and more get a separate mapping if memory is limited.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const OWN_MAPPING_BYTES: i32 = 64 * 1024;
 
-/// Has larger pieces given back to the system as soon as they are freed, and the heap's end too: between pieces of the heap nothing of
-/// them stays. It costs page faults, so it is for a process whose memory is limited.
+/// Returns larger allocations to the system as soon as they are freed, and the heap's end too: they leave no gaps in the heap.
+/// It costs page faults, so it is for a process whose memory is limited.
 pub(crate) fn give_back_at_once() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it takes two numbers and changes a setting of the allocator, under the allocator's own lock.
@@ -42,9 +42,8 @@ pub(crate) fn give_back_at_once() {
 /// Pieces of up to so many bytes are kept as they are when they are freed, and joined later: glibc's own setting.
 const KEPT_PIECES_BYTES: i32 = 128;
 
-/// Has whatever is freed meanwhile joined with what is free beside it at once. Else each larger piece that is asked for begins with
-/// joining all small ones: to read thousands of types, which ask for both in turn, that takes a tenth of the time. To be called
-/// before there are threads.
+/// Merges freed memory with free neighbours immediately during `work`. Otherwise each larger allocation begins with merging all small ones: reading
+/// thousands of types, which alternates both, then takes ten times as long. Call it before there are threads.
 pub(crate) fn joining_at_once<T>(work: impl FnOnce() -> T) -> T {
     keep_pieces(0);
     let done = work();
@@ -62,8 +61,8 @@ fn keep_pieces(bytes: i32) {
     }
 }
 
-/// Gives unused memory back to the system again and again, until the future is dropped: by itself the C library does so at
-/// the heap's end alone.
+/// Returns unused memory to the system repeatedly, until the future is dropped: without it the C library does so only at the
+/// heap's end.
 pub(crate) async fn give_back() {
     loop {
         let begun = Instant::now();
@@ -78,7 +77,7 @@ fn pause_after(took: Duration) -> Duration {
 
 fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it takes a number, and the allocator's own lock; what is allocated stays where it is.
+    // SAFETY: it takes a number, and the allocator's own lock; allocations stay where they are.
     unsafe {
         libc::malloc_trim(0);
     }
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn to_give_back_takes_a_small_part_of_the_time() {
+    fn returning_memory_takes_little_time() {
         assert_eq!(pause_after(Duration::from_micros(10)), GIVE_BACK_EVERY);
         assert_eq!(pause_after(Duration::from_millis(6)), Duration::from_secs(3));
         assert_eq!(pause_after(Duration::from_secs(1)), GIVE_BACK_EVERY_MAX);

@@ -1,4 +1,4 @@
-//! What a configuration comes to for the parts that run: once at the start, and again when it is reloaded.
+//! Builds the running parts from a configuration: at the start, and at each reload.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use sink::Sink;
 use crate::process::descriptors;
 use crate::read_back::{SinkReader, why_not_read};
 
-/// Who may use the gateway, and its limits; the tokens aren't part of it.
+/// The limits and access rules of the gateway, without the tokens.
 pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets) -> GatewayOptions {
     let ConnectionLimits { all, per_client } = descriptors::within_limit(gateway.connections_wanted(memory));
     GatewayOptions {
@@ -43,14 +43,14 @@ pub(crate) fn warn_of_descriptors(gateway: &config::GatewayConfig, memory: &Budg
     if all < wanted.all {
         let message = format!(
             "only {all} of {} connections can be open at a time, {per_client} of them from one client: the process may not have more \
-             file descriptors (ulimit -n, LimitNOFILE=)",
+             file descriptors. Raise their limit (ulimit -n, LimitNOFILE=)",
             wanted.all
         );
         if gateway.max_connections.is_some() { tracing::warn!("{message}") } else { tracing::info!("{message}") }
     }
 }
 
-/// What delivery is to do with these sinks.
+/// The setup of delivery with these sinks.
 pub(crate) fn delivery(configuration: &Configuration, sinks: Vec<SinkSetup>) -> delivery::Setup {
     delivery::Setup { routes: routes(configuration), sinks, aggregates: aggregates(configuration) }
 }
@@ -119,14 +119,14 @@ pub(crate) fn new_driver(store: &config::SinkConfig, memory: &Budgets) -> Sink {
     sink
 }
 
-/// Where a type's rejected events are stored. Without a random secret nothing of a type that hides something may be stored.
+/// Where a type's rejected events are stored. Without a random secret no rejected event of a type that hides values may be stored.
 fn quarantine(config: &TypeConfig) -> Option<Arc<RefusedTo>> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).ok()?;
     config.quarantine(secret).map(Arc::new)
 }
 
-/// The types that are taken. Their events are read from `sinks`, and how far these are stands on the board.
+/// The accepted types. Their events are read back from `sinks`, and `lanes` has the progress of these.
 pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> GatewayTypes {
     let readers = SinkReader::of_all(configuration, sinks, lanes);
     let reader = |name: &config::SinkName| {
@@ -138,7 +138,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         time: config.time.clone(),
         schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
         steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
-        texts: config.texts,
+        texts: config.unstorable,
         ack_memory: config.ack_memory,
         ack_stored: config.ack_stored,
         partial: config.partial,
@@ -155,7 +155,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
     let naming = &configuration.gateway.naming;
     let results = configuration.types.values().flat_map(|config| &config.aggregates);
     let mut names = TypeNames::default();
-    configuration.types.iter().for_each(|(name, config)| names.add(name, &config.names, config.lowercase));
+    configuration.types.iter().for_each(|(name, config)| names.add(name, &config.aliases, config.lowercase));
     if configuration.other_types.as_ref().is_some_and(|config| config.lowercase) {
         names.lower_all();
     }

@@ -75,14 +75,14 @@ fn wrong_command_line(error: &clap::Error) -> ExitCode {
     EXIT_CONFIGURATION.into()
 }
 
-/// A role that can't be taken on is a mistake in the configuration.
+/// An impossible role is an error in the configuration.
 fn wrong_role(error: &RoleError) -> ExitCode {
     log::fatal(error);
     log::flush();
     EXIT_CONFIGURATION.into()
 }
 
-/// The code that a command gives, or 1 after saying why it failed.
+/// The exit code of a command, or 1 after its error is logged.
 fn exit<E: Display>(result: Result<u8, E>) -> ExitCode {
     let code = match result {
         Ok(code) => code.into(),

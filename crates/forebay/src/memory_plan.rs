@@ -10,14 +10,14 @@ use writer::Writer;
 use crate::process::memory_limit;
 
 const MIB: usize = 1024 * 1024;
-/// The budgets, and what is to be said of them.
+/// The budgets, and the messages about them.
 pub(crate) struct Plan {
     pub(crate) budgets: Budgets,
-    /// Bytes that the process may take, and who says so. `None` is without limit.
+    /// The memory limit in bytes, and its source. `None` is without limit.
     limit: Option<(usize, String)>,
-    /// What the process takes beside its budgets.
-    beside: usize,
-    /// What the smallest budgets and all else would take, where that is too much.
+    /// Memory of the process outside its budgets.
+    reserved: usize,
+    /// The memory of the smallest budgets and all else, if that is too much.
     needed: Option<usize>,
 }
 
@@ -26,10 +26,10 @@ impl Plan {
     pub(crate) fn of(configuration: &Configuration, shards: usize) -> Self {
         let limit = limit(configuration);
         let parts = parts(configuration, shards);
-        let (beside, room) = room(limit.as_ref());
+        let (reserved, room) = room(limit.as_ref());
         match Budgets::within(room, &parts) {
-            Ok(budgets) => Self { budgets, limit, beside, needed: None },
-            Err(least) => Self { budgets: Budgets::LEAST, limit, beside, needed: Some(least + beside) },
+            Ok(budgets) => Self { budgets, limit, reserved, needed: None },
+            Err(least) => Self { budgets: Budgets::LEAST, limit, reserved, needed: Some(least + reserved) },
         }
     }
 
@@ -38,16 +38,16 @@ impl Plan {
         self.budgets != Budgets::FULL
     }
 
-    /// What an operator should know of it, if anything.
+    /// The message for the operator, if there is one.
     pub(crate) fn summary(&self) -> Option<String> {
         let (bytes, source) = self.limit.as_ref().filter(|_| self.is_limited())?;
         let Budgets { in_flight_bytes, batch_bytes, duplicate_window_bytes, connections, dead_letters, .. } =
             self.budgets;
         Some(format!(
-            "the memory limit is {} ({source}), of which {} are kept for the program and the kernel; in flight: {}; a batch: {}; the \
-             window of ids that are recognised again: {} instead of {}; dead letters of a sink: {dead_letters}; connections: {connections}",
+            "memory limit: {} ({source}), {} of it reserved for program and kernel; in flight: {}; a batch: {}; deduplication window: \
+             {} instead of {}; dead letters of a sink: {dead_letters}; connections: {connections}",
             size(*bytes),
-            size(self.beside),
+            size(self.reserved),
             size(in_flight_bytes),
             size(batch_bytes),
             size(duplicate_window_bytes),
@@ -72,7 +72,7 @@ impl Plan {
 pub(crate) struct WriterPlan {
     pub(crate) budgets: WriterBudgets,
     limit: Option<(usize, String)>,
-    /// What the smallest budgets and all else take, if that is too much.
+    /// The memory of the smallest budgets and all else, if that is too much.
     needed: Option<usize>,
     is_limited: bool,
 }
@@ -83,19 +83,19 @@ impl WriterPlan {
         let fixed = configuration.sinks.values().map(|sink| sink.store.memory_bytes());
         let parts = Writer::memory_parts(configuration.sinks.len(), fixed.fold(0, usize::saturating_add));
         let limit = system_limit();
-        let (beside, room) = room(limit.as_ref());
+        let (reserved, room) = room(limit.as_ref());
         let fitting = WriterBudgets::within(room, &parts);
         let budgets = fitting.unwrap_or_else(|_| WriterBudgets::least(&parts));
         let is_limited = budgets != WriterBudgets::full(&parts);
-        Self { budgets, limit, needed: fitting.err().map(|least| least.saturating_add(beside)), is_limited }
+        Self { budgets, limit, needed: fitting.err().map(|least| least.saturating_add(reserved)), is_limited }
     }
 
-    /// What the operator should know, if memory is limited.
+    /// The message for the operator, if memory is limited.
     pub(crate) fn summary(&self) -> Option<String> {
         let (bytes, source) = self.limit.as_ref().filter(|_| self.is_limited)?;
         let WriterBudgets { sink_batches_bytes, reads_bytes, connections } = self.budgets;
         Some(format!(
-            "the memory limit is {} ({source}); batches of a sink in memory: {}; pages that are read: {}; connections: {connections}",
+            "memory limit: {} ({source}); batches of a sink in memory: {}; pages being read: {}; connections: {connections}",
             size(*bytes),
             size(sink_batches_bytes),
             size(reads_bytes),
@@ -114,13 +114,13 @@ impl WriterPlan {
     }
 }
 
-/// Gives aggregates without a memory of their own what the budgets say.
+/// Gives aggregates without a configured memory their share of the budgets.
 pub(crate) fn limit_aggregates(configuration: &mut Configuration, budgets: &Budgets) {
     let types = configuration.types.values_mut().chain(configuration.other_types.as_mut());
     types.flat_map(|of| &mut of.aggregates).for_each(|aggregate| aggregate.rules.limit_memory(budgets.aggregate_bytes));
 }
 
-/// What the configuration says, or the system.
+/// The limit of the configuration, or of the system.
 fn limit(configuration: &Configuration) -> Option<(usize, String)> {
     let to_usize = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
     if let Some(bytes) = configuration.gateway.memory {
@@ -136,8 +136,8 @@ fn system_limit() -> Option<(usize, String)> {
 
 /// Bytes of the process without its budgets, and the rest for them.
 fn room(limit: Option<&(usize, String)>) -> (usize, usize) {
-    let beside = MEMORY_RESERVE_BYTES + resident().unwrap_or(0);
-    (beside, limit.map_or(usize::MAX, |(bytes, _)| bytes.saturating_sub(beside)))
+    let reserved = MEMORY_RESERVE_BYTES + resident().unwrap_or(0);
+    (reserved, limit.map_or(usize::MAX, |(bytes, _)| bytes.saturating_sub(reserved)))
 }
 
 /// Bytes of anonymous memory that the process takes now: with the configuration, its schemas and tables.

@@ -1,4 +1,4 @@
-//! The sinks that give their objects back: whom the gateway asks for them, and what metrics show of that.
+//! The sinks that serve their objects: the readers for the gateway, and their metrics.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,17 +14,17 @@ use limits::memory::Budgets;
 use objects::ObjectSink;
 use objects::read::{ObjectCache, ObjectReads};
 
-/// A sink that gives its objects back.
+/// A sink that serves its objects.
 pub(crate) struct Served {
     pub(crate) name: Arc<str>,
     pub(crate) reads: ObjectReads,
     lanes: LaneBoard,
-    /// What it was made from.
+    /// The settings that it was built from.
     settings: SinkSettings,
     cache_control: Arc<str>,
 }
 
-/// All of them, as they were asked for last, with what of their objects is in memory. Cheap to clone: the clones share it.
+/// All object readers, as requested last, with their objects in memory. Cheap to clone: the clones share it.
 #[derive(Clone)]
 pub(crate) struct ObjectRegistry {
     served: Arc<Mutex<BTreeMap<Arc<str>, Arc<Served>>>>,
@@ -35,13 +35,13 @@ pub(crate) struct ObjectRegistry {
 }
 
 impl ObjectRegistry {
-    /// An empty board. How far the sinks are stands on that of their lanes.
+    /// An empty registry. `lanes` has the progress of the sinks.
     pub(crate) fn new(lanes: LaneBoard, memory: &Budgets) -> Self {
         let cache_bytes = memory.object_cache_bytes as u64;
         Self { served: Arc::default(), cache: ObjectCache::new(0), cache_bytes, lanes }
     }
 
-    /// Whom a gateway asks by this configuration. A sink that is the same as before keeps what it has in memory.
+    /// The readers for a gateway with this configuration. A sink that hasn't changed keeps its objects in memory.
     pub(crate) fn readers(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> ObjectReaders {
         self.cache.resize(configuration.gateway.object_cache.unwrap_or(self.cache_bytes));
         let mut board = self.served.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,8 +79,8 @@ impl ObjectRegistry {
 }
 
 impl Served {
-    /// The client is told that the store can't be read; why is the operator's.
-    fn told<T>(&self, answer: Result<T, ReadError>) -> Result<T, ReadError> {
+    /// Logs why the store can't be read: the client only gets that it can't.
+    fn log_unavailable<T>(&self, answer: Result<T, ReadError>) -> Result<T, ReadError> {
         if let Err(ReadError::Unavailable(reason)) = &answer {
             tracing::warn!(sink = &*self.name, %reason, "objects can't be read back");
         }
@@ -94,12 +94,12 @@ impl ObjectReader for Served {
     }
 
     fn look<'a>(&'a self, name: &'a str) -> Looking<'a> {
-        Box::pin(async move { self.told(self.reads.look(name).await) })
+        Box::pin(async move { self.log_unavailable(self.reads.look(name).await) })
     }
 
     fn open<'a>(&'a self, name: &'a str, found: &'a FoundObject, range: Range<u64>) -> Opening<'a> {
         Box::pin(async move {
-            let pieces = self.told(self.reads.open(name, found, range).await)?;
+            let pieces = self.log_unavailable(self.reads.open(name, found, range).await)?;
             Ok(Box::new(pieces) as Box<dyn Pieces>)
         })
     }

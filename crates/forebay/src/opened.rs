@@ -58,7 +58,7 @@ impl Opened {
     }
 }
 
-/// Seals the journal. Nothing may be appended to it any more.
+/// Seals the journal. Nothing may be appended to it afterwards.
 ///
 /// # Errors
 /// The disk failed: the next start recovers the journal.
@@ -66,7 +66,7 @@ pub(crate) fn seal(log: &EventLog) -> anyhow::Result<()> {
     log.shards().iter().try_for_each(|shard| Ok(shard.close()?))
 }
 
-/// Divides the available memory into budgets, and logs what the operator should know about them.
+/// Divides the available memory into budgets, and logs messages about them for the operator.
 pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Budgets {
     // A directory with more shards than configured keeps them.
     let there =
@@ -93,7 +93,7 @@ fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
         }
     }
     for path in directory.strays(shards).unwrap_or_default() {
-        tracing::warn!("{} is no shard's journal and is left alone: move it elsewhere", path.display());
+        tracing::warn!("{} is no shard's journal and is ignored: move it out of the data directory", path.display());
     }
 }
 
@@ -102,7 +102,7 @@ fn configured_shards(configuration: &Configuration) -> u16 {
     configuration.gateway.shards_for(cores).get()
 }
 
-/// The number of shards: as configured, and no fewer than the directory has or had, so that each journal is delivered.
+/// The number of shards: as configured, and no fewer than the directory has or had, because each journal has to be delivered.
 fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &SavedLedger) -> anyhow::Result<u16> {
     let wanted = configured_shards(configuration);
     let there = directory.shards_on_disk().map_err(unreadable(directory.path()))?;

@@ -1,4 +1,4 @@
-//! What the gateway reads back, from whom: a sink, with what delivery knows of how far it is.
+//! The readers of the gateway: a sink, and delivery's progress with it.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl StoreReader for SinkReader {
     fn read(&self, query: Query) -> Reading<'_> {
         Box::pin(async move {
             let answer = self.sink.read(Query { only_type: self.only_type.clone(), ..query }).await;
-            // The client is told that the store can't be read; why is the operator's.
+            // The client only gets that the store can't be read; the log has the reason.
             if let Err(ReadError::Unavailable(reason)) = &answer {
                 tracing::warn!(sink = &*self.name, %reason, "events can't be read back");
             }

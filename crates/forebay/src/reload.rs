@@ -1,13 +1,13 @@
-//! Another configuration for a server that runs: the whole of it holds from one moment on, or nothing has changed.
+//! Reloads the configuration of a running server: all of it comes into use at one moment, or nothing changes.
 //!
-//! Everything that can be wrong is looked at first: the file, what only a restart can change, certificates, the stores. Then
+//! Everything that can fail is checked first: the file, settings that need a restart, certificates, the stores. Then
 //!
-//! 1. the gateway stops taking the types that go, come, or get other rules, and what was taken of them becomes durable, so that no
-//!    event comes after the end of its routes, or was made by other rules than those that its routes come with;
-//! 2. delivery goes on with the new routes and sinks, which are saved with the cursors;
-//! 3. the gateway takes all types of the new configuration, and all other settings hold.
+//! 1. the gateway stops accepting the types that are added, removed or changed, and makes their accepted events durable: no event may come
+//!    after the end of its routes, or be checked by other rules than those of its routes;
+//! 2. delivery continues with the new routes and sinks, which are saved with the cursors;
+//! 3. the gateway accepts all types of the new configuration, and all other settings come into use.
 //!
-//! Requests that have begun go on, and so do connections.
+//! Requests and connections that have begun continue.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -39,16 +39,16 @@ use discovery::UpstreamBoard;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Callers of the admin API that wait for their turn.
+/// Callers of the admin API that may wait at a time.
 const WAITING_MAX: usize = 4;
 
 /// Why nothing has changed when a reload is cancelled.
-const STOPPING: &str = "it was broken off, because Forebay is stopping";
+const STOPPING: &str = "the reload was cancelled, because Forebay is stopping";
 
 /// How often the configuration was read again.
 #[derive(Debug, Default)]
 pub(crate) struct ReloadCounters {
-    /// It holds now.
+    /// The new configuration is in use.
     pub(crate) applied: Counter,
     /// Nothing has changed.
     pub(crate) refused: Counter,
@@ -57,7 +57,7 @@ pub(crate) struct ReloadCounters {
 /// Why a reload changed nothing.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum ReloadError {
-    /// The configuration can't be used; the text says why, for a person.
+    /// The configuration can't be used; the text for the operator says why.
     #[error("{0}")]
     Configuration(String),
     /// The configuration is right and could not be applied now.
@@ -65,10 +65,10 @@ pub(crate) enum ReloadError {
     Failed(String),
 }
 
-/// Who waits to hear what came of it.
+/// The receiver of a reload's result.
 type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
 
-/// Where the admin API asks for a reload. Cheap to clone.
+/// The admin API's handle for reloads. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ReloadHandle(mpsc::Sender<Reply>);
 
@@ -84,7 +84,7 @@ impl ReloadHandle {
     /// Reads the configuration again.
     ///
     /// # Errors
-    /// What is wrong with it, in words for a person; nothing has changed.
+    /// What is wrong with it, in a text for the operator; nothing has changed.
     pub(crate) async fn reload(&self) -> Result<ReloadJson, ReloadError> {
         let (reply, answer) = oneshot::channel();
         self.0.send(reply).await.map_err(|_| stopping())?;
@@ -92,7 +92,7 @@ impl ReloadHandle {
     }
 }
 
-/// Where a configuration comes from, for each time that it is read.
+/// The sources of a configuration, for each time that it is read.
 #[derive(Clone)]
 pub(crate) struct Inputs {
     pub(crate) common: Common,
@@ -128,14 +128,14 @@ pub(crate) struct Components {
 pub(crate) struct Reloader {
     pub(crate) inputs: Inputs,
     pub(crate) components: Components,
-    /// What holds, and the sinks that it came to.
+    /// The configuration in use, and its sinks.
     pub(crate) current: Configuration,
     pub(crate) sinks: Vec<SinkSetup>,
     pub(crate) counters: Arc<ReloadCounters>,
 }
 
 impl Reloader {
-    /// Reloads on each SIGHUP, and for each who asks, until the future is dropped.
+    /// Reloads on each SIGHUP and each request, until the future is dropped.
     pub(crate) async fn follow(mut self, mut hangup: Signal, mut requests: ReloadRequests) {
         let manager = ServiceManager::of(&self.inputs.environment);
         loop {
@@ -145,18 +145,20 @@ impl Reloader {
             };
             manager.notify(State::Reloading);
             let result = self.reload().await;
-            // Also if the reload was refused: the server still accepts requests.
+            // Also if the reload failed: the server still accepts requests.
             manager.notify(State::Ready);
             match &result {
                 Ok(_) => {
                     self.counters.applied.add(1);
-                    tracing::info!("the configuration was read again and holds now");
+                    tracing::info!("the configuration was reloaded and is in use now");
                 }
                 Err(error) => {
                     // Takes back the servers that were announced.
                     self.components.upstreams.show(&self.current.upstreams);
                     self.counters.refused.add(1);
-                    tracing::error!("the configuration was read again and nothing has changed:\n{error}");
+                    tracing::error!(
+                        "the configuration was read again and can't be used. Nothing has changed:\n{error}"
+                    );
                 }
             }
             if let Some(reply) = reply {
@@ -212,7 +214,7 @@ impl Reloader {
         })
     }
 
-    /// Connects to the stores that are new, and says of each that isn't what the configuration says what is wrong.
+    /// Connects to the stores that are new, and reports each whose settings don't fit the configuration.
     async fn check(&self, sinks: &[SinkSetup]) -> Vec<String> {
         let mut wrong = Vec::new();
         for setup in sinks {
@@ -226,9 +228,9 @@ impl Reloader {
                     wrong.push(format!("sink {name}: {error}"))
                 }
                 Ok(Err(SinkError::Unavailable(reason))) => {
-                    tracing::warn!(sink = name, %reason, "can't connect to the store: it is tried again while Forebay runs");
+                    tracing::warn!(sink = name, %reason, "can't connect to the store: Forebay tries again while it runs");
                 }
-                Err(_) => tracing::warn!(sink = name, "the store doesn't answer: it is tried again while Forebay runs"),
+                Err(_) => tracing::warn!(sink = name, "the store doesn't answer: Forebay tries again while it runs"),
             }
         }
         wrong
@@ -241,7 +243,7 @@ impl Reloader {
         let narrowed = before.clone();
         let types = after.types.clone();
         blocking(move || gateway.narrow(&types, &narrowed.types, &narrowed.options)).await?;
-        // What was let in before is durable before its routes are closed.
+        // Events accepted before are durable before their routes are closed.
         for shard in self.components.log.shards() {
             shard.flush().await;
         }
@@ -256,7 +258,7 @@ impl Reloader {
     }
 }
 
-/// What the gateway is told.
+/// The state that the gateway gets.
 #[derive(Clone)]
 struct GatewayState {
     types: gateway::GatewayTypes,
@@ -274,7 +276,7 @@ impl GatewayState {
     }
 }
 
-/// Shards may be in the midst of a commit: others have their turn meanwhile.
+/// Shards may be in the middle of a commit: other tasks run during this time.
 async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), ReloadError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
 }

@@ -1,4 +1,4 @@
-//! The sinks of this process that delete old rows by themselves: their count, and the log of what keeps them from it.
+//! The sinks of this process that delete old rows: the count of rows, and the log of failures.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -9,10 +9,10 @@ use crate::log;
 use cli::errors::cannot;
 use cli::signals::{Signals, hangup};
 
-/// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
+/// The exit code after a second signal: 128 and the number of SIGTERM, as in shells.
 pub(crate) const EXIT_AT_ONCE: i32 = 143;
 
-/// The runtime of a role's process. Signals are waited for before anything else, so that one in the midst of the start isn't lost, nor ends
+/// The runtime of a role's process. It listens for signals before anything else: a signal during the start is neither lost nor ends
 /// the process.
 pub(crate) fn runtime_with_signals() -> anyhow::Result<(Runtime, (Signals, Signal))> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot("start"))?;
@@ -23,10 +23,10 @@ pub(crate) fn runtime_with_signals() -> anyhow::Result<(Runtime, (Signals, Signa
     Ok((runtime, signals))
 }
 
-/// A second signal ends the process at once.
+/// A second signal ends the process immediately.
 pub(crate) async fn end_at_once(mut signals: Signals) {
     signals.next().await;
-    tracing::warn!("stopped at once by a second signal; acknowledged events are in the journal");
+    tracing::warn!("stopped immediately by a second signal; acknowledged events are in the journal");
     log::flush();
     std::process::exit(EXIT_AT_ONCE);
 }

@@ -1,4 +1,4 @@
-//! Follows the file of tokens while the server runs: what a command changes holds within a second.
+//! Follows the file of tokens while the server runs: a command's changes are in use within a second.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use text::counted;
 
 use crate::file_stamp::{self, Stamp};
 
-/// The file, and what was last seen of it.
+/// The file, and its last stamp.
 pub(crate) struct TokenWatch {
     file: TokenFile,
     seen: Stamp,
@@ -23,7 +23,7 @@ impl TokenWatch {
     /// # Errors
     /// The file is there, and can't be read.
     pub(crate) fn start(file: TokenFile) -> Result<Self, TokenFileError> {
-        // Looked at before it is read: what changes in between is seen as a change.
+        // Stamped before it is read: a change in between is detected as a change.
         let seen = Stamp::of(file.path());
         let set = file.read()?.map_or_else(TokenSet::none, Kept::into_set);
         Ok(Self { file, seen, warned: None, tokens: Arc::new(Tokens::new(set)) })
@@ -39,8 +39,8 @@ impl TokenWatch {
         file_stamp::follow(|| self.look()).await;
     }
 
-    /// Reads the file again if it has changed. What can't be read, or isn't there any more, changes nothing: nobody is let in
-    /// by an accident, and nobody is shut out.
+    /// Reads the file again if it has changed. A missing or unreadable file changes nothing: an accident neither lets a client in nor shuts
+    /// one out.
     fn look(&mut self) {
         let stamp = Stamp::of(self.file.path());
         if stamp == self.seen {
@@ -50,7 +50,7 @@ impl TokenWatch {
             Ok(Some(kept)) => {
                 let tokens = counted(kept.tokens.len(), "token");
                 tracing::info!("{} has changed: {tokens}", self.file.path().display());
-                // A file that was removed and made again has forgotten what the server knows.
+                // A file that was removed and created again lacks the scopes that the server remembers.
                 let made = self.tokens.current().made();
                 self.tokens.publish(kept.into_set().remembering(made));
                 (self.seen, self.warned) = (stamp, None);
@@ -62,7 +62,7 @@ impl TokenWatch {
 
     fn warn(&mut self, what: String) {
         if self.warned.as_ref() != Some(&what) {
-            tracing::warn!("{what}: the tokens that were known before stay valid");
+            tracing::warn!("{what}: the previous tokens stay valid. Correct or restore the file");
             self.warned = Some(what);
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sound_file_changes_anything() {
+    fn invalid_file_keeps_the_previous_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::within(folder.path());
         let mut watch = TokenWatch::start(file.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! The types that are taken now, for whoever wants to see them while the configuration may be read again.
+//! The accepted types, for readers of the admin API and reloads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::dry_run;
 
-/// Types by name; `*` stands for all others. Cheap to clone.
+/// Types by name; `*` is the name for all others. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct TypeInfo(Arc<Mutex<Shown>>);
 
@@ -22,12 +22,12 @@ struct Shown {
     finder: Arc<DryRunTypes>,
 }
 
-/// What is said of a type.
+/// A type in the answer.
 #[derive(Serialize)]
 pub(crate) struct TypeJson {
     r#type: String,
     /// Other names under which its events are sent.
-    names: Vec<String>,
+    aliases: Vec<String>,
     /// Whether case doesn't matter in these and in the type's own name.
     lowercase: bool,
     /// A pointer, or `content`.
@@ -35,23 +35,23 @@ pub(crate) struct TypeJson {
     /// The status of partly accepted batches.
     partial: &'static str,
     time: Option<String>,
-    /// What is true of its events when they are answered, where a client asks for nothing else.
+    /// The default acknowledgement of its events.
     ack: &'static str,
     ack_memory: bool,
     routes: Vec<RouteJson>,
-    /// What is done about texts that not every store can take.
-    text: TextJson,
+    /// The handling of payloads that not every store can store.
+    unstorable: UnstorableJson,
     aggregates: Vec<String>,
     read: Option<String>,
-    /// The type as which its refused events are stored.
+    /// The quarantine: the type under which its rejected events are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_to: Option<String>,
     schema: Option<SchemaJson>,
-    /// What its steps do.
+    /// Its steps.
     transform: Vec<&'static str>,
 }
 
-/// What is said of a route, as it stands in a configuration: a sink's name, or a table where there is a condition.
+/// A route, as in the configuration: a sink's name, or a table if it has a condition.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RouteJson {
@@ -59,19 +59,19 @@ enum RouteJson {
     When { to: String, when: String },
 }
 
-/// What becomes of texts that not every store can take.
+/// The handling of payloads that not every store can store.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum TextJson {
-    /// They are taken.
-    Any,
-    /// They are refused: those that the type's stores can't take, or all.
-    Refuse,
+enum UnstorableJson {
+    /// They are accepted.
+    Accept,
+    /// They are rejected: those that the type's stores can't take, or all.
+    Reject,
     /// They are repaired.
     Repair,
 }
 
-/// What is said of its schema.
+/// Its schema.
 #[derive(Serialize)]
 struct SchemaJson {
     path: String,
@@ -85,7 +85,7 @@ impl TypeInfo {
         board
     }
 
-    /// From now on these are taken.
+    /// Replaces the accepted types.
     pub(crate) fn show(&self, configuration: &Configuration) {
         let named = configuration.types.iter().map(|(name, config)| (name.to_string(), config.clone()));
         let others = configuration.other_types.iter().map(|config| (dry_run::OTHERS.to_owned(), config.clone()));
@@ -106,7 +106,7 @@ impl TypeInfo {
         self.held().finder.clone()
     }
 
-    /// What is said of a type that is taken, unless it has just gone.
+    /// The configuration of an accepted type, unless it was just removed.
     pub(crate) fn config_of(&self, name: &TypeName) -> Option<TypeConfig> {
         let held = self.held();
         held.types.get(name.as_str()).or_else(|| held.types.get(dry_run::OTHERS)).cloned()
@@ -121,13 +121,13 @@ impl TypeInfo {
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
         let TypeConfig {
-            names,
+            aliases,
             lowercase,
             id,
             time,
             schema,
             transform,
-            texts,
+            unstorable,
             ack_memory,
             routes,
             aggregates,
@@ -136,7 +136,7 @@ impl TypeJson {
         } = config;
         Self {
             r#type: name.to_owned(),
-            names: names.clone(),
+            aliases: aliases.clone(),
             lowercase: *lowercase,
             id: match id {
                 IdRule::Generated => None,
@@ -148,7 +148,7 @@ impl TypeJson {
             ack: if config.ack_stored { "stored" } else { "disk" },
             ack_memory: *ack_memory,
             routes: routes.iter().map(RouteJson::of).collect(),
-            text: TextJson::of(*texts),
+            unstorable: UnstorableJson::of(*unstorable),
             aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
             read: read.as_ref().map(SinkName::to_string),
             refused_to: config.refused_to.as_ref().map(TypeName::to_string),
@@ -168,12 +168,12 @@ impl RouteJson {
     }
 }
 
-impl TextJson {
+impl UnstorableJson {
     const fn of(rule: TextRule) -> Self {
         match rule {
             TextRule { repair: true, .. } => Self::Repair,
-            TextRule { flaws: Incompatibilities::NONE, .. } => Self::Any,
-            TextRule { .. } => Self::Refuse,
+            TextRule { flaws: Incompatibilities::NONE, .. } => Self::Accept,
+            TextRule { .. } => Self::Reject,
         }
     }
 }

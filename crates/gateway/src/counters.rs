@@ -1,4 +1,4 @@
-//! What a gateway has done, for metrics. Each shard has cells of its own; the sums are made when somebody asks.
+//! What a gateway has done, for metrics. Each shard has separate cells, which are summed when they are read.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ impl GatewayCounters {
         self.sum(|cells| &cells.requests[route as usize][class as usize])
     }
 
-    /// Requests and records of batches that were refused, by reason. Those for [`ErrorCode::Overload`] were shed.
+    /// Rejected requests and records of batches, by reason. Those for [`ErrorCode::Overload`] were shed.
     #[must_use]
     pub fn refusals(&self, code: ErrorCode) -> u64 {
         self.refusals.sum(code)
@@ -184,7 +184,7 @@ impl GatewayCounters {
         self.sum(|cells| &cells.tls_handshakes)
     }
 
-    /// Connections on a port with TLS that spoke without it, or didn't come to an agreement.
+    /// Connections on a port with TLS that spoke plain HTTP, or whose handshake failed.
     #[must_use]
     pub fn tls_failures(&self) -> u64 {
         self.sum(|cells| &cells.tls_failures)
@@ -214,7 +214,7 @@ impl GatewayCounters {
         self.connections_accepted.get()
     }
 
-    /// Connections that were closed at once, because their client had as many as one may have.
+    /// Connections that were closed immediately, because their client had reached its limit of connections.
     #[must_use]
     pub fn connections_refused(&self) -> u64 {
         self.connections_refused.get()

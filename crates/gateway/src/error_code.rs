@@ -6,11 +6,11 @@ use json::RejectionCode;
 /// The stable name of a reason. Clients match on [`ErrorCode::as_str`]: a name is never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// The text is no JSON.
+    /// The text is not JSON.
     Json,
     /// The text is not UTF-8.
     Utf8,
-    /// Arrays and objects stand deeper within each other than allowed.
+    /// Arrays and objects are nested deeper than allowed.
     Depth,
     /// A `\u` escape names half of a surrogate pair.
     Surrogate,
@@ -20,53 +20,53 @@ pub enum ErrorCode {
     TooManyRecords,
     /// The configuration doesn't name the type.
     UnknownType,
-    /// As many types as allowed have been taken under `"*"`.
+    /// The limit of types under `"*"` is reached.
     TooManyTypes,
-    /// The payload isn't what the schema of its type wants.
+    /// The payload violates the schema of its type.
     Schema,
-    /// A step of the transform of its type can't be done on the payload.
+    /// A step of its type's transform fails on the payload.
     Transform,
-    /// There is something in the payload that a store of its type can't take.
+    /// The payload has a value that not every store can hold.
     Unstorable,
-    /// The time in the payload cannot be read, and its type refuses such events.
+    /// The time in the payload cannot be read, and its type rejects such events.
     Time,
-    /// The key, or the id in the payload, can't be one.
+    /// The key, or the id in the payload, is invalid.
     Key,
-    /// The key, or the id in the payload, came before with other bytes.
+    /// The key, or the id in the payload, was already used for other bytes.
     IdReused,
-    /// Events of the type are not answered before they are durable.
+    /// Events of the type are not acknowledged before they are durable.
     AckMemory,
-    /// A sink has refused the event for good; it is durable all the same.
+    /// A sink has rejected the event permanently; it is still durable.
     DeadLetter,
-    /// The body's coding is not one that is taken.
+    /// The body's coding is not supported.
     ContentEncoding,
-    /// The body isn't what its coding wants.
+    /// The body violates the format of its coding.
     Encoding,
     /// The body ended before its end.
     BodyIncomplete,
     /// The request came too slowly.
     Timeout,
-    /// The request is not sound HTTP.
+    /// The request is not valid HTTP.
     BadRequest,
-    /// The request expects what isn't done here.
+    /// The request has an unsupported expectation.
     Expectation,
-    /// The request's line has more bytes than allowed.
+    /// The request line has more bytes than allowed.
     TargetTooLong,
-    /// The request's line and headers have more bytes or lines than allowed.
+    /// The request line and headers have more bytes or lines than allowed.
     HeaderTooLarge,
-    /// The request needs a token, and has none that is good.
+    /// The request needs a token, and has no valid one.
     Unauthorized,
     /// The token doesn't allow this.
     Forbidden,
-    /// A web page of a stranger may have sent the request.
-    Page,
+    /// A web page of another origin may have sent the request, which needs no token.
+    CrossOrigin,
     /// There is nothing at this path.
     NotFound,
-    /// The path doesn't take this method.
+    /// The path doesn't accept this method.
     MethodNotAllowed,
-    /// Too much waits to become durable.
+    /// Too many bytes are waiting to become durable.
     Overload,
-    /// Too many events of the type wait for a store.
+    /// A sink of the type has reached `max_backlog`.
     BacklogFull,
     /// The disk is full.
     DiskFull,
@@ -74,74 +74,68 @@ pub enum ErrorCode {
     JournalFailed,
     /// The server is stopping or has failed.
     NotReady,
-    /// The cursor is none that was given for this query.
+    /// The cursor was not issued for this query.
     Cursor,
-    /// There is no such event, as far as one can know.
+    /// No readable store has the event.
     UnknownEvent,
-    /// The events go to no store that can be read.
+    /// No route of the events goes to a readable store.
     NotReadable,
     /// The store doesn't answer.
     StoreUnavailable,
     /// There is no such object.
     UnknownObject,
-    /// The object hasn't the bytes that are asked for.
+    /// The object doesn't have the requested bytes.
     Range,
 }
 
 impl ErrorCode {
-    /// Each code with its name, the status of a request that is rejected as a whole, and what is wrong in words that are the same for every
-    /// request.
+    /// Each code with its name, the status of a request that is rejected as a whole, and its title.
     const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::Range as usize + 1] = [
-        (Self::Json, "json", StatusCode::BAD_REQUEST, "The payload is no JSON"),
-        (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "The payload is not UTF-8"),
-        (Self::Depth, "depth", StatusCode::BAD_REQUEST, "The payload is nested too deeply"),
-        (Self::Surrogate, "surrogate", StatusCode::BAD_REQUEST, "The payload has half of a surrogate pair"),
-        (Self::TooLarge, "too_large", StatusCode::PAYLOAD_TOO_LARGE, "The payload is too large"),
-        (Self::TooManyRecords, "too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "The batch has too many records"),
-        (Self::UnknownType, "unknown_type", StatusCode::NOT_FOUND, "The type is unknown"),
-        (Self::TooManyTypes, "too_many_types", StatusCode::NOT_FOUND, "There are too many types"),
-        (Self::Schema, "schema", StatusCode::UNPROCESSABLE_ENTITY, "The payload doesn't follow the schema of its type"),
-        (Self::Transform, "transform", StatusCode::UNPROCESSABLE_ENTITY, "The payload can't be transformed"),
-        (Self::Unstorable, "unstorable", StatusCode::UNPROCESSABLE_ENTITY, "The payload has what a store can't take"),
-        (Self::Time, "time", StatusCode::UNPROCESSABLE_ENTITY, "The time of the event can't be read"),
-        (Self::Key, "key", StatusCode::BAD_REQUEST, "The key can't be used"),
-        (Self::IdReused, "id_reused", StatusCode::CONFLICT, "The id was used for something else"),
-        (Self::AckMemory, "ack_memory", StatusCode::UNPROCESSABLE_ENTITY, "The type is not acknowledged from memory"),
-        (Self::DeadLetter, "dead_letter", StatusCode::FAILED_DEPENDENCY, "A store refused the event"),
-        (
-            Self::ContentEncoding,
-            "content_encoding",
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "The content coding is not supported",
-        ),
-        (Self::Encoding, "encoding", StatusCode::BAD_REQUEST, "The body can't be decoded"),
-        (Self::BodyIncomplete, "body_incomplete", StatusCode::BAD_REQUEST, "The body is incomplete"),
-        (Self::Timeout, "timeout", StatusCode::REQUEST_TIMEOUT, "The request came too slowly"),
-        (Self::BadRequest, "bad_request", StatusCode::BAD_REQUEST, "The request is not sound HTTP"),
-        (Self::Expectation, "expectation", StatusCode::EXPECTATION_FAILED, "The expectation can't be met"),
-        (Self::TargetTooLong, "target_too_long", StatusCode::URI_TOO_LONG, "The target is too long"),
+        (Self::Json, "json", StatusCode::BAD_REQUEST, "Invalid JSON"),
+        (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "Invalid UTF-8"),
+        (Self::Depth, "depth", StatusCode::BAD_REQUEST, "JSON nested too deeply"),
+        (Self::Surrogate, "surrogate", StatusCode::BAD_REQUEST, "Unpaired surrogate"),
+        (Self::TooLarge, "too_large", StatusCode::PAYLOAD_TOO_LARGE, "Payload too large"),
+        (Self::TooManyRecords, "too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "Too many records"),
+        (Self::UnknownType, "unknown_type", StatusCode::NOT_FOUND, "Unknown type"),
+        (Self::TooManyTypes, "too_many_types", StatusCode::NOT_FOUND, "Too many types"),
+        (Self::Schema, "schema", StatusCode::UNPROCESSABLE_ENTITY, "Schema validation failed"),
+        (Self::Transform, "transform", StatusCode::UNPROCESSABLE_ENTITY, "Transform failed"),
+        (Self::Unstorable, "unstorable", StatusCode::UNPROCESSABLE_ENTITY, "Payload cannot be stored"),
+        (Self::Time, "time", StatusCode::UNPROCESSABLE_ENTITY, "Invalid event time"),
+        (Self::Key, "key", StatusCode::BAD_REQUEST, "Invalid event id or key"),
+        (Self::IdReused, "id_reused", StatusCode::CONFLICT, "Event id already used"),
+        (Self::AckMemory, "ack_memory", StatusCode::UNPROCESSABLE_ENTITY, "Memory acknowledgement not allowed"),
+        (Self::DeadLetter, "dead_letter", StatusCode::FAILED_DEPENDENCY, "Event rejected by a sink"),
+        (Self::ContentEncoding, "content_encoding", StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported content encoding"),
+        (Self::Encoding, "encoding", StatusCode::BAD_REQUEST, "Body decoding failed"),
+        (Self::BodyIncomplete, "body_incomplete", StatusCode::BAD_REQUEST, "Incomplete body"),
+        (Self::Timeout, "timeout", StatusCode::REQUEST_TIMEOUT, "Request timeout"),
+        (Self::BadRequest, "bad_request", StatusCode::BAD_REQUEST, "Malformed HTTP request"),
+        (Self::Expectation, "expectation", StatusCode::EXPECTATION_FAILED, "Expectation failed"),
+        (Self::TargetTooLong, "target_too_long", StatusCode::URI_TOO_LONG, "URI too long"),
         (
             Self::HeaderTooLarge,
             "header_too_large",
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "The headers are too large",
+            "Request headers too large",
         ),
-        (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "A token is needed"),
-        (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "The token doesn't allow this"),
-        (Self::Page, "page", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
-        (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "There is nothing here"),
-        (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "The method is not allowed"),
-        (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "The server has too much to do"),
-        (Self::BacklogFull, "backlog_full", StatusCode::SERVICE_UNAVAILABLE, "Too many events wait for a store"),
-        (Self::DiskFull, "disk_full", StatusCode::INSUFFICIENT_STORAGE, "The disk is full"),
-        (Self::JournalFailed, "journal_failed", StatusCode::INTERNAL_SERVER_ERROR, "The journal failed"),
-        (Self::NotReady, "not_ready", StatusCode::SERVICE_UNAVAILABLE, "The server is not ready"),
-        (Self::Cursor, "cursor", StatusCode::BAD_REQUEST, "The cursor can't be used"),
-        (Self::UnknownEvent, "unknown_event", StatusCode::NOT_FOUND, "There is no such event"),
-        (Self::NotReadable, "not_readable", StatusCode::NOT_FOUND, "The events can't be read back"),
-        (Self::StoreUnavailable, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "The store doesn't answer"),
-        (Self::UnknownObject, "unknown_object", StatusCode::NOT_FOUND, "There is no such object"),
-        (Self::Range, "range", StatusCode::RANGE_NOT_SATISFIABLE, "The object hasn't these bytes"),
+        (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "Authentication required"),
+        (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "Insufficient scope"),
+        (Self::CrossOrigin, "cross_origin", StatusCode::FORBIDDEN, "Cross-origin request rejected"),
+        (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "Not found"),
+        (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
+        (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "Service overloaded"),
+        (Self::BacklogFull, "backlog_full", StatusCode::SERVICE_UNAVAILABLE, "Backlog full"),
+        (Self::DiskFull, "disk_full", StatusCode::INSUFFICIENT_STORAGE, "Disk full"),
+        (Self::JournalFailed, "journal_failed", StatusCode::INTERNAL_SERVER_ERROR, "Journal failed"),
+        (Self::NotReady, "not_ready", StatusCode::SERVICE_UNAVAILABLE, "Service not ready"),
+        (Self::Cursor, "cursor", StatusCode::BAD_REQUEST, "Invalid cursor"),
+        (Self::UnknownEvent, "unknown_event", StatusCode::NOT_FOUND, "Event not found"),
+        (Self::NotReadable, "not_readable", StatusCode::NOT_FOUND, "Events not readable"),
+        (Self::StoreUnavailable, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "Store unavailable"),
+        (Self::UnknownObject, "unknown_object", StatusCode::NOT_FOUND, "Object not found"),
+        (Self::Range, "range", StatusCode::RANGE_NOT_SATISFIABLE, "Range not satisfiable"),
     ];
 
     /// Every code.
@@ -167,17 +161,17 @@ impl ErrorCode {
         Self::ROWS[self as usize].2
     }
 
-    /// What is wrong, in words that are the same for every request.
+    /// The title, which is the same for every request.
     pub(crate) const fn title(self) -> &'static str {
         Self::ROWS[self as usize].3
     }
 
-    /// Whether the record that it refuses wasn't JSON at all.
+    /// Whether the rejected record wasn't JSON at all.
     pub(crate) const fn means_no_json(self) -> bool {
         matches!(self, Self::Json | Self::Utf8)
     }
 
-    /// Whether a repeat may succeed soon: answers to requests say so by `Retry-After`, those to records by `retry`.
+    /// Whether a retry may succeed soon: responses to requests then have `Retry-After`, those to records `retry`.
     pub(crate) const fn is_transient(self) -> bool {
         matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady | Self::StoreUnavailable)
     }
@@ -207,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_lists_every_code_with_its_status() {
+    fn docs_list_every_code_with_its_status() {
         let page = include_str!("../../../docs/http.md");
         for code in ErrorCode::ALL {
             let row = format!("| {} | `{}` |", code.status().as_u16(), code.as_str());
@@ -221,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_in_order_and_their_names_differ() {
+    fn codes_are_ordered_and_names_are_unique() {
         for (at, code) in ErrorCode::ALL.into_iter().enumerate() {
             assert_eq!(code as usize, at);
             assert!(ErrorCode::ALL[..at].iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
@@ -230,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_refused_by_the_same_names() {
+    fn records_and_requests_share_code_names() {
         for code in RejectionCode::ALL {
             assert_eq!(ErrorCode::from(code).as_str(), code.as_str());
         }

@@ -18,7 +18,7 @@ impl FilterCounts {
         Self(counts)
     }
 
-    /// From now on the steps of these types are listed, though they have taken out nothing.
+    /// Lists the steps of these types from now on, even if they have dropped nothing.
     pub(crate) fn show(&self, types: &GatewayTypes) {
         for (name, rules) in &types.named {
             for by in rules.steps.iter().flat_map(|steps| steps.filters()) {

@@ -21,7 +21,7 @@ use crate::error_code::ErrorCode;
 pub(crate) struct Problem {
     pub(crate) code: ErrorCode,
     pub(crate) detail: Cow<'static, str>,
-    /// What is wrong in a few words, where the code has several meanings.
+    /// The title, if the code has several meanings.
     pub(crate) title: Option<&'static str>,
     /// The byte at fault, from 0 at the start of the body.
     pub(crate) offset: Option<usize>,
@@ -33,7 +33,7 @@ pub(crate) struct Problem {
     pub(crate) step: Option<Box<FailedStep>>,
     /// The type of the rejected event, if it is known.
     pub(crate) type_name: Option<Box<TypeName>>,
-    /// The methods that the path takes, where the request has another.
+    /// The methods that the path accepts, if the request has another.
     pub(crate) allow: Option<&'static str>,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct FailedStep {
 }
 
 const SECOND_VALUE: &str =
-    "the body has more than one JSON value, and this path takes one: send several to /ingest/batch";
+    "the body has more than one JSON value, but this path accepts one: send several to /ingest/batch";
 
-/// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
+/// Boxed, because it is rare, and a handler's future has room for the largest of its values.
 pub(crate) type Refused = Box<Problem>;
 
 #[derive(Serialize)]
@@ -144,19 +144,19 @@ impl Problem {
         Box::new(Self::new(code, detail))
     }
 
-    /// A request that is sound HTTP and asks for what can't be.
+    /// A request that is valid HTTP but can't be processed.
     pub(crate) fn bad(title: &'static str, detail: impl Into<Cow<'static, str>>) -> Refused {
         Box::new(Self { title: Some(title), ..Self::new(ErrorCode::BadRequest, detail) })
     }
 
-    /// A query that has no answer, whatever is stored.
+    /// A query that has no answer, regardless of what is stored.
     pub(crate) fn of_query(detail: impl Into<Cow<'static, str>>) -> Refused {
-        Self::bad("The query can't be answered", detail)
+        Self::bad("Invalid query", detail)
     }
 
-    /// One of Forebay's own headers has a value that means nothing.
+    /// One of Forebay's headers has an invalid value.
     pub(crate) fn of_header(detail: impl Into<Cow<'static, str>>) -> Refused {
-        Self::bad("A header's value is unknown", detail)
+        Self::bad("Invalid header value", detail)
     }
 
     pub(crate) fn with_pointer(mut self, pointer: &str) -> Self {
@@ -169,16 +169,19 @@ impl Problem {
         self
     }
 
-    /// What the event would come to isn't the same before and after a reload, or wasn't when its request began: nothing is taken by rules
-    /// of the one whose routes are those of the other.
+    /// A reload changes the rules of the event, or has done so since its request began. No event may follow the rules of one configuration and
+    /// the routes of the other.
     pub(crate) fn changing() -> Self {
-        let detail = "what is done with these events is changing just now; send the request again";
-        Self { title: Some("The configuration is being changed"), ..Self::new(ErrorCode::NotReady, detail) }
+        let detail = "the configuration of this event type is being reloaded; retry after Retry-After";
+        Self { title: Some("Configuration reload in progress"), ..Self::new(ErrorCode::NotReady, detail) }
     }
 
-    /// An id may not be used for two events.
+    /// An id can't be used for two events.
     pub(crate) fn id_reused() -> Self {
-        Self::new(ErrorCode::IdReused, "the id or the key came before with other bytes; give this one another")
+        Self::new(
+            ErrorCode::IdReused,
+            "this Idempotency-Key (or payload id) was already used for a different payload; use a new one",
+        )
     }
 
     /// The body of a single event isn't one JSON value.
@@ -196,13 +199,13 @@ impl Problem {
         Box::new(Self { offset: Some(offset), ..Self::new(code, detail) })
     }
 
-    /// A record of a batch isn't taken as it is.
+    /// A record of a batch is invalid.
     pub(crate) fn of_refusal(refusal: json::RecordRejection) -> Self {
         let json::RecordRejection { pointer, offset, code, detail, .. } = refusal;
         Self { offset, pointer: pointer.map(Into::into), ..Self::new(code.into(), detail) }
     }
 
-    /// A payload isn't what the schema of its type wants: the first error is told in words, all of them are listed.
+    /// A payload violates the schema of its type: the detail describes the first error, and all of them are listed.
     pub(crate) fn of_schema(type_name: &TypeName, violations: Violations) -> Self {
         let Violations { list, is_cut } = &violations;
         let (first, pointer) =
@@ -217,12 +220,12 @@ impl Problem {
         Self { pointer, violations: Some(Box::new(violations)), ..Self::new(ErrorCode::Schema, detail) }
     }
 
-    /// All that a schema finds wrong, up to a limit.
+    /// The violations of a schema, up to a limit.
     pub(crate) fn violations(&self) -> &[Violation] {
         self.violations.as_deref().map_or(&[], |violations| &violations.list)
     }
 
-    /// A step of the transform of its type can't be done on a payload, and doesn't say that it may go on.
+    /// A step of its type's transform fails on a payload, and its `on_error` doesn't let the event continue.
     pub(crate) fn of_step(error: StepError) -> Refused {
         let problem = Self::new(ErrorCode::Transform, error.to_string());
         let StepError { step, operation, pointer, .. } = error;
@@ -230,23 +233,26 @@ impl Problem {
         Box::new(Self { pointer, step: Some(Box::new(FailedStep { step, operation })), ..problem })
     }
 
-    /// There is something in a payload that a store of its type can't take.
+    /// A payload has a value that not every store can hold.
     pub(crate) fn of_flaw(type_name: &TypeName, flaw: Incompatibility) -> Self {
-        let detail = format!("the payload has {flaw}, which isn't taken for type {type_name}");
+        let detail = format!(
+            "the payload has {flaw}, which type {type_name} does not accept: remove it, or set \
+             unstorable = \"repair\" for the type"
+        );
         let Incompatibility { offset, pointer, .. } = flaw;
         Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(ErrorCode::Unstorable, detail) }
     }
 
     /// The time of an event cannot be read.
     pub(crate) fn of_time(pointer: &JsonPointer, reason: &str) -> Self {
-        let detail = format!("the time of the event cannot be read: {reason}");
+        let detail = format!("invalid event time: {reason}");
         Self::new(ErrorCode::Time, detail).with_pointer(pointer.as_str())
     }
 
     pub(crate) fn of_body(error: BatchError) -> Refused {
         match error {
             BatchError::NotJson(error) => {
-                let detail = format!("the body is no JSON array: {}", error.detail);
+                let detail = format!("the body is not a JSON array: {}", error.detail);
                 Self::of_json(JsonError { detail: detail.into(), ..error })
             }
             BatchError::OtherFormat(error) => Self::of_json(error),
@@ -288,10 +294,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_is_written_with_what_it_has() {
+    fn problem_document_has_only_set_members() {
         let problem = Problem { offset: Some(3), ..Problem::new(ErrorCode::Json, "a \"b\"") }.with_pointer("/x");
-        let expected = r#"{"type":"urn:forebay:problem:json","title":"The payload is no JSON","status":400,"#
-            .to_owned()
+        let expected = r#"{"type":"urn:forebay:problem:json","title":"Invalid JSON","status":400,"#.to_owned()
             + r#""code":"json","detail":"a \"b\"","offset":3,"pointer":"/x"}"#;
         assert_eq!(String::from_utf8(problem.json()).unwrap(), expected);
     }

@@ -7,7 +7,7 @@ use crate::error_code::ErrorCode;
 const TYPE: &str = "urn:forebay:problem:";
 
 #[test]
-fn pages_show_problems_as_the_server_writes_them() {
+fn docs_examples_match_problem_documents() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut examples = 0;
     for entry in std::fs::read_dir(docs).unwrap() {
@@ -22,12 +22,12 @@ fn pages_show_problems_as_the_server_writes_them() {
 }
 
 #[test]
-fn wrong_problem_of_a_page_is_found() {
-    let right = r#"{"type": "urn:forebay:problem:json", "title": "The payload is no JSON", "status": 400, "code": "json", "detail": "x"}"#;
+fn wrong_docs_example_is_found() {
+    let right = r#"{"type": "urn:forebay:problem:json", "title": "Invalid JSON", "status": 400, "code": "json", "detail": "x"}"#;
     let page = |problem: &str| format!("text\n```json\n{problem}\n```\n");
     assert_eq!(faults(&page(right)), Vec::<String>::new());
     for (from, to) in [
-        (r#""title": "The payload is no JSON", "#, ""),
+        (r#""title": "Invalid JSON", "#, ""),
         ("is no JSON", "isn't JSON"),
         ("400", "422"),
         (r#""code": "json""#, r#""code": "jsn""#),

@@ -1,4 +1,4 @@
-//! Which request is meant by a method and a path.
+//! The route of a method and a path.
 
 use access::Scope;
 
@@ -58,7 +58,7 @@ impl RouteName {
         }
     }
 
-    /// The access that it needs. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
+    /// The access that it needs. Monitors have no tokens; neither has a browser's preflight, whose response reveals nothing.
     pub(crate) const fn access(self, method: Method) -> RequiredAccess {
         match (self, method) {
             (Self::Health | Self::Ready, _) | (_, Method::Options) => RequiredAccess::Free,
@@ -88,7 +88,7 @@ impl RouteName {
             return Ok(());
         }
         let methods = self.methods();
-        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path takes {methods} only"));
+        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path accepts only {methods}"));
         Err(Box::new(Problem { allow: Some(methods), ..problem }))
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_to_routes() {
+    fn paths_resolve_to_routes() {
         for (path, expected) in [
             ("/ingest/event", (RouteName::Event, None)),
             ("/ingest/event/access", (RouteName::Event, Some("access"))),

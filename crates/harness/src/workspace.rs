@@ -36,7 +36,7 @@ pub fn target_directory() -> Result<PathBuf> {
     Ok(PathBuf::from(path))
 }
 
-/// A new empty directory under `target/`, so that it is on the disk of the workspace.
+/// A new empty directory under `target/`, on the disk of the workspace.
 pub fn scratch_directory(purpose: &str) -> Result<PathBuf> {
     let path = target_directory()?.join(purpose).join(std::process::id().to_string());
     empty_directory(&path)?;
@@ -100,7 +100,7 @@ fn existing(server: &Path) -> Result<PathBuf> {
     server.canonicalize().with_context(|| format!("finding the server {}", server.display()))
 }
 
-/// Whether a program of this name stands in the `PATH`.
+/// Whether a program of this name is in the `PATH`.
 pub fn has_program(name: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(name).is_file()))
 }

@@ -20,7 +20,7 @@ pub struct WrkLoad {
     pub connections: u32,
     /// How long it sends.
     pub duration: Duration,
-    /// Each request has an Idempotency-Key of its own.
+    /// Each request has a separate Idempotency-Key.
     pub is_keyed: bool,
 }
 
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_has_the_size_that_figures_are_quoted_for() {
+    fn body_has_the_documented_size() {
         assert_eq!(BODY.len(), 114);
         assert!(serde_json::from_str::<serde_json::Value>(BODY).is_ok());
     }

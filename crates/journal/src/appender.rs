@@ -4,10 +4,10 @@ use crate::block::OpenBlock;
 use crate::record::JournalRecord;
 use crate::record_buffer::RecordBuffer;
 
-/// A new block gets as much room as the one before it took, up to this: else it would grow step by step.
+/// A new block gets as much capacity as the one before it used, up to this: else it would grow step by step.
 const ROOM_BYTES_MAX: usize = 256 * 1024;
 
-/// The head of a journal: what is appended here is durable once the committer has committed its block.
+/// The head of a journal: events appended here are durable once the committer has committed their block.
 #[derive(Debug)]
 pub struct Appender {
     open: OpenBlock,
@@ -28,7 +28,7 @@ impl Appender {
         self.open.append(records)
     }
 
-    /// Adds records without which nothing would be freed: their block is written as long as the disk has any room.
+    /// Adds records without which nothing would be freed: their block is written as long as the disk has any space.
     pub fn append_needed(&mut self, records: &RecordBuffer) -> u64 {
         self.open.need();
         self.open.append(records)
@@ -40,16 +40,16 @@ impl Appender {
         &self.open
     }
 
-    /// Takes the open block to be committed; what is appended from now on goes to the next.
+    /// Takes the open block to be committed; records appended from now on go to the next.
     pub fn take(&mut self) -> OpenBlock {
         let next = OpenBlock::with_room(self.open.end(), self.open.bytes().min(ROOM_BYTES_MAX));
         std::mem::replace(&mut self.open, next)
     }
 
-    /// Gives back the sequences from `first` on: a block that began there could not be written, and neither it
-    /// nor what was appended after it will be.
+    /// Releases the sequences from `first` on: a block that began there couldn't be written, and neither it nor any
+    /// later block will be.
     pub fn rewind(&mut self, first: u64) {
-        debug_assert!(first <= self.open.first(), "only what was appended can be given back");
+        debug_assert!(first <= self.open.first(), "only appended sequences can be released");
         self.open = OpenBlock::new(first);
     }
 }

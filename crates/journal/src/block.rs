@@ -10,7 +10,7 @@ use crate::record::{self, HEAD_BYTES, Head, JournalRecord};
 use crate::record_buffer::RecordBuffer;
 use crate::type_bits::type_bit;
 
-/// Bytes of a block's header; the records follow at once.
+/// Bytes of a block's header; the records follow directly.
 pub(crate) const HEADER_BYTES: usize = 80;
 const MAGIC: [u8; 4] = *b"FBLK";
 
@@ -27,19 +27,19 @@ const AT_WRITTEN: usize = 56;
 const AT_BODY_SUM: usize = 64;
 const AT_HEADER_SUM: usize = 72;
 
-/// What a block is for.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// It holds records.
     Data,
-    /// It ends a journal that was closed in an orderly way: what stands before it was complete.
+    /// It ends a journal that was closed in an orderly way: everything before it was complete.
     Seal,
 }
 
 /// The header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// What the block is for.
+    /// The kind of the block.
     pub kind: BlockKind,
     /// The generation of the segment that it was written to.
     pub generation: u64,
@@ -47,8 +47,8 @@ pub struct BlockHeader {
     pub number: u64,
     /// The sequence of its first record.
     pub first: u64,
-    /// How many sequences it takes up. A block that recovery wrote may have fewer records than that: sequences
-    /// without a record are then unused.
+    /// How many sequences it covers. A block that recovery wrote may have fewer records than that: sequences without a
+    /// record are then unused.
     pub span: u32,
     /// Bytes of its records.
     pub body_bytes: u32,
@@ -56,7 +56,7 @@ pub struct BlockHeader {
     pub types: u64,
     /// The header checksum of the block before it, 0 for a journal's first.
     pub previous: u64,
-    /// When it was written: microseconds since 1970, UTC. For people only; nothing is decided by it.
+    /// When it was written: microseconds since 1970, UTC. For operators only; nothing is decided by it.
     pub written_at: i64,
     /// A checksum over the heads of its records, and so over the records' own checksums.
     pub body_sum: u64,
@@ -71,7 +71,7 @@ impl BlockHeader {
         self.first + u64::from(self.span)
     }
 
-    /// Bytes that the block takes up in its segment: whole pages.
+    /// Bytes that the block occupies in its segment: whole pages.
     #[must_use]
     pub fn padded_bytes(&self) -> usize {
         round_up(HEADER_BYTES + self.body_bytes as usize, PAGE_BYTES)
@@ -102,8 +102,8 @@ impl BlockHeader {
         (ours && header.header_sum == checksum::seeded(seed, &bytes[..AT_HEADER_SUM])).then_some(header)
     }
 
-    /// Whether bytes that are no sound header were once a header of this generation, at this place of the log: the
-    /// field that only such a header has is still there, or two of the three that others have too.
+    /// Whether bytes that are no valid header were once a header of this generation, at this place of the log. The
+    /// field that only such a header has must still be there, or two of the three that others have too.
     pub(crate) fn resembles(bytes: &[u8], generation: u64, first: u64, previous: u64) -> bool {
         let Some(bytes) = bytes.get(..HEADER_BYTES) else { return false };
         let traces = [
@@ -133,7 +133,7 @@ impl BlockHeader {
     }
 }
 
-/// What is known of a block only when it is committed.
+/// Facts of a block that are known only when it is committed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     pub(crate) generation: u64,
@@ -143,14 +143,14 @@ pub(crate) struct Placement {
     pub(crate) written_at: i64,
 }
 
-/// A block that still takes records.
+/// A block that still accepts records.
 #[derive(Debug)]
 pub struct OpenBlock {
     bytes: Vec<u8>,
     first: u64,
     span: u32,
     types: u64,
-    /// The records' indices where they don't simply count up from 0: only in blocks that recovery writes.
+    /// The records' indices if they don't count up from 0: only in blocks that recovery writes.
     indices: Vec<u32>,
     is_needed: bool,
 }
@@ -160,7 +160,7 @@ impl OpenBlock {
         Self { bytes: Vec::new(), first, span: 0, types: 0, indices: Vec::new(), is_needed: false }
     }
 
-    /// Whether it is to be written as long as the disk has any room, since without it nothing would be freed.
+    /// Whether it is written as long as the disk has any space, since without it nothing would be freed.
     #[must_use]
     pub const fn is_needed(&self) -> bool {
         self.is_needed
@@ -180,8 +180,8 @@ impl OpenBlock {
         self.bytes.len()
     }
 
-    /// A block that holds just the given records, in ascending order, at the sequences that they have had; the
-    /// other sequences of its span are unused.
+    /// A block that holds only the given records, in ascending order, at their original sequences; the other sequences
+    /// of its span are unused.
     pub(crate) fn carried<'a>(first: u64, span: u32, records: impl Iterator<Item = (u64, JournalRecord<'a>)>) -> Self {
         let mut block = Self::new(first);
         block.begin();
@@ -214,7 +214,7 @@ impl OpenBlock {
         self.span == 0
     }
 
-    /// Bytes that it would take up in a segment if it were committed now.
+    /// Bytes that it would occupy in a segment if it were committed now.
     #[must_use]
     pub const fn padded_bytes(&self) -> usize {
         let bytes = if self.bytes.is_empty() { HEADER_BYTES } else { self.bytes.len() };
@@ -288,7 +288,7 @@ fn seal_records(body: &mut [u8], seed: u64, indices: &[u32]) -> u64 {
     sum
 }
 
-/// A block that has been sealed: in memory just as it stands on disk. Cheap to clone.
+/// A sealed block: in memory exactly as on disk. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Block {
     header: BlockHeader,
@@ -296,8 +296,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block read from disk whose header has been checked; whether its records are sound is asked by
-    /// [`Block::is_sound`].
+    /// A block read from disk whose header has been checked. [`Block::is_intact`] checks its records.
     pub(crate) const fn from_disk(header: BlockHeader, bytes: Bytes) -> Self {
         Self { header, bytes }
     }
@@ -318,13 +317,13 @@ impl Block {
         &self.bytes[HEADER_BYTES..HEADER_BYTES + self.header.body_bytes as usize]
     }
 
-    /// Its records with their sequences, without checking anything: for blocks that were never on disk, and
-    /// those that a reader has found sound.
+    /// Its records with their sequences, without any check: for blocks that were never on disk, and those that a reader
+    /// has found intact.
     pub fn records(&self) -> impl Iterator<Item = (u64, JournalRecord<'_>)> {
         self.records_from(self.header.first)
     }
 
-    /// As [`Block::records`], from `sequence` on: of the records before it only the heads are looked at.
+    /// As [`Block::records`], from `sequence` on: of the records before it only the heads are read.
     pub fn records_from(&self, sequence: u64) -> impl Iterator<Item = (u64, JournalRecord<'_>)> {
         let mut rest = self.body();
         std::iter::from_fn(move || {
@@ -340,13 +339,13 @@ impl Block {
         })
     }
 
-    /// Whether all of its records are those that were written.
-    pub(crate) fn is_sound(&self, seed: u64) -> bool {
+    /// Whether all of its records are intact.
+    pub(crate) fn is_intact(&self, seed: u64) -> bool {
         let seed = record_seed(seed, self.header.first);
         let (mut rest, mut sum) = (self.body(), seed);
         while !rest.is_empty() {
             let Some(head) = Head::checked(rest, seed) else { return false };
-            if !head.body_is_sound(rest) || record::decode(rest).is_none() {
+            if !head.body_is_intact(rest) || record::decode(rest).is_none() {
                 return false;
             }
             sum = checksum::seeded(sum, &rest[..HEAD_BYTES]);
@@ -356,15 +355,15 @@ impl Block {
     }
 }
 
-/// What the heads of a block's records are checked with. The block's place is part of it, so that a record can't
-/// be taken for one of another block.
+/// The seed of the checks of a block's record heads. It includes the block's place, so a record can't be mistaken for
+/// one of another block.
 const fn record_seed(seed: u64, first: u64) -> u64 {
     seed ^ first
 }
 
-/// The undamaged records among `body`, which is what follows the header of the block that begins at sequence
-/// `first`. Each comes with its index; after a damaged head the next is looked for at every place where one could
-/// stand. A stranger can't forge one without the segment's seed.
+/// The undamaged records among `body`, which follows the header of the block that begins at sequence `first`. Each
+/// comes with its index. After a damaged head, every place where the next one can be is tried. Clients can't forge a
+/// record without the segment's seed.
 pub(crate) fn salvage(body: &[u8], seed: u64, first: u64) -> Vec<(u32, JournalRecord<'_>)> {
     let seed = record_seed(seed, first);
     let mut found: Vec<(u32, JournalRecord<'_>)> = Vec::new();
@@ -374,7 +373,7 @@ pub(crate) fn salvage(body: &[u8], seed: u64, first: u64) -> Vec<(u32, JournalRe
         let expected = found.last().map_or(0, |(index, _)| index + 1);
         let head = Head::checked(rest, seed).filter(|head| head.index >= expected);
         if let Some(head) = head
-            && head.body_is_sound(rest)
+            && head.body_is_intact(rest)
             && let Some(record) = record::decode(rest)
         {
             found.push((head.index, record));

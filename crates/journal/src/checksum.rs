@@ -1,7 +1,7 @@
 //! The one checksum of the journal: XXH3-64 with a seed (<https://xxhash.com>).
 //!
-//! Payload bytes come from strangers. What is checked with a segment's random seed can't be forged by them:
-//! the seed never leaves the disk.
+//! Payload bytes are untrusted. Clients can't forge anything that is checked with a segment's random seed: the seed
+//! never leaves the disk.
 
 /// The checksum of `bytes` under `seed`.
 #[must_use]

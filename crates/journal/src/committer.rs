@@ -19,31 +19,32 @@ use crate::segments::Segments;
 /// Why a block is not durable.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// No further segment can be made, for want of space as a rule. Nothing was written; later commits may succeed.
-    #[error("can't make a further segment in {directory}: {source}; free space on that disk if it is full")]
+    /// No further segment can be created, usually because there is no space. Nothing was written; later commits may
+    /// succeed.
+    #[error("cannot create a segment in {directory}: {source}. If the disk is full, free space on it")]
     NoSpace {
         /// The shard's directory.
         directory: PathBuf,
-        /// What the file system said.
+        /// The file system's error.
         source: io::Error,
     },
-    /// A write or fdatasync failed. What the disk holds is unknown now, so nothing is written any more: the
-    /// process must end, and recovery looks at the disk afresh.
-    #[error("{operation} of {path} failed: {source}; the journal takes nothing more until Forebay is started again")]
+    /// A write or fdatasync failed. The content of the disk is unknown now, so nothing is written from now on: the
+    /// process must end, and recovery reads the disk again.
+    #[error("{operation} of {path} failed: {source}. The journal accepts no events until you restart Forebay")]
     Poisoned {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the file system said.
+        /// The file system's error.
         source: io::Error,
     },
     /// An earlier commit was poisoned.
-    #[error("the journal takes nothing more, because an earlier write failed; start Forebay again")]
+    #[error("the journal accepts no events because an earlier write failed: restart Forebay")]
     AlreadyPoisoned,
 }
 
-/// What a committer is made of besides its first segment.
+/// Everything that a committer has in addition to its first segment.
 pub(crate) struct SegmentContext {
     pub(crate) disk: SharedDisk,
     pub(crate) directory: Arc<Path>,
@@ -68,8 +69,8 @@ pub struct Committer {
 }
 
 impl Committer {
-    /// Makes the first segment of a start, with `blocks` in it, durable as a whole before it gets its name: what
-    /// recovery carried over from the segment before is then in either the one or the other.
+    /// Makes the first segment of a start, with `blocks` in it, durable as a whole before it gets its name. The blocks
+    /// that recovery carried over from the segment before are then in one or the other.
     pub(crate) fn start(
         place: SegmentContext,
         mut spares: SegmentSource,
@@ -116,7 +117,7 @@ impl Committer {
         self.append(block, BlockKind::Data, written_at)
     }
 
-    /// Ends the journal in an orderly way: a damaged block before a seal is known to have been whole once.
+    /// Ends the journal in an orderly way: a damaged block before a seal is known to have been complete once.
     ///
     /// # Errors
     /// As [`Committer::commit`].
@@ -153,7 +154,7 @@ impl Committer {
         self.place.disk.sync_directory(&self.place.directory).map_err(poisoned)
     }
 
-    /// Whether an earlier commit failed for good.
+    /// Whether an earlier commit failed permanently.
     #[must_use]
     pub const fn is_poisoned(&self) -> bool {
         self.poisoned
@@ -179,12 +180,12 @@ impl Committer {
         self.place.segments.set_newest_used(self.offset);
         debug_assert!(self.offset <= self.header.length, "a block lies within its segment");
         if self.offset > self.header.length / 2 {
-            // Not sooner: until then a segment may be freed whose file can be used again.
+            // Only now: until then a segment may be freed whose file can be reused.
             self.spares.order(AllocRequest { at_least: 0, length: self.next_length(), needed: false });
         }
     }
 
-    /// Goes on in a new segment, whose header is durable before its first block is written.
+    /// Continues in a new segment, whose header is durable before its first block is written.
     fn roll(&mut self, block: &OpenBlock, bytes: u64) -> Result<(), CommitError> {
         let needed = block.is_needed();
         let want = AllocRequest { at_least: segment_length_for(bytes), length: self.next_length(), needed };
@@ -217,7 +218,7 @@ impl Committer {
     }
 
     fn next_length(&self) -> u64 {
-        // The first one of a start is shorter where the disk was full.
+        // The first segment of a start is shorter if the disk was full.
         (self.header.length * 2).max(self.place.first_segment_bytes).min(self.place.segment_bytes_max)
     }
 
@@ -239,8 +240,8 @@ impl Committer {
     }
 }
 
-/// The first segment of a start. Where the disk has too little left one that holds what was carried over and a seal is enough:
-/// what is in the journal can be delivered then, which frees space, and until there is some nothing more is taken.
+/// The first segment of a start. If the disk has too little space left, one that holds the carried-over blocks and a
+/// seal is enough. Then the events in the journal can be delivered, which frees space; until then no event is accepted.
 fn first_spare(spares: &mut SegmentSource, length: u64, blocks: &[OpenBlock]) -> io::Result<Spare> {
     let usual = spares.take(AllocRequest { at_least: length, length, needed: false });
     let spare = match usual {
@@ -260,10 +261,10 @@ pub(crate) fn segment_length_for(needed: u64) -> u64 {
     pages.map_or(SEGMENT_BYTES_MAX, |bytes| bytes as u64)
 }
 
-/// Where segments' seeds come from.
+/// The source of segments' seeds.
 #[derive(Clone, Debug)]
 pub enum Seeds {
-    /// The operating system's randomness: nobody can guess them.
+    /// The operating system's randomness: unpredictable.
     Random,
     /// Counted up from a number: for simulations, which must run the same way twice.
     Counted(u64),

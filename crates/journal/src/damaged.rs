@@ -1,4 +1,4 @@
-//! A damaged place of the log: what is kept of it, and what is lost.
+//! A damaged place of the log: the records that are kept, and those that are lost.
 
 use std::ops::Range;
 
@@ -7,19 +7,19 @@ use bytes::Bytes;
 use crate::block;
 use crate::record::JournalRecord;
 
-/// A place where a block should stand and doesn't, or isn't sound.
+/// A place that should have a block but has none, or a damaged one.
 #[derive(Clone, Debug)]
 pub(crate) struct Damaged {
-    pub(crate) letter: char,
+    pub(crate) case: char,
     /// Whether it is the end of the log: then only whole requests are kept, because the others may never have been
     /// answered.
     pub(crate) torn: bool,
     pub(crate) offset: u64,
-    /// The sequences concerned. For a torn tail without a sound header the end is not known: it is then the
-    /// first sequence again.
+    /// The sequences of the place. For a torn tail without a valid header the end is unknown: it is then the first
+    /// sequence again.
     pub(crate) sequences: Range<u64>,
     pub(crate) seed: u64,
-    /// What stands there, from the block's header on.
+    /// The bytes from the block's header on.
     pub(crate) bytes: Bytes,
 }
 
@@ -36,7 +36,7 @@ impl Damaged {
         found.into_iter().map(|(index, record)| (self.sequences.start + u64::from(index), record)).collect()
     }
 
-    /// The sequences whose records are not kept, as far as is known.
+    /// The sequences whose records are not kept, if they are known.
     pub(crate) fn lost(&self) -> Vec<Range<u64>> {
         let known_end = self.undamaged().last().map_or(0, |(sequence, _)| sequence + 1).max(self.sequences.end);
         let mut lost = Vec::new();

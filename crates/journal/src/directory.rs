@@ -1,4 +1,4 @@
-//! The data directory: one process at a time, one origin for ever.
+//! The data directory: one process at a time, and one gateway id (the file `origin`) forever.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const ORIGIN_FILE: &str = "origin";
 /// Each version of a state file is a copy, up to two.
 const ORIGIN_COPIES: u64 = 2;
 
-/// A data directory that this process holds. The lock is given back when the value is dropped.
+/// A data directory that this process holds. The lock is released when the value is dropped.
 pub struct DataDirectory {
     disk: SharedDisk,
     path: PathBuf,
@@ -29,32 +29,34 @@ pub struct DataDirectory {
 /// Why a data directory can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// Another process has it.
-    #[error("{0} is in use by another Forebay; stop it, or choose another directory with --data")]
+    /// Another process uses it.
+    #[error("{0} is in use by another Forebay: stop it, or choose another directory with --data")]
     InUse(PathBuf),
     /// The file system failed.
-    #[error("can't use the data directory {path}: {source}")]
+    #[error("cannot use the data directory {path}: {source}")]
     Io {
         /// The directory.
         path: PathBuf,
-        /// What the file system said.
+        /// The file system's error.
         source: io::Error,
     },
-    /// Nothing in it says that it is one.
-    #[error("{0} is no data directory of Forebay: it has no file `origin.0` or `origin.1`. Name one with --data.")]
-    NoDirectory(PathBuf),
-    /// Neither copy of the origin can be read, though the directory has one.
+    /// It has no file of a data directory.
     #[error(
-        "{0} has lost its origin: both copies of the file `origin` are damaged; restore one of them, or move the directory away to begin anew"
+        "{0} is not a data directory of Forebay: it has no file `origin.0` or `origin.1`. Set --data to the right one"
+    )]
+    NoDirectory(PathBuf),
+    /// No copy of the gateway id can be read, though the directory has copies.
+    #[error(
+        "{0} has lost its gateway id: `origin.0` and `origin.1` are damaged. Restore one of them, or move the directory away to start with an empty one"
     )]
     OriginDamaged(PathBuf),
 }
 
 impl DataDirectory {
-    /// Opens a data directory, making it if it is missing.
+    /// Opens a data directory, creating it if it is missing.
     ///
     /// # Errors
-    /// [`DirectoryError`] says what stands in the way.
+    /// [`DirectoryError`]: the directory can't be used.
     pub fn open(disk: SharedDisk, path: &Path) -> Result<Self, DirectoryError> {
         let io_error = |source| DirectoryError::Io { path: path.into(), source };
         make_directory(&*disk, path).map_err(io_error)?;
@@ -64,11 +66,11 @@ impl DataDirectory {
         Ok(Self { disk, path: path.into(), origin, reserve, _lock: lock })
     }
 
-    /// Opens a data directory for reading only: nothing in it is changed, made or removed, so that it may be on a file system that is
-    /// mounted read-only. No process may have it open for writing.
+    /// Opens a data directory for reading only: nothing in it is changed, created or removed, so it may be on a file
+    /// system that is mounted read-only. No process may have it open for writing.
     ///
     /// # Errors
-    /// [`DirectoryError`] says what stands in the way.
+    /// [`DirectoryError`]: the directory can't be used.
     pub fn look(path: &Path) -> Result<Self, DirectoryError> {
         let io_error = |source| DirectoryError::Io { path: path.into(), source };
         let disk: SharedDisk = Arc::new(ReadOnlyDisk);
@@ -84,13 +86,13 @@ impl DataDirectory {
         Ok(Self { disk, path: path.into(), origin, reserve, _lock: lock })
     }
 
-    /// The space that is kept back for when the disk is full.
+    /// The space that is reserved for when the disk is full.
     #[must_use]
     pub const fn reserve(&self) -> &Arc<Reserve> {
         &self.reserve
     }
 
-    /// The directory's origin.
+    /// The directory's gateway id.
     #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
@@ -112,7 +114,7 @@ impl DataDirectory {
     /// next number, or if a segment in it says that it is this shard's.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn shards_on_disk(&self) -> io::Result<u16> {
         let mut numbers: Vec<u16> = self.names_in_journal()?.iter().filter_map(|name| shard_of(name)).collect();
         numbers.sort_unstable();
@@ -125,10 +127,10 @@ impl DataDirectory {
         Ok(shards)
     }
 
-    /// What lies among the journals of `shards` shards and is none of them. It is left alone.
+    /// The entries among the journals of `shards` shards that belong to none of them. They are left alone.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn strays(&self, shards: u16) -> io::Result<Vec<PathBuf>> {
         let mut names = self.names_in_journal()?;
         names.sort_unstable();
@@ -150,7 +152,7 @@ impl DataDirectory {
             names => names?,
         };
         for name in names.iter().filter(|name| segment::generation_of(name).is_some()) {
-            if let HeaderPage::Sound { header, .. } = segment::read_header(&self.disk, &directory.join(name))?
+            if let HeaderPage::Valid { header, .. } = segment::read_header(&self.disk, &directory.join(name))?
                 && (header.shard, header.origin) == (shard, self.origin)
             {
                 return Ok(true);
@@ -159,10 +161,10 @@ impl DataDirectory {
         Ok(false)
     }
 
-    /// Bytes of the segments of all shards: about what waits for stores, or more.
+    /// Bytes of the segments of all shards: about as many as wait for stores, or more.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn segment_bytes(&self) -> io::Result<u64> {
         let mut bytes = 0;
         for shard in 0..self.shards_on_disk()? {
@@ -178,17 +180,17 @@ impl DataDirectory {
         Ok(bytes)
     }
 
-    /// Where the journal of a shard lies.
+    /// The directory of a shard's journal.
     #[must_use]
     pub fn shard(&self, shard: u16) -> PathBuf {
         shard_directory(&self.path, shard)
     }
 }
 
-/// The origin of a data directory that another process may have; `None` where there is none. Changes nothing.
+/// The gateway id of a data directory that another process may use; `None` if there is none. Changes nothing.
 ///
 /// # Errors
-/// What the file system says.
+/// The file system's error.
 pub fn origin_of(disk: SharedDisk, path: &Path) -> io::Result<Option<Origin>> {
     let (_, state) = StateFile::open(disk, path, ORIGIN_FILE)?;
     Ok(state.content.and_then(|content| content.try_into().ok()).map(Origin))
@@ -201,24 +203,25 @@ fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send + Sync>, DirectoryE
     })
 }
 
-/// The shard whose directory has this name. Other spellings of its number are no shard's, and the greatest number has no successor.
+/// The shard whose directory has this name. Other spellings of its number are no shard's, and the greatest number has
+/// no successor.
 fn shard_of(name: &str) -> Option<u16> {
     let number = name.parse().ok().filter(|number| *number < u16::MAX)?;
     (format!("{number:04}") == name).then_some(number)
 }
 
-/// Where the journal of a shard lies in a data directory.
+/// The directory of a shard's journal in a data directory.
 #[must_use]
 pub fn shard_directory(data_directory: &Path, shard: u16) -> PathBuf {
     data_directory.join(JOURNAL_DIRECTORY).join(format!("{shard:04}"))
 }
 
-/// Makes a directory and those above it, and makes their names durable: also those of directories that are there
-/// already, because the process that made them may not have come to it.
+/// Creates a directory and its parents, and makes their names durable: also those of existing directories, because the
+/// process that created them may have ended before it did so.
 ///
 /// # Errors
-/// What the file system says. What was made is removed again where its name can't be made durable: a later sync might
-/// succeed for nothing, so the next attempt must make it anew.
+/// The file system's error. If a new directory's name can't be synced, the directory is removed: a later sync
+/// might succeed without effect, so the next attempt must create it again.
 pub fn make_directory(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     let is_missing = |path: &&Path| {
         !path.as_os_str().is_empty() && disk.list(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
@@ -234,7 +237,7 @@ pub fn make_directory(disk: &dyn Disk, path: &Path) -> io::Result<()> {
 /// The names in a directory; none if it isn't there.
 ///
 /// # Errors
-/// What the file system says.
+/// The file system's error.
 pub fn list_directory(disk: &dyn Disk, path: &Path) -> io::Result<Vec<String>> {
     match disk.list(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -246,7 +249,7 @@ fn sync_names_above(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     for above in path.ancestors().skip(1) {
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         match disk.sync_directory(above) {
-            // Nothing of ours is made in a directory that we may not open.
+            // In a directory that we may not open, nothing was created by us.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
             synced => synced?,
         }
@@ -260,7 +263,7 @@ fn read_or_make_origin(disk: &SharedDisk, path: &Path) -> Result<Origin, Directo
     let found: Option<[u8; 16]> = state.content.and_then(|content| content.try_into().ok());
     if let Some(origin) = found {
         if !state.damaged.is_empty() || file.version() < ORIGIN_COPIES {
-            // One copy is enough for now; where there is no space, the next start tries again.
+            // One copy is enough for now; if there is no space, the next start tries again.
             drop(file.write(&origin));
         }
         return Ok(Origin(origin));
@@ -270,7 +273,7 @@ fn read_or_make_origin(disk: &SharedDisk, path: &Path) -> Result<Origin, Directo
     }
     let mut origin = [0; 16];
     getrandom::fill(&mut origin).map_err(|error| io_error(error.into()))?;
-    // Twice, so that there are two copies from the start.
+    // Written twice, so there are two copies from the start.
     file.write(&origin).and_then(|()| file.write(&origin)).map_err(io_error)?;
     Ok(Origin(origin))
 }
@@ -284,7 +287,7 @@ mod tests {
     use crate::simulated_disk::{CutStyle, SimulatedDisk};
 
     #[test]
-    fn one_process_at_a_time_and_one_origin_for_ever() {
+    fn directory_has_one_process_and_origin() {
         let disk = SimulatedDisk::new(1);
         let shared: SharedDisk = Arc::new(disk.clone());
         let first = DataDirectory::open(shared.clone(), Path::new("a/b/data")).unwrap();
@@ -302,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_no_shards_is_left_alone() {
+    fn unrelated_directory_is_left_alone() {
         let disk = SimulatedDisk::new(1);
         let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
         let segment = |shard, origin| {
@@ -318,7 +321,7 @@ mod tests {
             put(stray, &segment(0, directory.origin()));
         }
         put("0010", &segment(10, Origin([9; 16])));
-        assert_eq!(directory.shards_on_disk().unwrap(), 3, "shard 1 was lost, those behind it count");
+        assert_eq!(directory.shards_on_disk().unwrap(), 3, "shard 1 was lost, those after it count");
         let strays = directory.strays(3).unwrap();
         let names: Vec<_> = strays.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["+1", "0009", "0010", "2026", "300", "65535"]);
@@ -326,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_without_a_sound_copy_is_never_made_anew() {
+    fn damaged_origin_is_never_recreated() {
         let disk = SimulatedDisk::new(1);
         let shared: SharedDisk = Arc::new(disk.clone());
         drop(DataDirectory::open(shared.clone(), Path::new("/data")).unwrap());

@@ -1,5 +1,5 @@
-//! The one door to the file system. Everything else in this crate goes through [`Disk`], so that a simulated
-//! disk can lose, tear, flip and refuse whatever a real one might.
+//! The only access to the file system. Everything else in this crate uses [`Disk`], so a simulated disk can lose, tear,
+//! flip and reject anything that a real one might.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -12,71 +12,72 @@ use rustix::fs::FallocateFlags;
 /// A disk that threads share.
 pub type SharedDisk = Arc<dyn Disk>;
 
-/// What a file system has left for this process.
+/// The space that a file system has left for this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Bytes that can be written.
     pub bytes: u64,
-    /// Bytes that the file system has in all.
+    /// The size of the file system in bytes.
     pub bytes_all: u64,
-    /// Files that can be made. `u64::MAX` where there is no limit of its own.
+    /// Files that can be created. `u64::MAX` if the file system has no limit.
     pub files: u64,
-    /// Files that the file system has room for in all.
+    /// The greatest number of files of the file system.
     pub files_all: u64,
 }
 
-/// What the journal needs of a file system. Paths are absolute or relative to the working directory.
+/// The file system operations that the journal needs. Paths are absolute or relative to the working directory.
 pub trait Disk: Send + Sync {
-    /// Makes a new file, open for reading and writing; one that exists is an error.
+    /// Creates a new file, open for reading and writing; one that exists is an error.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// Opens a file for reading and writing.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// Gives a file another name; one that has that name already is replaced.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes a directory and those above it; one that exists is fine.
+    /// Creates a directory and its parents; one that exists is fine.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn create_directory(&self, path: &Path) -> io::Result<()>;
-    /// Removes a directory in which nothing is.
+    /// Removes an empty directory.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn remove_directory(&self, path: &Path) -> io::Result<()>;
-    /// The names in a directory, in any order. Names that are not UTF-8 are left out: none of ours are.
+    /// The names in a directory, in any order. Names that are not UTF-8 are left out: Forebay creates none.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
-    /// Makes the names in a directory durable: those made, changed and removed before the call.
+    /// Makes the names in a directory durable: those created, changed and removed before the call.
     ///
     /// # Errors
-    /// What the file system says. What it was to make durable must be done again: to repeat the call is not enough.
+    /// The file system's error. The changes that aren't durable must be done again: repeating the call is not
+    /// enough.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
     /// Takes the lock that keeps a second process out, of a file and of the directory that it is in; it is held until the value is
     /// dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where somebody else holds it, else what the file system says.
+    /// [`io::ErrorKind::WouldBlock`] if another process holds it, else the file system's error.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
-    /// What the file system that holds `directory` has left.
+    /// The space that the file system of `directory` has left.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn space(&self, directory: &Path) -> io::Result<Space>;
 }
 
@@ -85,41 +86,41 @@ pub trait DiskFile: Send + Sync {
     /// Reads at most `buffer.len()` bytes; 0 at the file's end.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes at most `bytes.len()` bytes; it may be fewer.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes written bytes, and the length that is needed to read them, durable (`fdatasync`).
     ///
     /// # Errors
-    /// What the file system says. The caller must not use the file again: what it holds is then unknown.
+    /// The file system's error. The caller must not use the file again: its content is then unknown.
     fn sync(&self) -> io::Result<()>;
     /// The file's length in bytes.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn length(&self) -> io::Result<u64>;
     /// Cuts the file or extends it with zeros.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn set_length(&self, length: u64) -> io::Result<()>;
-    /// Extends the file to `length` with bytes that read as zeros, and takes the space for them without writing it
+    /// Extends the file to `length` with bytes that read as zeros, and allocates the space for them without writing it
     /// (`fallocate`).
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] where the file system can't, else what it says.
+    /// [`io::ErrorKind::Unsupported`] if the file system can't, else its error.
     fn allocate(&self, length: u64) -> io::Result<()>;
 }
 
 impl dyn DiskFile + '_ {
-    /// Writes all of `bytes`, going on after short writes.
+    /// Writes all of `bytes`, continuing after short writes.
     ///
     /// # Errors
-    /// What the file system says; [`io::ErrorKind::WriteZero`] where it takes nothing more.
+    /// The file system's error; [`io::ErrorKind::WriteZero`] if it accepts no bytes.
     pub fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write_at(bytes, offset) {
@@ -138,9 +139,9 @@ impl dyn DiskFile + '_ {
     /// Writes zeros from `start` up to `end`.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn fill_with_zeros(&self, start: u64, end: u64) -> io::Result<()> {
-        // A static costs no memory of its own: its pages are never written to.
+        // A static needs no extra memory: its pages are never written to.
         static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
         let mut at = start;
         while at < end {
@@ -151,10 +152,10 @@ impl dyn DiskFile + '_ {
         Ok(())
     }
 
-    /// Fills as much of `buffer` as the file has from `offset` on, and says how much that is.
+    /// Fills as much of `buffer` as the file has from `offset` on, and returns how much that is.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn read_full_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -169,9 +170,9 @@ impl dyn DiskFile + '_ {
     }
 }
 
-/// Payloads and addresses of clients are nobody else's business.
+/// Payloads and clients' addresses are private to the owner.
 const OWNER_ONLY: u32 = 0o600;
-/// Besides, for directories.
+/// In addition, for directories.
 const OWNER_ENTERS: u32 = 0o100;
 
 /// The operating system's file system.
@@ -221,7 +222,7 @@ impl Disk for OsDisk {
     fn space(&self, directory: &Path) -> io::Result<Space> {
         let found = rustix::fs::statvfs(directory)?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-        // Some file systems make room for files as they go, and say 0.
+        // Some file systems create inodes as needed, and report 0.
         let files = |files: u64| if found.f_files == 0 { u64::MAX } else { files };
         Ok(Space {
             bytes: bytes(found.f_bavail),
@@ -232,7 +233,7 @@ impl Disk for OsDisk {
     }
 }
 
-/// The operating system's file system, for those who only look: it opens files for reading, and refuses every change.
+/// The operating system's file system for read-only use: it opens files for reading, and rejects every change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOnlyDisk;
 
@@ -265,12 +266,12 @@ impl Disk for ReadOnlyDisk {
         OsDisk.list(directory)
     }
 
-    /// What is only read needs no names to be durable.
+    /// Reading doesn't need durable names.
     fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
         Ok(())
     }
 
-    /// Takes the lock of a process that writes, without making the file: a copy may have none.
+    /// Takes the lock of a process that writes, without creating the file: a copy may have none.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(())),
@@ -285,11 +286,11 @@ impl Disk for ReadOnlyDisk {
 
 fn lock_files(file: File, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
     file.try_lock().map_err(io::Error::from)?;
-    // Who takes the file for a stale one removes it, and a second process would lock another: the directory stays the same one.
+    // If the file is removed as stale, a second process would lock another file: the directory stays the same one.
     let directory = File::open(path.parent().unwrap_or(path))?;
     match directory.try_lock() {
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-        // Some file systems lock no directories (NFS): there the file must do.
+        // Some file systems lock no directories (NFS): there the file must be enough.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Box::new((file, directory))),
     }
 }
@@ -320,12 +321,13 @@ impl DiskFile for File {
     }
 }
 
-/// A limit on the size of files (`ulimit -f`) and a quota are full disks: what helps is the same.
+/// A limit on the size of files (`ulimit -f`) and a quota count as full disks: the remedy is the same.
 fn as_full(error: io::Error) -> io::Error {
     match error.kind() {
-        io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
-            io::Error::new(io::ErrorKind::StorageFull, format!("{error}; raise the limit on the process's files"))
-        }
+        io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => io::Error::new(
+            io::ErrorKind::StorageFull,
+            format!("{error}: raise the limit of file sizes (ulimit -f) or the disk quota"),
+        ),
         _ => error,
     }
 }

@@ -1,6 +1,7 @@
-//! How much of a disk segments may take. What an event takes up in the journal, stores on the same disk take once more, and
-//! they must get it before its segment can be freed. So a segment is begun only where there is room for that too: whoever
-//! only looks now and then at what is left is too late on a small disk, which is filled between two looks.
+//! How much of a disk segments may use. An event's bytes in the journal are needed once more by stores on the same
+//! disk, and stores must get that space before the event's segment can be freed. So a segment is begun only if there is
+//! space for that too. Checking the free space from time to time would be too late: a small disk fills up between two
+//! checks.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use limits::{
 
 use crate::disk::{SharedDisk, Space};
 
-/// What the journals of all shards may take of their disk; they share it.
+/// The part of the disk that the journals of all shards may use; they share it.
 pub struct DiskQuota {
     disk: SharedDisk,
     directory: PathBuf,
@@ -20,28 +21,28 @@ pub struct DiskQuota {
 }
 
 struct State {
-    /// Bytes that are kept free; a part of the disk where nobody says how many.
+    /// Bytes that are kept free; `None` means a part of the disk.
     keep: Option<u64>,
-    /// Bytes that stores will take for what was in the journal when somebody measured it.
+    /// Bytes that stores needed at the last measurement for the events in the journal.
     owed: u64,
-    /// The same for each byte of a segment that is begun.
+    /// The bytes that stores need for each byte of a segment that is begun.
     owed_per_byte: u64,
-    /// Bytes of all segments that were begun, and how many these were when somebody measured.
+    /// Bytes of all segments that were begun, and how many these were at the last measurement.
     begun: u64,
     measured_at: u64,
-    /// Bytes of files that are just being made.
+    /// Bytes of files that are being created.
     filling: u64,
-    /// What a segment lacked that was refused: bytes that are kept free besides until there are so many.
+    /// The missing bytes of a segment that was rejected: they are kept free too, until they are there.
     lacking: u64,
 }
 
-/// A file that is being made: until this is dropped its bytes count as taken.
+/// A file that is being created: until this is dropped its bytes count as used.
 pub(crate) struct QuotaReservation<'a> {
     quota: &'a DiskQuota,
     bytes: u64,
 }
 
-/// The bytes of a disk that are kept free: `keep`, or where that isn't said a part of the disk.
+/// The bytes of a disk that are kept free: `keep`, or a part of the disk by default.
 #[must_use]
 pub fn kept_free(keep: Option<u64>, bytes_all: u64) -> u64 {
     let part = (bytes_all / KEEP_FREE_PART).clamp(KEEP_FREE_BYTES_MIN, KEEP_FREE_BYTES);
@@ -49,8 +50,9 @@ pub fn kept_free(keep: Option<u64>, bytes_all: u64) -> u64 {
 }
 
 impl DiskQuota {
-    /// Watches the disk of `directory`, of which `keep` bytes stay free, or a part. Until somebody has measured what is owed,
-    /// it is taken that one store is on the same disk, that nothing waits for it, and that the next start carries over all.
+    /// Watches the disk of `directory`, of which `keep` bytes stay free, or a part. Until the first measurement it
+    /// assumes that one store is on the same disk, that nothing waits for it, and that the next start carries over
+    /// everything.
     #[must_use]
     pub fn new(disk: SharedDisk, directory: PathBuf, keep: Option<u64>) -> Self {
         let state = State {
@@ -69,34 +71,34 @@ impl DiskQuota {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on so many bytes are kept free; without a number a part of the disk.
+    /// From now on this many bytes are kept free; `None` means a part of the disk.
     pub fn keep_free(&self, keep: Option<u64>) {
         self.state().keep = keep;
     }
 
-    /// Bytes of all segments that were begun so far: to be asked before what is owed is measured.
+    /// Bytes of all segments that were begun so far. Read it before the measurement of what stores need.
     #[must_use]
     pub fn bytes_begun(&self) -> u64 {
         self.state().begun
     }
 
-    /// Stores on this disk will take `bytes` for what was in the journal when `begun` bytes of segments were begun, and
-    /// `per_byte` for each byte of those begun since.
+    /// Stores on this disk need `bytes` for the events in the journal when `begun` bytes of segments were begun, and
+    /// `per_byte` for each byte begun since.
     pub fn reserve(&self, bytes: u64, per_byte: u64, begun: u64) {
         let mut state = self.state();
         (state.owed, state.owed_per_byte, state.measured_at) = (bytes, per_byte, begun);
     }
 
-    /// What the disk has left.
+    /// The space that the disk has left.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn space(&self) -> io::Result<Space> {
         self.disk.space(&self.directory)
     }
 
-    /// Bytes that must stay free: what is kept, with one part in `margin_part` more, what is owed, and what a segment that was
-    /// refused has lacked.
+    /// Bytes that must stay free: `keep` with one part in `margin_part` more, the space that stores need, and the
+    /// missing bytes of a rejected segment.
     #[must_use]
     pub fn needed(&self, bytes_all: u64, margin_part: Option<u64>) -> u64 {
         let state = self.state();
@@ -105,14 +107,14 @@ impl DiskQuota {
         state.taken(keep.saturating_add(margin)).saturating_add(state.lacking)
     }
 
-    /// Whether a segment was refused for want of space, and nobody has found since that there is enough.
+    /// Whether a segment was rejected because there was no space, and there still isn't enough.
     #[must_use]
     pub fn has_rejected(&self) -> bool {
         self.state().lacking > 0
     }
 
-    /// A segment for so many bytes was refused: until there is room for one, what it lacks is kept free too. One that is larger than
-    /// usual says nothing of others.
+    /// A segment for this many bytes was rejected: until there is space for one, its missing bytes are kept free too.
+    /// One that is larger than usual doesn't count.
     pub fn note_rejection(&self, bytes: u64) {
         let mut state = self.state();
         let usual = bytes.min(SEGMENT_BYTES_MIN);
@@ -121,12 +123,12 @@ impl DiskQuota {
         }
     }
 
-    /// There is enough again.
+    /// There is enough space again.
     pub fn clear_rejection(&self) {
         self.state().lacking = 0;
     }
 
-    /// Lets a file of `length` be made for a segment, if that may be begun then.
+    /// Allows a file of `length` to be created for a segment, if the segment may be begun then.
     pub(crate) fn fill(&self, length: u64) -> Option<QuotaReservation<'_>> {
         let mut state = self.state();
         if !self.allows(&state, length, length) {
@@ -136,7 +138,7 @@ impl DiskQuota {
         Some(QuotaReservation { quota: self, bytes: length })
     }
 
-    /// Begins a segment in a file that is there; `needed` where it must be. Whether that may be.
+    /// Begins a segment in an existing file; `needed` if it must be begun. Returns whether it may.
     pub fn begin(&self, length: u64, needed: bool) -> bool {
         let mut state = self.state();
         let may_begin = needed || self.allows(&state, 0, length);
@@ -146,8 +148,8 @@ impl DiskQuota {
         may_begin
     }
 
-    /// Whether there is room for a file of `added` bytes and for what is owed for a segment of `length`. A disk that doesn't answer
-    /// is noticed by whoever writes to it.
+    /// Whether there is space for a file of `added` bytes and for the stores' share of a segment of `length`. If the
+    /// disk doesn't answer, the next write fails.
     fn allows(&self, state: &State, added: u64, length: u64) -> bool {
         let Ok(space) = self.space() else { return true };
         let taken = state.taken(kept_free(state.keep, space.bytes_all));
@@ -157,7 +159,7 @@ impl DiskQuota {
 }
 
 impl State {
-    /// Bytes of the disk that aren't there for a further segment.
+    /// Bytes of the disk that are missing for a further segment.
     fn taken(&self, keep: u64) -> u64 {
         let since = self.begun.saturating_sub(self.measured_at).saturating_mul(self.owed_per_byte);
         [self.owed, since, self.filling].iter().fold(keep, |sum, bytes| sum.saturating_add(*bytes))
@@ -186,19 +188,19 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_begun_where_stores_have_room_for_it_too() {
+    fn segment_begins_if_stores_have_space_too() {
         let quota = quota(1000 * KIB, 100 * KIB);
         assert!(quota.begin(300 * KIB, false));
         assert!(!quota.begin(KIB, false), "all is owed");
-        assert!(quota.begin(KIB, true), "one that must be is");
+        assert!(quota.begin(KIB, true), "a needed one is begun");
         quota.reserve(0, 2, quota.bytes_begun());
         assert!(quota.begin(450 * KIB, false), "it was delivered");
         quota.reserve(0, 0, quota.bytes_begun());
-        assert!(quota.begin(u64::MAX / 4, false), "stores elsewhere take nothing of this disk");
+        assert!(quota.begin(u64::MAX / 4, false), "stores on other disks need nothing here");
     }
 
     #[test]
-    fn a_file_needs_room_besides_and_counts_while_it_is_made() {
+    fn new_file_counts_while_it_is_filled() {
         let quota = quota(1000 * KIB, 100 * KIB);
         assert!(quota.fill(226 * KIB).is_none());
         let filling = quota.fill(200 * KIB).unwrap();
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_begun_while_somebody_measures_is_owed() {
+    fn bytes_begun_during_a_measurement_are_reserved() {
         let quota = quota(1000 * KIB, 0);
         let begun = quota.bytes_begun();
         assert!(quota.begin(200 * KIB, false));
@@ -220,10 +222,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lacking_is_kept_free_until_it_is_there() {
+    fn missing_bytes_are_kept_free_until_available() {
         let quota = quota(100 * KIB, 40 * KIB);
         quota.note_rejection(15 * KIB);
-        assert!(!quota.has_rejected(), "there is room for one");
+        assert!(!quota.has_rejected(), "there is space for one");
         quota.note_rejection(50 * KIB);
         assert!(quota.has_rejected());
         assert_eq!(quota.needed(0, Some(4)), (40 + 10 + 200) * KIB);
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_larger_than_usual_is_refused_for_itself() {
+    fn rejected_large_segment_does_not_affect_others() {
         let quota = quota(4 * SEGMENT_BYTES_MIN, 0);
         assert!(!quota.begin(3 * SEGMENT_BYTES_MIN, false));
         quota.note_rejection(3 * SEGMENT_BYTES_MIN);
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_twentieth_is_kept_but_no_less_than_a_store_needs_and_no_more_than_a_quarter() {
+    fn kept_bytes_are_a_twentieth_within_bounds() {
         const MIB: u64 = KIB * KIB;
         let kept = |mib: u64| kept_free(None, mib * MIB) / MIB;
         assert_eq!([20, 64, 200, 1000, 1_000_000].map(kept), [5, 16, 16, 50, 1024]);

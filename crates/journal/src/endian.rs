@@ -1,5 +1,5 @@
-//! Fixed-width little-endian fields within a byte slice. Offsets are constants of the format; the slices have
-//! been measured before.
+//! Fixed-width little-endian fields within a byte slice. Offsets are constants of the format; callers check the slices'
+//! lengths.
 
 pub(crate) fn get_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array(bytes, at))

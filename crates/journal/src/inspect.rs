@@ -1,4 +1,4 @@
-//! Reads a whole shard for people: what is there, block by block, and what is damaged. Changes nothing.
+//! Reads a whole shard for operators: its blocks one by one, and all damage. Changes nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use crate::recovery_report::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADE
 use crate::scan::{KnownExtent, Scan, ScanItem};
 use crate::segment::{self, HeaderPage, SegmentHeader};
 
-/// Something that stands in a shard's directory, in order.
+/// An entry of a shard's directory, in order.
 #[derive(Debug)]
 pub enum Inspected<'a> {
     /// A segment begins.
     Segment(&'a SegmentHeader),
-    /// A sound block.
+    /// An intact block.
     Block {
-        /// Where it stands in its segment's file, in bytes.
+        /// Its offset in its segment's file, in bytes.
         offset: u64,
         /// The block.
         block: &'a Block,
@@ -26,14 +26,14 @@ pub enum Inspected<'a> {
     Damaged(&'a DamagedChunk),
     /// A damaged last block: a commit that a crash interrupted, or rot. The next start cuts it.
     Torn(&'a DamagedChunk),
-    /// Something about a whole segment.
+    /// A finding about a whole segment.
     Finding(&'a Finding),
 }
 
 /// Visits everything in a shard's directory, oldest first. No process should be writing to it.
 ///
 /// # Errors
-/// What the file system says.
+/// The file system's error.
 pub fn inspect_shard(disk: &SharedDisk, directory: &Path, visit: &mut dyn FnMut(Inspected<'_>)) -> io::Result<()> {
     let segments = readable_segments(disk, directory, visit)?;
     for (at, header) in segments.iter().enumerate() {
@@ -44,7 +44,7 @@ pub fn inspect_shard(disk: &SharedDisk, directory: &Path, visit: &mut dyn FnMut(
     Ok(())
 }
 
-/// The segments with a sound header; the others are visited as findings.
+/// The segments with a valid header; the others are visited as findings.
 fn readable_segments(
     disk: &SharedDisk,
     directory: &Path,
@@ -54,15 +54,15 @@ fn readable_segments(
     generations.sort_unstable();
     let mut segments = Vec::new();
     for generation in generations {
-        let letter = match segment::read_header(disk, &segment::path(directory, generation))? {
-            HeaderPage::Sound { header, one_copy_damaged } if header.generation == generation => {
+        let case = match segment::read_header(disk, &segment::path(directory, generation))? {
+            HeaderPage::Valid { header, one_copy_damaged } if header.generation == generation => {
                 segments.push(header);
                 one_copy_damaged.then_some(SEGMENT_HEADER_COPY_DAMAGED)
             }
             _ => Some(SEGMENT_HEADER_DAMAGED),
         };
-        if let Some(letter) = letter {
-            visit(Inspected::Finding(&Finding::of_segment(letter, generation, None)));
+        if let Some(case) = case {
+            visit(Inspected::Finding(&Finding::of_segment(case, generation, None)));
         }
     }
     Ok(segments)

@@ -12,29 +12,32 @@ use crate::segment;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file system failed.
-    #[error("can't open the journal in {directory}: {source}")]
+    #[error("cannot open the journal in {directory}: {source}")]
     Io {
         /// The shard's directory.
         directory: PathBuf,
-        /// What the file system said.
+        /// The file system's error.
         source: io::Error,
     },
     /// A segment was written by another version.
-    #[error("{path} has format {found}, this version reads format {}; use the version that wrote it", segment::FORMAT)]
+    #[error(
+        "{path} has format {found}, but this version reads format {}: use the version that wrote it",
+        segment::FORMAT
+    )]
     Format {
         /// The segment.
         path: PathBuf,
         /// Its format.
         found: u32,
     },
-    /// A segment of another data directory or shard lies among ours.
-    #[error("{path} belongs to origin {found}, shard {shard}, not to this directory; move it away")]
+    /// A segment belongs to another data directory or shard.
+    #[error("{path} belongs to gateway {found}, shard {shard}, not to this directory: move it away")]
     Foreign {
         /// The segment.
         path: PathBuf,
-        /// Whose it is.
+        /// Its gateway id.
         found: Origin,
-        /// The shard it names.
+        /// Its shard.
         shard: u16,
     },
     /// The new segment couldn't be written.

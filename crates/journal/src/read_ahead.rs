@@ -1,4 +1,4 @@
-//! A read-ahead over a file, so that walking many small blocks doesn't cost a system call for each.
+//! A read-ahead over a file: walking many small blocks doesn't cost a system call for each.
 
 use std::io;
 
@@ -17,12 +17,12 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Forgets what was read: the file may have changed since.
+    /// Forgets the window: the file may have changed since.
     pub(crate) fn forget(&mut self) {
         self.bytes.clear();
     }
 
-    /// The page at `offset`; shorter, perhaps empty, at the file's end.
+    /// The page at `offset`; shorter, or empty, at the file's end.
     pub(crate) fn page(&mut self, file: &dyn DiskFile, offset: u64) -> io::Result<&[u8]> {
         self.slice(file, offset, PAGE_BYTES)
     }
@@ -39,7 +39,8 @@ impl ReadAhead {
         Ok(&self.bytes[at..self.bytes.len().min(at + length)])
     }
 
-    /// The same as bytes of their own. Of many bytes those are read at once to where they stay that the window doesn't have.
+    /// The same as an owned copy. Of a large range, the bytes that the window doesn't have are read directly into the
+    /// copy.
     pub(crate) fn copy(&mut self, file: &dyn DiskFile, offset: u64, length: usize) -> io::Result<Bytes> {
         if length <= READ_AHEAD_BYTES {
             return Ok(Bytes::copy_from_slice(self.slice(file, offset, length)?));
@@ -66,7 +67,7 @@ mod tests {
     use crate::simulated_disk::{Operation, SimulatedDisk};
 
     #[test]
-    fn slices_are_the_file_s_bytes_up_to_its_end() {
+    fn slices_equal_the_bytes_of_the_file() {
         let content: Vec<u8> = (0..600_000_u32).map(|at| (at % 251) as u8).collect();
         let disk = SimulatedDisk::new(1);
         disk.put("/f", &content).unwrap();
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_read_again_only_once_it_is_forgotten() {
+    fn bytes_are_read_once_until_forgotten() {
         let disk = SimulatedDisk::new(1);
         disk.put("/f", &[1; 2 * PAGE_BYTES]).unwrap();
         let file = disk.open(std::path::Path::new("/f")).unwrap();

@@ -1,4 +1,4 @@
-//! Reads blocks back, from any sequence up to the last durable one. A reader has files of its own.
+//! Reads blocks back, from any sequence up to the last durable one. Each reader opens the files itself.
 
 use std::io;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use crate::recovery_report::Finding;
 use crate::scan::{KnownExtent, Scan, ScanItem};
 use crate::segments::Segments;
 
-/// A chunk of the log as it was read.
+/// A chunk of the log.
 #[derive(Clone, Debug)]
 pub enum LogChunk {
-    /// A sound block.
+    /// An intact block.
     Block(Block),
-    /// A damaged place: what is left of it, and what is lost.
+    /// A damaged place: its remaining records, and the lost ones.
     Damaged(DamagedChunk),
 }
 
@@ -40,20 +40,20 @@ impl DamagedChunk {
         self.damaged.sequences.clone()
     }
 
-    /// The records that are kept, with their sequences: the undamaged ones, of a torn last block those of whole
+    /// The records that are kept, with their sequences: all undamaged ones, or of a torn last block those of whole
     /// requests.
     #[must_use]
     pub fn survivors(&self) -> Vec<(u64, JournalRecord<'_>)> {
         self.damaged.survivors()
     }
 
-    /// The bytes that the survivors are slices of.
+    /// The bytes that the kept records are slices of.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.damaged.bytes
     }
 
-    /// What is to be reported.
+    /// The finding to report.
     #[must_use]
     pub const fn finding(&self) -> &Finding {
         &self.finding
@@ -93,7 +93,7 @@ impl LogChunk {
         self.records().for_each(|(at, record)| visit(at, &record));
     }
 
-    /// What is to be reported of the chunk, if it is damaged.
+    /// The finding to report for the chunk, if it is damaged.
     #[must_use]
     pub const fn finding(&self) -> Option<&Finding> {
         match self {
@@ -126,10 +126,10 @@ impl Reader {
     /// The next chunk of the log, or `None` once everything up to `durable`, the last durable sequence, was read.
     ///
     /// # Errors
-    /// What the file system says. The same chunk is tried again by the next call.
+    /// The file system's error. The next call tries the same chunk again.
     pub fn read(&mut self, durable: u64) -> io::Result<Option<LogChunk>> {
         while self.next <= durable {
-            // Damage before the place that the reader began with is nothing to it.
+            // Damage before the reader's first position is not reported.
             if let Some(chunk) = self.step(durable).inspect_err(|_| self.scan = None)?
                 && chunk.end() > self.next
             {

@@ -1,4 +1,4 @@
-//! One event as it stands in a block: a fixed part, then tagged fields. `docs/journal-format.md` has the layout.
+//! One event as in a block: a fixed part, then tagged fields. `docs/journal-format.md` has the layout.
 //!
 //! The fixed part begins with a *head* of 24 bytes: length, index within the block, checksum of the rest, and a
 //! check of these three under the segment's seed. Index and check are filled in when the block is sealed.
@@ -40,12 +40,12 @@ const TAG_CONTENT: u8 = 9;
 const TAG_BATCH: u8 = 10;
 const TAG_REVISION: u8 = 12;
 
-/// By what a batch is known when it comes again.
+/// The key by which a duplicate of a batch is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DedupKey {
     /// The id that the client's key gives the batch as a whole.
     pub id: EventId,
-    /// A hash of the bytes that came with it.
+    /// A hash of the batch's bytes as received.
     pub content: u64,
 }
 
@@ -60,9 +60,9 @@ pub struct JournalRecord<'a> {
     pub event_time: Option<i64>,
     /// Its type's name.
     pub type_name: &'a str,
-    /// Who sent it, or empty.
+    /// The source that sent it, or empty.
     pub source: &'a str,
-    /// The address that it came from.
+    /// The client's address.
     pub client: Option<IpAddr>,
     /// The JSON text.
     pub payload: &'a [u8],
@@ -72,16 +72,17 @@ pub struct JournalRecord<'a> {
     pub request_end: bool,
     /// Fields that the journal doesn't know, encoded ([`push_field`]): those of the journal's owner. Empty in events.
     pub owner_fields: &'a [u8],
-    /// Set where the client gave the event its id: a hash of the bytes that came with it.
+    /// If the client gave the event its id, a hash of the bytes that came with it.
     pub content: Option<u64>,
     /// Set in the last record of a batch that the client gave a key.
     pub batch: Option<DedupKey>,
-    /// Set in results of aggregates: of those with the same id the one with the highest revision holds.
+    /// In results of aggregates: of those with the same id, the one with the highest revision is valid.
     pub revision: Option<u64>,
 }
 
 impl<'a> JournalRecord<'a> {
-    /// A record that is its whole request, with the fields that each has. Name the others with `..JournalRecord::new(…)`.
+    /// A record that is its whole request, with the fields that each has. Set the others with
+    /// `..JournalRecord::new(…)`.
     #[must_use]
     pub const fn new(id: EventId, received_at: i64, type_name: &'a str, payload: &'a [u8]) -> Self {
         Self {
@@ -151,7 +152,7 @@ fn encode_fields(record: &JournalRecord<'_>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Marks the record at the start of `bytes` as the last of its request, which nobody knew when it was encoded.
+/// Marks the record at the start of `bytes` as the last of its request, which wasn't known when it was encoded.
 pub(crate) fn end_request(bytes: &mut [u8]) {
     set_flag(bytes, FLAG_REQUEST_END);
 }
@@ -161,12 +162,13 @@ pub(crate) fn start_request(bytes: &mut [u8]) {
     set_flag(bytes, FLAG_REQUEST_START);
 }
 
-/// Adds to the record at the end of `bytes`, which begins at `start`, what is known of its batch only at its end.
+/// Adds the key of its batch to the record at the end of `bytes`, which begins at `start`: it is known only at the
+/// batch's end.
 pub(crate) fn set_batch(bytes: &mut Vec<u8>, start: usize, batch: DedupKey) {
     add_field(bytes, start, TAG_BATCH, &batch_value(batch));
 }
 
-/// Adds to it a hash of the bytes that came with its id.
+/// Adds a hash of the bytes that came with its id.
 pub(crate) fn set_content(bytes: &mut Vec<u8>, start: usize, content: u64) {
     add_field(bytes, start, TAG_CONTENT, &content.to_le_bytes());
 }
@@ -193,7 +195,7 @@ fn set_flag(bytes: &mut [u8], flag: u32) {
     put(bytes, AT_CHECKSUM, &sum.to_le_bytes());
 }
 
-/// Fills in what is known only when the block is sealed, and returns the record's padded length.
+/// Fills in the fields that are known only when the block is sealed, and returns the record's padded length.
 pub(crate) fn seal(record: &mut [u8], index: u32, seed: u64) -> usize {
     put(record, AT_INDEX, &index.to_le_bytes());
     let check = checksum::seeded(seed, &record[..AT_HEAD_CHECK]);
@@ -230,13 +232,13 @@ impl Head {
         round_up(self.length, ALIGNMENT)
     }
 
-    /// Whether the bytes behind the head are those that were written.
-    pub(crate) fn body_is_sound(self, bytes: &[u8]) -> bool {
+    /// Whether the bytes after the head are intact.
+    pub(crate) fn body_is_intact(self, bytes: &[u8]) -> bool {
         checksum::seeded(0, &bytes[HEAD_BYTES..self.length]) == get_u64(bytes, AT_CHECKSUM)
     }
 }
 
-/// Reads the record at the start of `bytes`. `None` if its fields make no sense.
+/// Reads the record at the start of `bytes`. `None` if its fields are invalid.
 pub(crate) fn decode(bytes: &[u8]) -> Option<JournalRecord<'_>> {
     let length = Head::trusted(bytes)?.length;
     let fields = &bytes[FIXED_BYTES..length];

@@ -5,21 +5,21 @@ use crate::type_bits::type_bit;
 use event::EventId;
 use limits::RECORD_OVERHEAD_BYTES_MAX;
 
-/// Records are kept in pieces of this size. One piece that doubles would leave holes behind in the heap that nobody's next
-/// piece fits into: with hundreds of batches under way those had come to more than what was in flight.
+/// Records are kept in pieces of this size. One buffer that doubles would leave gaps in the heap that no later buffer
+/// fits: with hundreds of batches at the same time, the gaps were larger than the data in flight.
 const PIECE_BYTES: usize = 128 * 1024;
 
 /// The records of one request.
 #[derive(Debug, Default)]
 pub struct RecordBuffer {
-    /// None is empty. A record lies in one of them.
+    /// No piece is empty. Each record is in one of them.
     pieces: Vec<Vec<u8>>,
     /// Where in the last piece the last record begins.
     last_at: usize,
     bytes: usize,
     count: u32,
     types: u64,
-    /// Pieces of a request before, to be used again.
+    /// Pieces of an earlier request, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -40,7 +40,7 @@ impl RecordBuffer {
 
     fn piece_with_room(&mut self, bytes: usize) -> &mut Vec<u8> {
         let has_room = |piece: &Vec<u8>| piece.capacity() - piece.len() >= bytes;
-        // The first piece grows as it must: most requests are small.
+        // The first piece grows as needed: most requests are small.
         let may_grow = |piece: &Vec<u8>| piece.len() + bytes <= PIECE_BYTES;
         if !self.pieces.last().is_some_and(|piece| has_room(piece) || may_grow(piece)) {
             let is_first = self.pieces.is_empty();
@@ -48,7 +48,7 @@ impl RecordBuffer {
             let spare = self.spare.pop().filter(|piece| piece.capacity() >= bytes);
             self.pieces.push(spare.unwrap_or_else(|| Vec::with_capacity(room)));
         }
-        self.pieces.last_mut().expect("a piece was added where there was none")
+        self.pieces.last_mut().expect("the first record has added a piece")
     }
 
     /// Marks the record that was added last as the last of its request.
@@ -58,26 +58,26 @@ impl RecordBuffer {
         }
     }
 
-    /// Drops records: `keeps` says of each, by its number from 0, whether it stays. The first and the last that stay
-    /// begin and end the request.
+    /// Drops records: `keeps` returns for each, by its number from 0, whether it stays. The first and the last that
+    /// stay begin and end the request.
     pub fn retain(&mut self, mut keeps: impl FnMut(u32) -> bool) {
-        self.write_anew(|number, record, piece| {
+        self.rewrite(|number, record, piece| {
             if keeps(number) {
                 piece.extend_from_slice(record);
             }
         });
         self.pieces.retain(|piece| !piece.is_empty());
-        // Too many types do no harm: a set bit means "perhaps".
+        // Too many types do no harm: a set bit means "may be present".
         if let Some(first) = self.pieces.first_mut() {
             record::start_request(first);
         }
         self.end_request();
     }
 
-    /// Says of records by which bytes their ids are known, which nobody knew when they were added: `is_known` says of each, by its
-    /// number from 0, whether it has such a hash already.
+    /// Adds the content hash of records whose hash wasn't known when they were added: `is_known` returns for each, by
+    /// its number from 0, whether it already has one.
     pub fn set_contents(&mut self, content: u64, mut is_known: impl FnMut(u32) -> bool) {
-        self.write_anew(|number, bytes, piece| {
+        self.rewrite(|number, bytes, piece| {
             let start = piece.len();
             piece.extend_from_slice(bytes);
             if !is_known(number) {
@@ -86,8 +86,8 @@ impl RecordBuffer {
         });
     }
 
-    /// Writes each piece anew: `write` is given a record's number from 0, its bytes, and where to.
-    fn write_anew(&mut self, mut write: impl FnMut(u32, &[u8], &mut Vec<u8>)) {
+    /// Rewrites each piece: `write` gets a record's number from 0, its bytes, and the destination.
+    fn rewrite(&mut self, mut write: impl FnMut(u32, &[u8], &mut Vec<u8>)) {
         let mut number = 0;
         (self.bytes, self.count) = (0, 0);
         for piece in &mut self.pieces {
@@ -116,7 +116,7 @@ impl RecordBuffer {
         records.map(|bytes| record::decode(bytes).map_or(&[][..], |record| record.payload))
     }
 
-    /// Says by what the batch is known that the records are of.
+    /// Sets the key of the batch that the records belong to.
     pub fn set_batch(&mut self, batch: DedupKey) {
         if let Some(piece) = self.pieces.last_mut() {
             let before = piece.len();
@@ -125,7 +125,7 @@ impl RecordBuffer {
         }
     }
 
-    /// The records as they will stand in a block, in pieces.
+    /// The records as in a block, in pieces.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         self.pieces.iter().map(Vec::as_slice)
     }
@@ -147,13 +147,13 @@ impl RecordBuffer {
         self.count == 0
     }
 
-    /// Bytes that the records take up in a block.
+    /// Bytes that the records occupy in a block.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The same memory without the records, for those of another request.
+    /// The same memory without the records, for another request.
     #[must_use]
     pub fn emptied(self) -> Self {
         let Self { mut pieces, mut spare, .. } = self;
@@ -169,7 +169,7 @@ impl RecordBuffer {
     }
 }
 
-/// The records of a piece, with what they are padded by.
+/// The records of a piece, with their padding.
 fn records_in(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = piece;
     std::iter::from_fn(move || {
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Payloads of which some need a piece of their own, and some share one.
+    /// Payloads of which some need a separate piece, and some share one.
     fn payloads() -> Vec<Vec<u8>> {
         let sizes = [0, 1, 100_000, PIECE_BYTES - 1, 7, PIECE_BYTES, 300_000, 90_000, 3, 3 * PIECE_BYTES, 1];
         sizes.iter().zip(1..).map(|(size, byte)| vec![byte; *size]).collect()
@@ -219,7 +219,7 @@ mod tests {
 
     fn expect(records: &RecordBuffer, payloads: &[&Vec<u8>], batch: Option<DedupKey>) {
         let block = block(records);
-        assert!(block.is_sound(2), "each record's checksums hold");
+        assert!(block.is_intact(2), "each record's checksums hold");
         let found: Vec<_> = block.records().map(|(_, record)| record).collect();
         assert_eq!(found.len(), payloads.len());
         for (number, (record, payload)) in found.iter().zip(payloads).enumerate() {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn they_stand_in_a_block_in_their_order_whatever_their_sizes() {
+    fn records_of_all_sizes_keep_their_order() {
         let payloads = payloads();
         let mut records = requests(&payloads);
         expect(&records, &payloads.iter().collect::<Vec<_>>(), None);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_their_ids_are_known_by_may_be_said_later() {
+    fn content_hashes_may_be_set_later() {
         let payloads = payloads();
         let mut records = requests(&payloads);
         assert_eq!(records.ids().count(), payloads.len());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_again_holds_the_next_request() {
+    fn reused_buffer_has_only_the_next_request() {
         let payloads = payloads();
         let again = requests(&payloads).emptied();
         let (room, mut records) = (again.capacity(), again);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn they_take_little_more_room_than_they_have_bytes() {
+    fn buffer_takes_little_more_than_its_bytes() {
         let one = requests(&[vec![1; 10]]);
         assert!(one.capacity() < 1024, "{}", one.capacity());
         let many = requests(&vec![vec![1; 1000]; 5000]);

@@ -1,5 +1,5 @@
-//! Opens a shard's journal: looks at what the last process left, keeps what was acknowledged, and begins a new
-//! segment. An old segment is never written to again.
+//! Opens a shard's journal: reads what the last process left, keeps the acknowledged events, and begins a new segment.
+//! An old segment is never written to again.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::torn_tail::{self, Tail};
 
 /// An open journal of one shard.
 pub struct OpenShard {
-    /// Takes records.
+    /// Accepts records.
     pub appender: Appender,
     /// Makes them durable.
     pub committer: Committer,
@@ -28,31 +28,31 @@ pub struct OpenShard {
     pub segments: Segments,
     /// The last sequence that is durable now, 0 if there is none.
     pub durable: u64,
-    /// What recovery found that isn't as it was written.
+    /// The defects that recovery found.
     pub findings: Vec<Finding>,
 }
 
 /// Opens the journal of one shard.
 ///
 /// # Errors
-/// [`OpenError`] says what stands in the way. Damage is no error: it is in [`OpenShard::findings`].
+/// [`OpenError`]: the journal can't be opened. Damage is no error: it is in [`OpenShard::findings`].
 pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
     find_shard(options)?.open()
 }
 
-/// What the last process has left of a shard's journal, looked at and not yet decided for good: until it is opened, the
-/// next start finds the same.
+/// A shard's journal as the last process left it. It is read but unchanged: until it is opened, the next start finds
+/// the same.
 pub struct FoundShard<'a> {
     options: &'a ShardOptions,
     survey: Survey,
     tail: Tail,
 }
 
-/// Looks at what the last process has left. What was found is to be told, and what else leans on events that are lost is
-/// to be mended, before [`FoundShard::open`]: later nobody finds it again.
+/// Reads what the last process has left. Before [`FoundShard::open`], the caller must report the findings and update
+/// everything that depends on lost events: later they aren't found again.
 ///
 /// # Errors
-/// [`OpenError`] says what stands in the way.
+/// [`OpenError`]: the journal can't be opened.
 pub fn find_shard(options: &ShardOptions) -> Result<FoundShard<'_>, OpenError> {
     let io_error = |source| OpenError::Io { directory: options.directory.clone(), source };
     let names = prepare_directory(options).map_err(io_error)?;
@@ -62,7 +62,7 @@ pub fn find_shard(options: &ShardOptions) -> Result<FoundShard<'_>, OpenError> {
 }
 
 impl<'a> FoundShard<'a> {
-    /// What isn't as it was written.
+    /// The defects that were found.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.survey.findings
@@ -74,7 +74,7 @@ impl<'a> FoundShard<'a> {
         self.survey.headers.front().map(|header| header.first)
     }
 
-    /// What it was looked at with.
+    /// The options that it was read with.
     #[must_use]
     pub const fn options(&self) -> &'a ShardOptions {
         self.options
@@ -86,10 +86,10 @@ impl<'a> FoundShard<'a> {
         self.tail.next - 1
     }
 
-    /// Begins a new segment, with what is carried over: what was found is decided then.
+    /// Begins a new segment with the carried-over blocks: this makes the findings final.
     ///
     /// # Errors
-    /// [`OpenError`]: the new segment couldn't be made.
+    /// [`OpenError`]: the new segment couldn't be created.
     pub fn open(self) -> Result<OpenShard, OpenError> {
         let Self { options, survey, tail } = self;
         let io_error = |source| OpenError::Io { directory: options.directory.clone(), source };
@@ -114,7 +114,7 @@ impl<'a> FoundShard<'a> {
         let next = tail.next;
         let header = first_header(options, &tail, survey.next_generation, &mut place).map_err(io_error)?;
         let committer = Committer::start(place, spares, header, tail.carried)?;
-        // Not before: a start that breaks off must not make the next one forget that these gave out sequences.
+        // Only now: if a start fails, the next one must still know that these segments used sequences.
         for (path, aside) in &survey.unreadable {
             options.disk.rename(path, aside).map_err(io_error)?;
         }
@@ -128,8 +128,8 @@ impl<'a> FoundShard<'a> {
     }
 }
 
-/// The directory's names, once they and the directory are durable: nothing may be decided on what a crash could
-/// still take back.
+/// The directory's names, once they and the directory are durable: no decision may depend on a name that a crash could
+/// undo.
 fn prepare_directory(options: &ShardOptions) -> io::Result<Vec<String>> {
     let (disk, directory) = (&options.disk, options.directory.as_path());
     make_directory(&**disk, directory)?;

@@ -1,4 +1,5 @@
-//! Writes damaged segments anew without what can't be read. The originals stay beside them, byte for byte.
+//! Rewrites damaged segments without the unreadable records. Byte-for-byte copies of the originals are kept in the same
+//! directory.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +13,19 @@ use crate::recovery_report::Finding;
 use crate::segment::{self, SegmentHeader};
 use crate::shard_options::ShardOptions;
 
-/// What was done to a shard.
+/// The changes of a repair to a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repair {
-    /// What was found, each with the file that holds the original bytes.
+    /// The findings, each with the file that has the original bytes.
     pub findings: Vec<Finding>,
-    /// The segments that were written anew.
+    /// The segments that were rewritten.
     pub rewritten: Vec<u64>,
 }
 
-/// Recovers a shard as a start would, then writes every segment anew that has damage in the midst of the log.
+/// Recovers a shard as a start would, then rewrites every segment that has damage in the midst of the log.
 ///
 /// # Errors
-/// [`OpenError`]: nothing was lost; what had been rewritten until then stays so.
+/// [`OpenError`]: nothing was lost; segments that were rewritten until then stay rewritten.
 pub fn repair_shard(options: &ShardOptions) -> Result<Repair, OpenError> {
     let OpenShard { committer, segments, findings, durable, .. } = open_shard(options)?;
     let mut repair = Repair { findings, rewritten: Vec::new() };
@@ -73,7 +74,7 @@ fn repair_segment(
     Ok(())
 }
 
-/// The first sequence of a block and how many it takes up.
+/// The first sequence of a block and how many it covers.
 struct BlockSpan {
     first: u64,
     span: u32,
@@ -104,7 +105,7 @@ fn keep_original(options: &ShardOptions, header: &SegmentHeader) -> std::io::Res
     Ok(aside)
 }
 
-/// A new file beside the segment: what an earlier repair has kept is not written over.
+/// A new file next to the segment: the copy of an earlier repair isn't overwritten.
 fn create_aside(options: &ShardOptions, segment: &Path) -> std::io::Result<(PathBuf, Box<dyn DiskFile>)> {
     let mut aside = segment.with_extension("damaged");
     let mut number = 1_u64;

@@ -1,5 +1,5 @@
-//! Space kept back on the disk, so that cursors and dead letters can be written when it is full: without them
-//! nothing could be freed.
+//! Space reserved on the disk, so cursors and dead letters can be written when it is full: without them nothing could
+//! be freed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::disk::SharedDisk;
 
 const RESERVE_FILE: &str = "reserve";
 
-/// A file that takes up space until somebody needs it.
+/// A file that occupies space until it is needed.
 pub struct Reserve {
     disk: SharedDisk,
     path: PathBuf,
@@ -19,14 +19,14 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Keeps the space back in `directory`, if there is any: a full disk is no reason not to start.
+    /// Reserves the space in `directory`, if there is any: a full disk doesn't prevent a start.
     pub(crate) fn open(disk: SharedDisk, directory: &Path) -> Self {
         let reserve = Self { disk, path: directory.join(RESERVE_FILE), held: Mutex::new(false) };
         reserve.restore();
         reserve
     }
 
-    /// Nothing is kept back, for those who only look.
+    /// Nothing is reserved, for read-only use.
     pub(crate) fn none(disk: SharedDisk, directory: &Path) -> Self {
         Self { disk, path: directory.join(RESERVE_FILE), held: Mutex::new(false) }
     }
@@ -35,19 +35,19 @@ impl Reserve {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the space is kept back now.
+    /// Whether the space is reserved now.
     #[must_use]
     pub fn is_held(&self) -> bool {
         *self.held()
     }
 
-    /// Gives the space to whoever needs it. Whether there was any to give.
+    /// Releases the space. Returns whether there was any.
     pub fn release(&self) -> bool {
         let mut held = self.held();
         std::mem::take(&mut *held) && self.disk.remove(&self.path).is_ok()
     }
 
-    /// Calls `write`, and where the disk is full once more with the space that was kept back.
+    /// Calls `write`; if the disk is full, releases the space and calls it once more.
     ///
     /// # Errors
     /// Those of `write`.
@@ -58,12 +58,12 @@ impl Reserve {
         }
     }
 
-    /// Keeps the space back again, if there is enough. Whether it is kept back now.
+    /// Reserves the space again, if there is enough. Returns whether it is reserved now.
     pub fn restore(&self) -> bool {
         let mut held = self.held();
         *held = *held || self.fill().is_ok();
         if !*held {
-            // What was written until the disk was full is of no use. That there is none is fine.
+            // A file that filled up the disk is of no use. It is fine if there is none.
             let _ = self.disk.remove(&self.path);
         }
         *held
@@ -91,7 +91,7 @@ mod tests {
     use crate::simulated_disk::SimulatedDisk;
 
     #[test]
-    fn the_space_is_given_on_a_full_disk_and_taken_back_when_there_is_some() {
+    fn reserve_is_released_on_a_full_disk() {
         let disk = SimulatedDisk::new(1);
         disk.set_capacity(Some(2 * RESERVE_BYTES));
         let reserve = Reserve::open(Arc::new(disk.clone()), Path::new("/"));

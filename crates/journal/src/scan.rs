@@ -1,4 +1,4 @@
-//! Walks the blocks of one segment and judges each place by the table in [`crate::recovery_cases`].
+//! Walks the blocks of one segment and classifies each place by the table in [`crate::recovery_cases`].
 
 use std::io;
 
@@ -12,20 +12,20 @@ use crate::read_ahead::ReadAhead;
 use crate::recovery_cases::{BlockAction, Body, Header, decide};
 use crate::segment::{FIRST_BLOCK_AT, SegmentHeader};
 
-/// What stands at the next place.
+/// The content of the next place.
 #[derive(Debug)]
 pub(crate) enum ScanItem {
-    /// A sound block.
+    /// An intact block.
     Block(Block),
     /// Damage in the midst of the log.
     Quarantined(Damaged),
     /// Damage at its end.
     Torn(Damaged),
-    /// Nothing more.
+    /// The end of the log.
     End,
 }
 
-/// How far the log is known to go, whatever stands in this segment.
+/// How far the log is known to extend, regardless of this segment's content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownExtent {
     /// The first sequence of the segment after this one, if there is one: this one's blocks from it on are cut off.
@@ -49,7 +49,7 @@ pub(crate) struct Scan {
     expected: u64,
     last_sum: Option<u64>,
     window: ReadAhead,
-    /// Blocks up to this sequence were durable when the window was read; what it holds behind them may be stale.
+    /// Blocks up to this sequence were durable when the window was read; the bytes after them may be stale.
     window_durable: u64,
 }
 
@@ -72,14 +72,14 @@ impl Scan {
         self.expected
     }
 
-    /// Where the next block should stand, in bytes.
+    /// The offset of the next block, in bytes.
     pub(crate) const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Passes over blocks that end before `sequence` without reading their records.
+    /// Skips blocks that end before `sequence` without reading their records.
     pub(crate) fn skip_to(&mut self, sequence: u64, known: KnownExtent) -> io::Result<()> {
-        while let Some(header) = self.sound_header(known)?
+        while let Some(header) = self.valid_header(known)?
             && header.end() <= sequence
         {
             self.pass(&header);
@@ -87,19 +87,19 @@ impl Scan {
         Ok(())
     }
 
-    /// Judges the next place and goes beyond it.
+    /// Classifies the next place and advances past it.
     pub(crate) fn step(&mut self, known: KnownExtent) -> io::Result<ScanItem> {
         if known.next_segment.is_some_and(|next| self.expected >= next) {
             return Ok(ScanItem::End);
         }
-        match self.sound_header(known)? {
+        match self.valid_header(known)? {
             Some(header) => self.step_over_block(&header, known),
-            None => self.step_over_unsound(known),
+            None => self.step_over_damage(known),
         }
     }
 
     /// The header at this place, if it is one that belongs here.
-    fn sound_header(&mut self, known: KnownExtent) -> io::Result<Option<BlockHeader>> {
+    fn valid_header(&mut self, known: KnownExtent) -> io::Result<Option<BlockHeader>> {
         if self.expected > self.window_durable && known.durable > self.window_durable {
             self.window.forget();
             self.window_durable = known.durable;
@@ -121,19 +121,19 @@ impl Scan {
         let offset = self.offset;
         let bytes = self.window.copy(&*self.file, offset, header.padded_bytes())?;
         let block = Block::from_disk(*header, bytes.clone());
-        if bytes.len() == header.padded_bytes() && block.is_sound(self.header.seed) {
+        if bytes.len() == header.padded_bytes() && block.is_intact(self.header.seed) {
             self.pass(header);
             return Ok(ScanItem::Block(block));
         }
-        let goes_on = known.beyond(header.end()).is_some() || self.later_block(header.padded_bytes())?.is_some();
-        let row = decide(Header::Sound, Body::Damaged, goes_on);
+        let continues = known.beyond(header.end()).is_some() || self.later_block(header.padded_bytes())?.is_some();
+        let row = decide(Header::Valid, Body::Damaged, continues);
         self.pass(header);
         let sequences = header.first..header.end();
         let torn = row.verdict == BlockAction::Cut;
-        Ok(row.verdict.step(Damaged { letter: row.letter, torn, offset, sequences, seed: self.header.seed, bytes }))
+        Ok(row.verdict.step(Damaged { case: row.case, torn, offset, sequences, seed: self.header.seed, bytes }))
     }
 
-    fn step_over_unsound(&mut self, known: KnownExtent) -> io::Result<ScanItem> {
+    fn step_over_damage(&mut self, known: KnownExtent) -> io::Result<ScanItem> {
         let later = self.later_block(PAGE_BYTES)?;
         let beyond = later.as_ref().map(|(_, header)| header.first).or(known.beyond(self.expected));
         let page = self.window.page(&*self.file, self.offset)?;
@@ -146,14 +146,14 @@ impl Scan {
         }
         let end = later.as_ref().map_or(self.file.length()?, |(offset, _)| *offset);
         let damaged = Damaged {
-            letter: row.letter,
+            case: row.case,
             torn: row.verdict == BlockAction::Cut,
             offset: self.offset,
             sequences: self.expected..beyond.unwrap_or(self.expected),
             seed: self.header.seed,
             bytes: self.read_between(self.offset, end)?,
         };
-        // Where the newest segment still grows, the block after the damaged one may come at any later page.
+        // If the newest segment still grows, the block after the damaged one may appear at any later page.
         let grows = later.is_none() && known.next_segment.is_none() && beyond.is_some();
         self.offset = if grows { self.offset + PAGE_BYTES as u64 } else { end };
         self.expected = damaged.sequences.end;
@@ -169,9 +169,9 @@ impl Scan {
         Ok(bytes.into())
     }
 
-    /// The sound block of this segment that the log goes on with, at least `distance` bytes behind this place: the one
-    /// with the smallest first sequence. A block that should stand here and stands elsewhere is the last choice: it
-    /// was moved, and taking it would pass over those in between.
+    /// The block of this segment with which the log continues, at least `distance` bytes after this place: the one with
+    /// the smallest first sequence. A block that should be here but is elsewhere is the last choice: it was moved, and
+    /// choosing it would skip those in between.
     fn later_block(&mut self, distance: usize) -> io::Result<Option<(u64, BlockHeader)>> {
         let mut best: Option<(u64, BlockHeader)> = None;
         let place_is_known = self.last_sum.is_some();

@@ -1,5 +1,5 @@
-//! A segment's name and header. The header stands twice, in the first two sectors of the first page; blocks
-//! begin at the second page.
+//! A segment's name and header. The header is stored twice, in the first two sectors of the first page; blocks begin at
+//! the second page.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::checksum;
 use crate::disk::SharedDisk;
 use crate::endian::{array, get_u32, get_u64, put};
 
-/// Where a segment's first block begins.
+/// The offset of a segment's first block.
 pub(crate) const FIRST_BLOCK_AT: u64 = PAGE_BYTES as u64;
 /// The version of the format that this code writes and reads.
 pub const FORMAT: u32 = 1;
@@ -19,7 +19,7 @@ pub const FORMAT: u32 = 1;
 const HEADER_BYTES: usize = 80;
 const SECTOR_BYTES: usize = 512;
 const MAGIC: [u8; 8] = *b"FOREBAYJ";
-/// Headers are checked under a fixed seed: they hold the segment's own.
+/// Headers are checked under a fixed seed: they contain the segment's seed.
 const HEADER_SEED: u64 = 0;
 
 const AT_FORMAT: usize = 8;
@@ -37,13 +37,13 @@ const AT_SUM: usize = 72;
 pub struct SegmentHeader {
     /// The shard that the segment belongs to.
     pub shard: u16,
-    /// The data directory that it belongs to.
+    /// The gateway id of the data directory that it belongs to.
     pub origin: Origin,
     /// The random seed of its blocks' checksums.
     pub seed: u64,
     /// Its number among the shard's segments, from 1.
     pub generation: u64,
-    /// The sequence of its first event. What stands in the segment before it at or beyond this is cut off.
+    /// The sequence of its first event. Sequences from this on in the segment before are cut off.
     pub first: u64,
     /// The header checksum of the last block before it, 0 if there is none.
     pub previous: u64,
@@ -51,14 +51,14 @@ pub struct SegmentHeader {
     pub length: u64,
 }
 
-/// What the first page of a segment says.
+/// The content of a segment's first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderPage {
-    /// Both copies are sound, or one of them: then the other is damaged.
-    Sound { header: SegmentHeader, one_copy_damaged: bool },
-    /// The header is sound, but of a format that this code doesn't know.
+    /// Both copies are valid, or one of them: then the other is damaged.
+    Valid { header: SegmentHeader, one_copy_damaged: bool },
+    /// The header is valid, but of a format that this code doesn't know.
     OtherFormat(u32),
-    /// Neither copy is sound.
+    /// Neither copy is valid.
     Damaged,
 }
 
@@ -82,23 +82,23 @@ impl SegmentHeader {
     }
 
     pub(crate) fn decode_page(page: &[u8]) -> HeaderPage {
-        let copies = [0, SECTOR_BYTES].map(|at| page.get(at..at + HEADER_BYTES).and_then(Self::sound_copy));
+        let copies = [0, SECTOR_BYTES].map(|at| page.get(at..at + HEADER_BYTES).and_then(Self::valid_copy));
         match copies {
             [Some(format), _] | [None, Some(format)] if get_u32(format, AT_FORMAT) != FORMAT => {
                 HeaderPage::OtherFormat(get_u32(format, AT_FORMAT))
             }
             [Some(copy), other] => {
-                HeaderPage::Sound { header: Self::decode(copy), one_copy_damaged: other != Some(copy) }
+                HeaderPage::Valid { header: Self::decode(copy), one_copy_damaged: other != Some(copy) }
             }
-            [None, Some(copy)] => HeaderPage::Sound { header: Self::decode(copy), one_copy_damaged: true },
+            [None, Some(copy)] => HeaderPage::Valid { header: Self::decode(copy), one_copy_damaged: true },
             [None, None] => HeaderPage::Damaged,
         }
     }
 
-    fn sound_copy(copy: &[u8]) -> Option<&[u8]> {
-        let sound =
+    fn valid_copy(copy: &[u8]) -> Option<&[u8]> {
+        let valid =
             copy[..AT_FORMAT] == MAGIC && checksum::seeded(HEADER_SEED, &copy[..AT_SUM]) == get_u64(copy, AT_SUM);
-        sound.then_some(copy)
+        valid.then_some(copy)
     }
 
     fn decode(copy: &[u8]) -> Self {
@@ -121,7 +121,7 @@ pub(crate) fn path(directory: &Path, generation: u64) -> PathBuf {
     directory.join(format!("{generation:016x}{SEGMENT_SUFFIX}"))
 }
 
-/// The generation that a file's name states; `None` for any other file.
+/// The generation in a file's name; `None` for any other file.
 pub(crate) fn generation_of(file_name: &str) -> Option<u64> {
     let digits = file_name.strip_suffix(SEGMENT_SUFFIX)?;
     let canonical = digits.len() == 16 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
@@ -150,26 +150,26 @@ mod tests {
     };
 
     #[test]
-    fn one_sound_copy_is_enough() {
+    fn one_valid_copy_is_enough() {
         let page = HEADER.encode();
-        assert_eq!(SegmentHeader::decode_page(&page), HeaderPage::Sound { header: HEADER, one_copy_damaged: false });
+        assert_eq!(SegmentHeader::decode_page(&page), HeaderPage::Valid { header: HEADER, one_copy_damaged: false });
         for (byte, start) in (0..HEADER_BYTES).flat_map(|byte| [(byte, 0), (byte, SECTOR_BYTES)]) {
             let mut damaged = page.clone();
             damaged[start + byte] ^= 1;
-            let one = HeaderPage::Sound { header: HEADER, one_copy_damaged: true };
+            let one = HeaderPage::Valid { header: HEADER, one_copy_damaged: true };
             assert_eq!(SegmentHeader::decode_page(&damaged), one, "byte {byte} of the copy at {start}");
             damaged[SECTOR_BYTES - start] ^= 1;
             assert_eq!(SegmentHeader::decode_page(&damaged), HeaderPage::Damaged);
         }
         assert_eq!(
             SegmentHeader::decode_page(&page[..100]),
-            HeaderPage::Sound { header: HEADER, one_copy_damaged: true }
+            HeaderPage::Valid { header: HEADER, one_copy_damaged: true }
         );
         assert_eq!(SegmentHeader::decode_page(&[]), HeaderPage::Damaged);
     }
 
     #[test]
-    fn another_format_is_told_from_damage() {
+    fn other_format_differs_from_damage() {
         let mut page = HEADER.encode();
         put(&mut page, AT_FORMAT, &9_u32.to_le_bytes());
         let sum = checksum::seeded(HEADER_SEED, &page[..AT_SUM]);

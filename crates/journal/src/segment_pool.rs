@@ -1,7 +1,7 @@
-//! Files for segments to come: recycled, or zero-filled ahead of need. Writing into bytes that the file already
-//! has costs an fdatasync half of what growing the file costs. Where there is no time to fill one, the space for its
-//! remainder is only taken: a fdatasync costs more there, but blocks that use up a segment so quickly are large, and to write
-//! everything twice would cost them more.
+//! Files for future segments: recycled, or zero-filled ahead of need. An fdatasync into existing bytes costs half of
+//! one that grows the file. If there is no time to zero-fill a file, the space of its remainder is only allocated. An
+//! fdatasync costs more there, but blocks that use up a segment so quickly are large, and writing everything twice
+//! would cost them more.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,13 @@ use crate::disk::{DiskFile, SharedDisk};
 use crate::disk_quota::DiskQuota;
 
 const SPARE_PREFIX: &str = "spare-";
-/// Recycled files kept for later: they bridge the time until the next ones are freed, about two seconds.
+/// Recycled files kept for later: they are enough until the next ones are freed, about two seconds.
 const RECYCLED_MAX: usize = 4;
-/// A segment shorter than this isn't worth its name, unless tests make all of them so.
+/// The shortest useful segment, unless tests create only shorter ones.
 const LENGTH_MIN: u64 = 256 * 1024;
-/// A new file is filled by so many bytes at a time, each made durable: what waits on the disk for a commit waits behind no
-/// more.
+/// A new file is filled by this many bytes at a time, each synced: a commit waits for no larger write.
 const FILL_BYTES: u64 = 512 * 1024;
-/// After each piece the disk is left to others for so many times as long as the piece took.
+/// After each piece the disk is left to others for this many times the duration of the piece.
 const REST: u32 = 3;
 
 /// How a new file is filled.
@@ -30,7 +29,7 @@ const REST: u32 = 3;
 pub(crate) enum FillMode {
     /// With zeros.
     Zeros,
-    /// Somebody waits for it: the space for what isn't filled yet is only taken.
+    /// The committer waits for it: the space that isn't filled yet is only allocated.
     Reserve,
 }
 
@@ -41,14 +40,14 @@ pub(crate) struct Spare {
     pub(crate) length: u64,
 }
 
-/// What a spare is for.
+/// The purpose of a spare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AllocRequest {
     /// Bytes that it must hold.
     pub(crate) at_least: u64,
-    /// Bytes that it gets if it has to be made.
+    /// Its length if it is new.
     pub(crate) length: u64,
-    /// Whether it is made as long as the disk has any room, whatever is to be left for others.
+    /// Whether it is created as long as the disk has any space, regardless of what should be left for others.
     pub(crate) needed: bool,
 }
 
@@ -57,14 +56,14 @@ pub(crate) fn is_spare(file_name: &str) -> bool {
     file_name.starts_with(SPARE_PREFIX)
 }
 
-/// Makes spares and keeps recycled files; clones share them.
+/// Creates spares and keeps recycled files; clones share them.
 #[derive(Clone)]
 pub(crate) struct SegmentPool {
     disk: SharedDisk,
     directory: Arc<Path>,
     next_name: Arc<AtomicU64>,
     recycled: Arc<Mutex<Vec<(PathBuf, u64)>>>,
-    /// The disk has too little left for files that aren't needed now.
+    /// The disk has too little space left for files that aren't needed now.
     is_thrifty: Arc<AtomicBool>,
     quota: Option<Arc<DiskQuota>>,
 }
@@ -82,19 +81,19 @@ impl SegmentPool {
         }
     }
 
-    /// The same, for files that take no more of the disk than is allowed.
+    /// The same, for files that use at most the part of the disk that `quota` allows.
     pub(crate) fn within(self, quota: Option<Arc<DiskQuota>>) -> Self {
         Self { quota, ..self }
     }
 
-    /// No segment for so many bytes can be begun.
+    /// No segment for this many bytes can be begun.
     pub(crate) fn refused(&self, bytes: u64) {
         if let Some(quota) = &self.quota {
             quota.note_rejection(bytes.max(LENGTH_MIN));
         }
     }
 
-    /// Begins a segment in this spare; where that isn't allowed, the spare is given back to the disk.
+    /// Begins a segment in this spare; if that isn't allowed, the spare's space is freed.
     pub(crate) fn begin(&self, spare: Spare, needed: bool) -> io::Result<Spare> {
         if self.quota.as_ref().is_none_or(|quota| quota.begin(spare.length, needed)) {
             return Ok(spare);
@@ -112,10 +111,10 @@ impl SegmentPool {
         self.recycled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether freed segments' files are given back to the disk instead of kept, those too that are kept already.
+    /// Whether freed segments' files are removed instead of kept, including those already kept.
     ///
     /// # Errors
-    /// What the file system says; the next call tries again.
+    /// The file system's error; the next call tries again.
     pub(crate) fn be_thrifty(&self, thrifty: bool) -> io::Result<()> {
         self.is_thrifty.store(thrifty, Ordering::Relaxed);
         let mut recycled = self.recycled();
@@ -126,8 +125,8 @@ impl SegmentPool {
         Ok(())
     }
 
-    /// Takes over the file of a freed segment; `None` where it isn't wanted. The new name is durable before the
-    /// file can be written to: else a crash could leave the old name on new content.
+    /// Takes over the file of a freed segment; `None` if it isn't wanted. The new name is durable before the file can
+    /// be written to: else a crash could leave the old name on new content.
     pub(crate) fn recycle(&self, path: &Path, length: u64) -> Option<io::Result<()>> {
         if self.is_thrifty.load(Ordering::Relaxed) || self.recycled().len() >= RECYCLED_MAX {
             return None;
@@ -137,10 +136,10 @@ impl SegmentPool {
         Some(renamed.map(|()| self.recycled().push((spare, length))))
     }
 
-    /// A file whose length is durable: a recycled one that holds what is needed, else a new one of the length that is
-    /// wanted. While freed segments keep pace with new ones the journal doesn't grow, and nothing is filled.
+    /// A file whose length is durable: a recycled one that is large enough, else a new one of the wanted length. While
+    /// freed segments keep pace with new ones the journal doesn't grow, and nothing is filled.
     ///
-    /// `rest` is called between the pieces of a new file, with the time that it should be left for others.
+    /// `rest` is called between the pieces of a new file, with the time that should be left for others.
     pub(crate) fn make(&self, want: AllocRequest, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<Spare> {
         let largest = {
             let mut files = self.recycled();
@@ -154,12 +153,12 @@ impl SegmentPool {
         if spare.file.length()? >= length {
             return Ok(spare);
         }
-        // It was cut short by somebody.
+        // An external process has truncated it.
         self.discard(spare)?;
         self.fill_new(want, rest)
     }
 
-    /// A new file: of the length that is wanted, or on a disk that is nearly full of the half, and so on.
+    /// A new file: of the wanted length, or on a nearly full disk of half of it, and so on.
     fn fill_new(&self, want: AllocRequest, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<Spare> {
         let least = want.at_least.max(LENGTH_MIN);
         let mut length = want.length.max(want.at_least);
@@ -184,7 +183,7 @@ impl SegmentPool {
         let path = self.new_path();
         let file = self.disk.create(&path)?;
         if let Err(error) = fill(&*file, length, rest) {
-            // Half a spare is of no use and takes up space that is missing.
+            // Half a spare is of no use and occupies space that is missing.
             drop(file);
             self.disk.remove(&path)?;
             return Err(error);
@@ -194,7 +193,7 @@ impl SegmentPool {
 }
 
 fn nothing_left() -> io::Error {
-    io::Error::new(io::ErrorKind::StorageFull, "what the disk has left is kept for stores")
+    io::Error::new(io::ErrorKind::StorageFull, "the rest of the disk is kept for stores")
 }
 
 fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<()> {
@@ -221,18 +220,18 @@ fn take_space(file: &dyn DiskFile, start: u64, length: u64) -> io::Result<()> {
     file.sync()
 }
 
-/// What the thread that makes spares is told.
+/// A command to the thread that creates spares.
 pub(crate) enum PoolCommand {
     Make(AllocRequest),
-    /// Somebody waits for what was ordered.
+    /// The committer waits for the ordered spare.
     Hurry,
 }
 
-/// Where the committer gets its spares from.
+/// The source of the committer's spares.
 pub(crate) enum SegmentSource {
-    /// Made when they are needed: in tests and tools, where the order of events must be known.
+    /// Created when they are needed: in tests and tools, where the order of events must be known.
     Inline(SegmentPool),
-    /// Made ahead of need by a thread.
+    /// Created ahead of need by a thread.
     Ahead { pool: SegmentPool, orders: Sender<PoolCommand>, ready: Receiver<io::Result<Spare>>, ordered: bool },
 }
 
@@ -243,13 +242,13 @@ impl SegmentSource {
 
     /// Starts the thread; it ends when this value is dropped.
     pub(crate) fn ahead(pool: SegmentPool) -> io::Result<Self> {
-        let (orders, told) = channel();
+        let (orders, commands) = channel();
         let (made, ready) = channel();
         let maker = pool.clone();
         thread::Builder::new().name("spares".into()).stack_size(128 * 1024).spawn(move || {
-            while let Ok(order) = told.recv() {
+            while let Ok(order) = commands.recv() {
                 if let PoolCommand::Make(want) = order
-                    && made.send(make_in_peace(&maker, want, &told)).is_err()
+                    && made.send(make_with_pauses(&maker, want, &commands)).is_err()
                 {
                     break;
                 }
@@ -258,7 +257,7 @@ impl SegmentSource {
         Ok(Self::Ahead { pool, orders, ready, ordered: false })
     }
 
-    /// Asks for a spare to be made while there is time.
+    /// Orders a spare, to be created while there is time.
     pub(crate) fn order(&mut self, want: AllocRequest) {
         if let Self::Ahead { orders, ordered, .. } = self
             && !*ordered
@@ -273,7 +272,7 @@ impl SegmentSource {
         }
     }
 
-    /// A spare; waits for the one that was ordered, if that one will do.
+    /// A spare; waits for the ordered one, if that is large enough.
     pub(crate) fn take(&mut self, want: AllocRequest) -> io::Result<Spare> {
         match self {
             Self::Inline(pool) => make_now(pool, want),
@@ -296,11 +295,11 @@ fn make_now(pool: &SegmentPool, want: AllocRequest) -> io::Result<Spare> {
     pool.make(want, &mut |_| FillMode::Reserve)
 }
 
-/// Makes a spare with pauses, until somebody waits for it.
-fn make_in_peace(pool: &SegmentPool, want: AllocRequest, told: &Receiver<PoolCommand>) -> io::Result<Spare> {
-    pool.make(want, &mut |rest| match told.recv_timeout(rest) {
+/// Creates a spare with pauses, until the committer waits for it.
+fn make_with_pauses(pool: &SegmentPool, want: AllocRequest, commands: &Receiver<PoolCommand>) -> io::Result<Spare> {
+    pool.make(want, &mut |rest| match commands.recv_timeout(rest) {
         Err(RecvTimeoutError::Timeout) => FillMode::Zeros,
-        // An order to hurry, or nobody is there any more.
+        // An order to hurry, or the committer has ended.
         _ => FillMode::Reserve,
     })
 }
@@ -310,7 +309,7 @@ fn take_ordered(
     ready: &Receiver<io::Result<Spare>>,
 ) -> Result<io::Result<Spare>, RecvError> {
     ready.try_recv().or_else(|_| {
-        // That the thread has ended is seen by what it doesn't send.
+        // If the thread has ended, `ready` reports it.
         let _ = orders.send(PoolCommand::Hurry);
         ready.recv()
     })
@@ -342,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_files_are_kept_and_the_largest_that_fits_is_used_again() {
+    fn few_recycled_files_are_kept_and_reused() {
         let (disk, pool) = pool();
         let old = |number: u32| PathBuf::from(format!("/s/old-{number}"));
         disk.truncate(old(2), 4096).unwrap();
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_short_is_not_used_again() {
+    fn truncated_file_is_not_reused() {
         let (disk, pool) = pool();
         disk.truncate("/s/old-1", 5000).unwrap();
         pool.recycle(Path::new("/s/old-1"), 8192).unwrap().unwrap();
@@ -384,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_filled_piece_by_piece_with_a_rest_after_each() {
+    fn new_file_is_filled_in_pieces_with_pauses() {
         let (disk, pool) = pool();
         let mut synced = Vec::new();
         let length = 3 * FILL_BYTES + 1;
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_gets_a_file_whose_remainder_has_its_space() {
+    fn urgent_file_has_its_remainder_allocated() {
         let (disk, pool) = pool();
         let (length, mut rests) = (8 * FILL_BYTES, 0);
         let mut rest = |_| {
@@ -416,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn where_space_can_t_be_taken_zeros_are_written() {
+    fn zeros_are_written_if_allocation_fails() {
         let (disk, pool) = pool();
         disk.fail_call(Operation::Allocate, 1, SimulatedError::Unsupported);
         let spare = make_now(&pool, want(1, 3 * FILL_BYTES)).unwrap();
@@ -424,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spare_that_can_t_be_made_leaves_no_file() {
+    fn failed_spare_leaves_no_file() {
         let (disk, pool) = pool();
         for operation in [Operation::WriteAt, Operation::Sync, Operation::Allocate] {
             disk.fail_call(operation, 1, SimulatedError::NoSpace);
@@ -434,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_disk_that_is_nearly_full_a_shorter_one_is_made() {
+    fn nearly_full_disk_gets_a_shorter_spare() {
         let disk = SimulatedDisk::new(1);
         disk.set_capacity(Some(3 * LENGTH_MIN));
         disk.create_directory(Path::new(DIRECTORY)).unwrap();
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spare_that_was_made_ahead_is_taken_unless_it_is_too_small() {
+    fn ordered_spare_is_used_if_large_enough() {
         let (disk, pool) = pool();
         let mut spares = SegmentSource::ahead(pool).unwrap();
         spares.order(want(0, 4096));

@@ -1,5 +1,5 @@
-//! The segments of one shard, oldest first: the committer adds to them, readers look places up, and those
-//! that nobody needs are freed.
+//! The segments of one shard, oldest first: the committer adds to them, readers find places in them, and those that are
+//! no longer needed are freed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +18,7 @@ pub struct Segments {
     directory: Arc<Path>,
     headers: Arc<Mutex<VecDeque<SegmentHeader>>>,
     spares: SegmentPool,
-    /// Bytes of the newest segment that blocks take up.
+    /// Bytes of the newest segment that blocks occupy.
     newest_used: Arc<AtomicU64>,
 }
 
@@ -45,7 +45,7 @@ impl Segments {
         self.headers().push_back(header);
     }
 
-    /// The header of the segment that holds `sequence`, or the first one behind it.
+    /// The header of the segment that holds `sequence`, or the first one after it.
     pub(crate) fn holding(&self, sequence: u64) -> Option<SegmentHeader> {
         let headers = self.headers();
         let behind = headers.partition_point(|header| header.first <= sequence);
@@ -75,8 +75,8 @@ impl Segments {
         self.headers().iter().map(|header| header.length).sum()
     }
 
-    /// About how many bytes the events behind `sequence` take up; `durable` is the last one. Of the segment that it stands
-    /// in, its events are taken to be of one size.
+    /// About how many bytes the events after `sequence` occupy; `durable` is the last one. In the segment of
+    /// `sequence`, all events are assumed to have the same size.
     #[must_use]
     pub fn bytes_behind(&self, sequence: u64, durable: u64) -> u64 {
         let headers = self.headers();
@@ -97,7 +97,7 @@ impl Segments {
         self.headers().back().map_or(0, |header| header.length)
     }
 
-    /// Bytes of the newest segment that no block takes up yet.
+    /// Bytes of the newest segment without a block.
     #[must_use]
     pub fn newest_left(&self) -> u64 {
         self.newest_bytes().saturating_sub(self.newest_used.load(Ordering::Relaxed))
@@ -117,20 +117,20 @@ impl Segments {
         segment::path(&self.directory, generation)
     }
 
-    /// Whether the files of freed segments are given back to the disk, those too that were kept for later, instead of
-    /// kept for new segments: where little is left, others need the space.
+    /// Whether the files of freed segments are removed, including those kept for later, instead of kept for new
+    /// segments: if little space is left, others need it.
     ///
     /// # Errors
-    /// What the file system says; the next call tries again.
+    /// The file system's error; the next call tries again.
     pub fn be_thrifty(&self, thrifty: bool) -> io::Result<()> {
         self.spares.be_thrifty(thrifty)
     }
 
-    /// Frees every segment whose events all stand at or before `sequence`; the newest always stays. Call it only
-    /// once the cursors that allow it are durable. Returns how many were freed.
+    /// Frees every segment whose events are all at or before `sequence`; the newest always stays. Call it only after
+    /// the cursors that allow it are durable. Returns how many were freed.
     ///
     /// # Errors
-    /// What the file system says; the segments freed until then are gone, the others are still there.
+    /// The file system's error; the segments freed until then are gone, the others still exist.
     pub fn free_up_to(&self, sequence: u64) -> io::Result<usize> {
         let mut freed = 0;
         while let Some(header) = self.take_oldest(sequence) {
@@ -155,12 +155,12 @@ impl Segments {
         headers.pop_front()
     }
 
-    /// Keeps the file for the next segment, or removes it. Each is durable before the next is freed: else a crash
-    /// could leave a hole in the log. One that a crash undoes does no harm: its events stand before every cursor.
+    /// Keeps the file for the next segment, or removes it. Each is durable before the next is freed: else a crash could
+    /// leave a gap in the log. A free that a crash undoes does no harm: the segment's events are before every cursor.
     fn free(&self, header: &SegmentHeader) -> io::Result<()> {
         let path = self.path(header.generation);
         match self.spares.recycle(&path, header.length).unwrap_or_else(|| self.disk.remove(&path)) {
-            // An attempt that failed later on has freed it already.
+            // An earlier attempt that failed has freed it already.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             freed => freed?,
         }
@@ -197,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_in_the_last_segment_that_begins_at_or_before_it() {
-        // A segment that holds nothing begins where the next one does.
+    fn sequence_is_in_the_last_segment_before_it() {
+        // An empty segment begins where the next one does.
         let segments = segments(&[5, 10, 10, 20]);
         let holding = |sequence| segments.holding(sequence).map(|header| header.generation);
         assert_eq!([0, 4, 5, 9, 10, 19, 20, 99].map(holding), [1, 1, 1, 1, 3, 3, 4, 4].map(Some));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_freed_once_all_of_its_events_may_go() {
+    fn segment_is_freed_after_all_its_events() {
         let segments = segments(&[1, 10, 20]);
         assert!(!segments.can_free_up_to(8));
         assert_eq!(segments.free_up_to(8).unwrap(), 0);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_place_is_measured() {
+    fn bytes_after_a_sequence_are_measured() {
         let segments = segments(&[1, 11, 21]);
         segments.set_newest_used(5);
         let behind = |sequence| segments.bytes_behind(sequence, 25);

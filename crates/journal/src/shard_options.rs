@@ -11,30 +11,30 @@ use crate::committer::Seeds;
 use crate::disk::SharedDisk;
 use crate::disk_quota::DiskQuota;
 
-/// What a shard's journal is opened with.
+/// The options of a shard's journal.
 pub struct ShardOptions {
     /// The disk.
     pub disk: SharedDisk,
-    /// The shard's directory; made if missing.
+    /// The shard's directory; created if missing.
     pub directory: PathBuf,
-    /// The data directory's origin.
+    /// The data directory's gateway id.
     pub origin: Origin,
     /// The shard's number.
     pub shard: u16,
     /// Counts the blocks of all shards of the process.
     pub block_numbers: Arc<AtomicU64>,
-    /// New events get sequences from here on, at least: no cursor may stand at or beyond it.
+    /// New events get sequences from here on, at least: no cursor may be at or after it.
     pub next_at_least: u64,
-    /// Bytes of the first segment; tests take small ones.
+    /// Bytes of the first segment; tests use small ones.
     pub first_segment_bytes: u64,
-    /// Bytes that segments grow to, by doubling; one that must hold a larger block is longer. Files of this
-    /// length are used again.
+    /// Bytes that segments grow to, by doubling; one that must hold a larger block is longer. Files of this length are
+    /// reused.
     pub segment_bytes_max: u64,
-    /// Whether a thread makes segments ahead of need. Without, they are made when they are needed.
+    /// Whether a thread creates segments ahead of need. Without it, they are created when needed.
     pub segments_ahead: bool,
-    /// Where segments' seeds come from.
+    /// The source of segments' seeds.
     pub seeds: Seeds,
-    /// What the segments may take of the disk; without it all that there is.
+    /// How much of the disk the segments may use; `None` means all of it.
     pub quota: Option<Arc<DiskQuota>>,
 }
 

@@ -1,5 +1,5 @@
-//! Small state that must survive: cursors, the ledger, the origin. A state file has two generations, each
-//! written anew, made durable and then named; if the newer is damaged the older one serves.
+//! Small state that must survive: cursors, the ledger, the gateway id. A state file has two generations. Each is newly
+//! written, synced and then named; if the newer is damaged the older one is used.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,21 +25,21 @@ pub struct StateFile {
     version: u64,
 }
 
-/// What a state file holds.
+/// The content of a state file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The newest sound content.
+    /// The newest valid content.
     pub content: Option<Vec<u8>>,
-    /// Files that are there and damaged.
+    /// Files that exist but are damaged.
     pub damaged: Vec<PathBuf>,
 }
 
 impl StateFile {
-    /// Reads the file `name` in `directory`, if it exists. What it says is then durable, also where the process that
-    /// wrote it was killed before it came to it.
+    /// Reads the file `name` in `directory`, if it exists. Its content is then durable, even if the process that wrote
+    /// it was killed before it synced it.
     ///
     /// # Errors
-    /// What the file system says. Damage is no error.
+    /// The file system's error. Damage is no error.
     pub fn open(disk: SharedDisk, directory: &Path, name: &str) -> io::Result<(Self, State)> {
         disk.sync_directory(directory)?;
         let mut file = Self { disk, directory: directory.into(), name: name.into(), version: 0 };
@@ -47,12 +47,12 @@ impl StateFile {
         for slot in 0..2 {
             let path = file.path(slot);
             match read(&*file.disk, &path)? {
-                Slot::Sound { version, content } if version > file.version => {
+                Slot::Valid { version, content } if version > file.version => {
                     file.version = version;
                     state.content = Some(content);
                 }
                 Slot::Damaged => state.damaged.push(path),
-                Slot::Sound { .. } | Slot::Absent => {}
+                Slot::Valid { .. } | Slot::Absent => {}
             }
         }
         Ok((file, state))
@@ -61,7 +61,7 @@ impl StateFile {
     /// Replaces the content; it is durable when this returns. The content before it stays as the older generation.
     ///
     /// # Errors
-    /// What the file system says; the content before it is then still there.
+    /// The file system's error; the earlier content then still exists.
     pub fn write(&mut self, content: &[u8]) -> io::Result<()> {
         let version = self.version + 1;
         let temporary = self.directory.join(format!("{}.new", self.name));
@@ -72,14 +72,14 @@ impl StateFile {
         bytes.extend_from_slice(content);
         let sum = sum(&bytes);
         put(&mut bytes, AT_SUM, &sum.to_le_bytes());
-        write_anew(&*self.disk, &temporary, &bytes)?;
+        rewrite(&*self.disk, &temporary, &bytes)?;
         self.disk.rename(&temporary, &self.path(version % 2))?;
         self.disk.sync_directory(&self.directory)?;
         self.version = version;
         Ok(())
     }
 
-    /// How many times it was written since it was made.
+    /// How many times it was written since it was created.
     pub(crate) const fn version(&self) -> u64 {
         self.version
     }
@@ -92,7 +92,7 @@ impl StateFile {
 /// The damaged ones among the state files in `directory`. Changes nothing.
 ///
 /// # Errors
-/// What the file system says.
+/// The file system's error.
 pub fn damaged_state_files(disk: &SharedDisk, directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names = match disk.list(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -109,7 +109,7 @@ pub fn damaged_state_files(disk: &SharedDisk, directory: &Path) -> io::Result<Ve
     Ok(damaged)
 }
 
-fn write_anew(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn rewrite(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = match disk.create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let file = disk.open(path)?;
@@ -125,7 +125,7 @@ fn write_anew(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
 enum Slot {
     Absent,
     Damaged,
-    Sound { version: u64, content: Vec<u8> },
+    Valid { version: u64, content: Vec<u8> },
 }
 
 fn read(disk: &dyn Disk, path: &Path) -> io::Result<Slot> {
@@ -137,15 +137,15 @@ fn read(disk: &dyn Disk, path: &Path) -> io::Result<Slot> {
     let mut bytes = vec![0; length];
     let filled = file.read_full_at(&mut bytes, 0)?;
     bytes.truncate(filled);
-    Ok(parse(&bytes).map_or(Slot::Damaged, |(version, content)| Slot::Sound { version, content: content.into() }))
+    Ok(parse(&bytes).map_or(Slot::Damaged, |(version, content)| Slot::Valid { version, content: content.into() }))
 }
 
 fn parse(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let content = bytes.get(HEADER_BYTES..)?;
-    let sound = bytes[..AT_VERSION] == MAGIC
+    let valid = bytes[..AT_VERSION] == MAGIC
         && get_u64(bytes, AT_LENGTH) == content.len() as u64
         && get_u64(bytes, AT_SUM) == sum(bytes);
-    sound.then(|| (get_u64(bytes, AT_VERSION), content))
+    valid.then(|| (get_u64(bytes, AT_VERSION), content))
 }
 
 /// Over the header without the sum, and the content.
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_newer_generation_is_damaged_the_older_one_serves_until_it_is_written_again() {
+    fn older_generation_is_used_if_newer_is_damaged() {
         let disk = disk_with_versions(&[b"one", b"two"]);
         disk.flip_bit("/data/x.0", 8 * HEADER_BYTES as u64).unwrap();
         let (mut file, state) = opened(&disk);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_broke_off_leaves_nothing_that_a_later_one_shows() {
+    fn interrupted_write_does_not_affect_a_later_one() {
         let disk = disk_with_versions(&[b"one"]);
         disk.put("/data/x.new", &[1; 5000]).unwrap();
         opened(&disk).0.write(b"two").unwrap();

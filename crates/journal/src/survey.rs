@@ -8,13 +8,13 @@ use crate::recovery_report::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADE
 use crate::segment::{self, HeaderPage, SegmentHeader};
 use crate::shard_options::ShardOptions;
 
-/// What the segments' headers say.
+/// The content of the segments' headers.
 pub(crate) struct Survey {
     /// The readable segments, oldest first.
     pub(crate) headers: VecDeque<SegmentHeader>,
     /// Segments newer than all readable ones whose header is damaged.
     pub(crate) unreadable_newest: usize,
-    /// All of these, and where they are to be set aside.
+    /// All of these, and their new names.
     pub(crate) unreadable: Vec<(PathBuf, PathBuf)>,
     pub(crate) next_generation: u64,
     pub(crate) findings: Vec<Finding>,
@@ -40,8 +40,8 @@ impl Survey {
     }
 }
 
-/// The next generation after the readable ones of which there is no file, be it one that was set aside. A file's
-/// name alone says nothing about the generations that were in use: strangers can have any.
+/// The next generation after the readable ones without a file, including renamed ones. A file's name alone doesn't
+/// prove that its generation was in use: any program can create such a file.
 fn free_generation(mut generation: u64, names: &[String]) -> u64 {
     let stem = |generation: u64| format!("{generation:016x}.");
     while names.iter().any(|name| name.starts_with(&stem(generation))) {
@@ -54,7 +54,7 @@ fn survey_segment(options: &ShardOptions, generation: u64, survey: &mut Survey) 
     let path = segment::path(&options.directory, generation);
     let io_error = |source| OpenError::Io { directory: options.directory.clone(), source };
     match segment::read_header(&options.disk, &path).map_err(io_error)? {
-        HeaderPage::Sound { header, one_copy_damaged } if header.generation == generation => {
+        HeaderPage::Valid { header, one_copy_damaged } if header.generation == generation => {
             if (header.origin, header.shard) != (options.origin, options.shard) {
                 return Err(OpenError::Foreign { path, found: header.origin, shard: header.shard });
             }
@@ -65,7 +65,7 @@ fn survey_segment(options: &ShardOptions, generation: u64, survey: &mut Survey) 
             survey.headers.push_back(header);
         }
         HeaderPage::OtherFormat(found) => return Err(OpenError::Format { path, found }),
-        HeaderPage::Sound { .. } | HeaderPage::Damaged => {
+        HeaderPage::Valid { .. } | HeaderPage::Damaged => {
             let aside = path.with_extension("quarantined");
             survey.unreadable_newest += 1;
             survey.findings.push(Finding::of_segment(SEGMENT_HEADER_DAMAGED, generation, Some(aside.clone())));

@@ -1,7 +1,7 @@
-//! The end of the log as the last process left it, and what of it is carried over into the new segment.
+//! The end of the log as the last process left it, and the part of it that is carried over into the new segment.
 //!
-//! Carried over are the last block, unless a seal says that it was whole (its fdatasync may have failed, and
-//! then only the page cache has it), and the whole requests of a torn block behind it.
+//! The last block is carried over, unless a seal proves that it was complete: its fdatasync may have failed, and then
+//! only the page cache has it. The whole requests of a torn block after it are carried over too.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::segment::{self, SegmentHeader};
 use crate::shard_options::ShardOptions;
 use crate::survey::Survey;
 
-/// Sequences left unused where nobody knows how many were given out: more than a segment can hold, since a record
-/// takes up at least 56 bytes of at most 64 MiB. A store's cursor may stand at one of them.
+/// Sequences left unused if it is unknown how many were used: more than a segment can hold, since a record has at least
+/// 56 bytes, of at most 64 MiB. A store's cursor may be at one of them.
 const UNKNOWN_SPAN: u32 = 1 << 21;
 
-/// What recovery goes on from.
+/// The state that recovery continues from.
 pub(crate) struct Tail {
     /// The blocks to be written again, in order.
     pub(crate) carried: Vec<OpenBlock>,
@@ -30,7 +30,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Leaves `count` sequences unused, for good.
+    /// Leaves `count` sequences unused, permanently.
     fn leave_unused(&mut self, count: u32) {
         self.carry(OpenBlock::carried(self.next, count, std::iter::empty()));
     }
@@ -64,7 +64,7 @@ pub(crate) fn read(options: &ShardOptions, survey: &mut Survey) -> io::Result<Ta
         let missing = options.next_at_least - tail.next;
         tail.leave_unused(u32::try_from(missing).unwrap_or(u32::MAX));
     }
-    // Each of these may have held events that nobody has counted yet: none of their sequences is given out again.
+    // Each of these may have held events that aren't counted yet: none of their sequences is used again.
     for _ in 0..survey.unreadable_newest + usize::from(truncated) + usize::from(ends_early) {
         tail.leave_unused(UNKNOWN_SPAN);
     }
@@ -99,7 +99,7 @@ fn read_newest(options: &ShardOptions, newest: SegmentHeader, findings: &mut Vec
     Ok((tail, truncated))
 }
 
-/// A torn block without a sound header holds at least the events that were counted before.
+/// A torn block without a valid header holds at least the events that were counted earlier.
 fn known(damaged: &Damaged, next_at_least: u64) -> Damaged {
     let mut known = damaged.clone();
     if known.sequences.is_empty() {
@@ -120,8 +120,8 @@ fn after_last_block(segment: &SegmentHeader, last: Option<&Block>) -> Tail {
     Tail { previous: header.previous, next: header.end(), carried: vec![again] }
 }
 
-/// Keeps the bytes of a torn block in a file of their own, for a person to look at. On a full disk it is left
-/// out: the segment still has them for as long as it is retained.
+/// Saves the bytes of a torn block to a separate file, for inspection. On a full disk it doesn't: the segment still has
+/// them for as long as it is retained.
 fn save_aside(options: &ShardOptions, generation: u64, damaged: &Damaged) -> io::Result<Option<PathBuf>> {
     let path = options.directory.join(format!("{generation:016x}-{:x}.torn", damaged.offset));
     match write_aside(options, &path, damaged) {

@@ -36,8 +36,8 @@ impl Ledger {
     /// The lane's store and journal disagree: until the operator acts nothing is known of what the store has.
     pub fn dispute(&self, lane: &event::Lane, dispute: Dispute) {
         self.with_lane(lane, |state| {
-            // Once the store has answered, what lies behind the cursor was accepted by this process alone: whatever another process has
-            // stored at these positions is none of it.
+            // Once the store has answered, what lies after the cursor was accepted by this process alone: whatever
+            // another process has stored at these positions is none of it.
             if dispute != Dispute::Lost {
                 state.unconfirmed_since.get_or_insert(state.cursor);
             }
@@ -48,7 +48,7 @@ impl Ledger {
         self.end_waiting();
     }
 
-    /// There is nothing to be disputed any more.
+    /// There is nothing to be disputed any longer.
     pub fn accepted(&self, lane: &event::Lane) {
         self.with_lane(lane, |state| (state.ahead, state.dispute, state.accept) = (false, None, None));
     }

@@ -109,8 +109,7 @@ impl Document {
     /// Reads what [`Document::encode`] wrote, or version 1.
     pub(crate) fn decode(text: &[u8]) -> Result<Self, InvalidFact> {
         let (mut document, mut sink) = (Self::default(), None);
-        let add =
-            |fact| document.add(fact, &mut sink).ok_or_else(|| "it adds to a fact that is not before it".to_owned());
+        let add = |fact| document.add(fact, &mut sink).ok_or_else(|| "the fact that it extends is missing".to_owned());
         decode_facts(&FORMAT, text, add)?;
         Ok(document)
     }
@@ -141,7 +140,7 @@ fn lane_facts(shard: usize, lane: &LaneProgress, facts: &mut Vec<Fact>) {
     let LaneProgress { start, cursor, lost, ahead, .. } = *lane;
     facts.push(Fact::Lane { shard, start, cursor, lost, ahead });
     facts.extend(lane.unconfirmed_since.map(|end| Fact::UnconfirmedSince { shard, end }));
-    facts.extend(lane.accept.map(|Accept { again: resend }| Fact::Accept { shard, resend }));
+    facts.extend(lane.accept.map(|Accept { resend }| Fact::Accept { shard, resend }));
     facts.extend(lane.outcomes.iter().map(|(r#type, counts)| {
         let OutcomeCounts { stored, dead, skipped } = *counts;
         Fact::Outcome { shard, r#type: r#type.clone(), stored, dead, skipped }
@@ -173,7 +172,7 @@ fn add_to_sink(sink: &mut SinkProgress, fact: Fact) -> Option<()> {
             sink.lanes.push(LaneProgress { start, cursor, lost, ahead, ..LaneProgress::default() });
         }
         Fact::UnconfirmedSince { shard, end } => sink.lanes.get_mut(shard)?.unconfirmed_since = Some(end),
-        Fact::Accept { shard, resend } => sink.lanes.get_mut(shard)?.accept = Some(Accept { again: resend }),
+        Fact::Accept { shard, resend } => sink.lanes.get_mut(shard)?.accept = Some(Accept { resend }),
         Fact::Outcome { shard, r#type, stored, dead, skipped } => {
             sink.lanes.get_mut(shard)?.outcomes.insert(r#type, OutcomeCounts { stored, dead, skipped });
         }

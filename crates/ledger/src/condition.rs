@@ -1,4 +1,4 @@
-//! Conditions of routes: which events of a type go to a sink, by what stands in them.
+//! Conditions of routes: which events of a type go to a sink, by what is in them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -96,7 +96,7 @@ impl Terms {
         }
     }
 
-    /// Forgets those of which nobody can read an event any more: by shard the oldest sequence that there is.
+    /// Forgets those of which nobody can read an event any longer: by shard the oldest sequence that there is.
     pub(crate) fn forget(&mut self, oldest: &[u64]) {
         let is_over = |next: &Term| oldest.iter().zip(&next.after).all(|(oldest, after)| after < oldest);
         let over = self.0.iter().skip(1).take_while(|next| is_over(next)).count();
@@ -120,7 +120,7 @@ pub struct Passage {
     pub after: u64,
     /// The last one in it.
     pub until: u64,
-    /// Each holds behind its sequence; they ascend.
+    /// Each holds after its sequence; they ascend.
     pub conditions: Vec<(u64, Option<Condition>)>,
     /// What isn't of the run: after the first and up to the second sequence; they ascend, and none is empty.
     pub gaps: Vec<(u64, u64)>,

@@ -7,13 +7,13 @@ pub enum Dispute {
     Claimed,
     /// The store has positions that the journal has never had.
     StoreAhead,
-    /// The store has lost events that the journal doesn't have any more.
+    /// The store has lost events that the journal doesn't have any longer.
     Lost,
 }
 
 /// The operator's permission to accept what the store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
-    /// Events behind the lane's saved cursor are sent again, also those that the store may have.
-    pub again: bool,
+    /// The lane resends the events after its saved cursor, also those that the store may have.
+    pub resend: bool,
 }

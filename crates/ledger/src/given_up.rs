@@ -10,7 +10,7 @@ use crate::routes::SinkName;
 pub struct GivenUp {
     /// For each type how many of its events.
     pub routes: Vec<(TypeName, u64)>,
-    /// Stopped lanes that go on behind what their store has lost.
+    /// Stopped lanes that continue after what their store has lost.
     pub lanes: u64,
 }
 
@@ -18,9 +18,8 @@ pub struct GivenUp {
 pub fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
     let from = only.map(|name| format!(" from type {name}")).unwrap_or_default();
     format!(
-        "no route{from} to sink {sink} holds events that could be given up: only one that was taken out of the \
-         configuration does, or a lane that has stopped because its store has lost events. A lane that has stopped because of what \
-         its store has goes on with: {}",
+        "nothing to drop: no removed route{from} and no stopped lane of sink {sink} has undelivered events. To \
+         resume a lane that has stopped because its store and the journal disagree, run {}",
         OperatorCommand::RouteAccept(sink)
     )
 }

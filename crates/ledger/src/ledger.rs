@@ -115,7 +115,7 @@ impl Ledger {
         &self.errors
     }
 
-    /// The sinks that aren't configured any more and keep segments from being freed, each with how many events wait
+    /// The sinks that aren't configured any longer and keep segments from being freed, each with how many events wait
     /// for it.
     pub fn left_behind(&self) -> Vec<(SinkName, u64)> {
         let rows = self.snapshot();
@@ -127,7 +127,7 @@ impl Ledger {
         left.map(|(name, _)| (name.clone(), pending(name))).collect()
     }
 
-    /// All that is known beside the accepted events.
+    /// All that is known next to the accepted events.
     pub fn copy(&self) -> LedgerState {
         self.lock().state.clone()
     }
@@ -317,7 +317,7 @@ impl Ledger {
     }
 
     /// The journal of the sink's dead letters goes up to `position`, and `recounts` is what its newest part says of
-    /// older letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
+    /// older dead letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
     pub fn count_dead(&self, name: &str, position: u64, recounts: &[Recount]) {
         let mut inner = self.lock();
         inner.changes += 1;
@@ -347,14 +347,14 @@ impl Ledger {
         sink.routes.get(type_name).is_none_or(|route| sequence <= route.bounds(shard).0)
     }
 
-    /// Whether the lane of the sink and shard has passed an event, so that it is counted.
+    /// Whether the lane of the sink and shard has passed an event, so it is counted.
     pub fn has_passed(&self, sink: &str, shard: u16, sequence: u64) -> bool {
         let inner = self.lock();
         let lane = inner.state.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
         lane.is_some_and(|lane| sequence <= lane.cursor)
     }
 
-    /// The store has lost what stood beyond `cursor`: those events are pending again.
+    /// The store has lost what was beyond `cursor`: those events are pending again.
     pub fn take_back(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
         self.with_lane(lane, |state| {
             state.cursor = cursor;

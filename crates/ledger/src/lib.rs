@@ -27,7 +27,7 @@ pub use given_up::{GivenUp, nothing_held};
 pub use ledger::{Ledger, Stamp};
 pub use load::{GiveUpError, LedgerLoadError, SavedLedger};
 pub use outcomes::{OutcomeCounts, Tally};
-pub use reconcile::{Begin, ConfiguredRoutes, ConfiguredSink, Reconciler, SetAsideEvents};
+pub use reconcile::{Begin, ConfiguredRoutes, ConfiguredSink, DeferredEvents, Reconciler};
 pub use recount::Recount;
 pub use route_filter::{CountsBySlot, RouteFilter};
 pub use routes::{Routes, SinkName};

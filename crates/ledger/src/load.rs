@@ -64,7 +64,7 @@ impl SavedLedger {
         let opened = StateFile::open(directory.disk().clone(), directory.path(), FILE);
         let (file, state) = opened.map_err(|source| LedgerLoadError::Io { path: path.clone(), source })?;
         let mut findings: Vec<String> =
-            state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display())).collect();
+            state.damaged.iter().map(|path| format!("{} is damaged; the other copy is used", path.display())).collect();
         if state.content.is_none() && !findings.is_empty() {
             findings.push(
                 "no copy of the ledger is sound: events are counted anew, from the oldest that the journal has".into(),

@@ -24,8 +24,8 @@ impl OutcomeCounts {
         self.skipped += other.skipped;
     }
 
-    /// An event that was dead is stored, or the other way round. Where none was counted nothing changes, so that
-    /// the sum stays what it is.
+    /// An event that was dead is stored, or the other way round. Where none was counted nothing changes, so the sum
+    /// stays what it is.
     pub(crate) const fn turn(&mut self, is_stored: bool) {
         let (from, to) =
             if is_stored { (&mut self.dead, &mut self.stored) } else { (&mut self.stored, &mut self.dead) };

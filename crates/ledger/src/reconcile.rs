@@ -22,7 +22,7 @@ pub enum Begin {
     Oldest,
 }
 
-/// A sink of the configuration, as far as the ledger needs it.
+/// A sink of the configuration, to the extent that the ledger needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfiguredSink<'a> {
     /// Its name.
@@ -44,14 +44,14 @@ pub struct ConfiguredRoutes<'a> {
     pub results: Vec<&'a TypeName>,
 }
 
-/// Reads the events of a sink that are set aside.
-pub type SetAsideEvents<'a> = &'a dyn Fn(&SinkName) -> io::Result<Vec<(u16, u64, TypeName)>>;
+/// Reads the events of a sink that are deferred.
+pub type DeferredEvents<'a> = &'a dyn Fn(&SinkName) -> io::Result<Vec<(u16, u64, TypeName)>>;
 
 /// What a start finds.
 pub struct Reconciler<'a> {
     log: &'a EventLog,
-    /// The events of a sink that are set aside: shard, sequence and type of each.
-    set_aside: SetAsideEvents<'a>,
+    /// The events of a sink that are deferred: shard, sequence and type of each.
+    deferred: DeferredEvents<'a>,
     /// Where the journal ends, and what it was counted to hold.
     counts: AcceptedCounts,
     names: Vec<TypeName>,
@@ -60,15 +60,15 @@ pub struct Reconciler<'a> {
 
 impl<'a> Reconciler<'a> {
     /// Compares `saved`, if there is one, with the log as it was opened.
-    pub fn new(log: &'a EventLog, set_aside: SetAsideEvents<'a>, routes: &Routes, saved: Option<LedgerState>) -> Self {
+    pub fn new(log: &'a EventLog, deferred: DeferredEvents<'a>, routes: &Routes, saved: Option<LedgerState>) -> Self {
         for (name, _) in routes.named() {
             log.types().intern(name);
         }
         let counts = log.accepted().hold().clone();
-        Self { log, set_aside, counts, names: log.types().names(), saved }
+        Self { log, deferred, counts, names: log.types().names(), saved }
     }
 
-    /// The state to go on with, and whether routes have begun or ended.
+    /// The state to continue with, and whether routes have begun or ended.
     ///
     /// # Errors
     /// The journal, or that of dead letters, can't be read.
@@ -114,8 +114,8 @@ impl<'a> Reconciler<'a> {
         before: Option<&Routes>,
     ) -> io::Result<SinkProgress> {
         let from_oldest = before.is_none() || setup.begin == Begin::Oldest;
-        // Where a store with cursors of its own stands is known when it has been asked. What it has passed it can't get
-        // any more, and what was passed over would be taken for stored: behind the end that can't be.
+        // Where a store with cursors separate is is known when it has been asked. What it has passed it can't get any
+        // longer, and what was passed over would be taken for stored: after the end that can't be.
         let joins_behind_cursors = from_oldest && (known.is_none() || !setup.is_fenced);
         let returns = known.is_some() && before.is_some_and(|before| !before.mentions(setup.name));
         let mut sink = SinkProgress { configured: true, ..known.unwrap_or_else(|| self.new_sink(from_oldest)) };
@@ -140,7 +140,7 @@ impl<'a> Reconciler<'a> {
                 Some(route) if !route.is_given_up() => {
                     let mut route = route.clone();
                     route.put_back(goes_on, &self.counts.counted_up_to, accepted);
-                    // What waits for it is held to the conditions that it had.
+                    // What waits for it is compared with the conditions that it had.
                     route.terms.change(when, &self.counts.counted_up_to);
                     route
                 }
@@ -160,7 +160,7 @@ impl<'a> Reconciler<'a> {
         Ok(sink)
     }
 
-    /// A sink that comes back, for which nothing waits, begins anew at the journal's end.
+    /// A sink that comes back, for which nothing waits, begins again at the journal's end.
     fn go_to_end(&self, sink: &mut SinkProgress) {
         for (lane, end) in sink.lanes.iter_mut().zip(&self.counts.counted_up_to) {
             lane.cursor = lane.cursor.max(*end);
@@ -205,8 +205,8 @@ impl<'a> Reconciler<'a> {
         routes.for_each(|route| route.forget(&oldest));
     }
 
-    /// Counts again which events of each route are lost, if more is known to be lost than when they were counted last: those without an
-    /// outcome that no lane can read any more. Whether it has counted.
+    /// Counts again which events of each route are lost, if more is known to be lost than when they were counted last:
+    /// those without an outcome that no lane can read any longer. Whether it has counted.
     fn count_lost(&self, state: &mut LedgerState) -> io::Result<bool> {
         let known = state.known_lost(self.log.losses().all().len());
         if known == state.counted_lost {
@@ -215,11 +215,11 @@ impl<'a> Reconciler<'a> {
         state.counted_lost = known;
         for (sink_name, sink) in &mut state.sinks {
             let readable = self.count_readable(sink)?;
-            let mut aside = BTreeMap::new();
-            for (shard, sequence, name) in (self.set_aside)(sink_name)? {
+            let mut deferred = BTreeMap::new();
+            for (shard, sequence, name) in (self.deferred)(sink_name)? {
                 let lane = sink.lanes.get(usize::from(shard));
                 if lane.is_some_and(|lane| sequence <= lane.cursor) {
-                    *aside.entry(name).or_insert(0_u64) += 1;
+                    *deferred.entry(name).or_insert(0_u64) += 1;
                 }
             }
             let known: Vec<u64> = sink.routes.keys().map(|name| sink.outcomes(name).total()).collect();
@@ -227,7 +227,7 @@ impl<'a> Reconciler<'a> {
                 let index = self.names.iter().position(|known| known == name);
                 let accepted = index.and_then(|index| self.counts.by_type.get(index)).copied().unwrap_or(0);
                 let accepted = route.closed.as_ref().map_or(accepted, |closed| closed.accepted);
-                let rest = readable.get(name).copied().unwrap_or(0) + aside.get(name).copied().unwrap_or(0);
+                let rest = readable.get(name).copied().unwrap_or(0) + deferred.get(name).copied().unwrap_or(0);
                 route.lost = accepted.saturating_sub(route.base + with_outcome + rest);
             }
         }
@@ -259,7 +259,7 @@ impl<'a> Reconciler<'a> {
         Ok(counts)
     }
 
-    /// How many events of each type stand beyond these cursors.
+    /// How many events of each type are beyond these cursors.
     fn count_beyond(&self, cursors: &[u64]) -> io::Result<BTreeMap<TypeName, u64>> {
         let mut counts = BTreeMap::new();
         for (shard, cursor) in self.log.shards().iter().zip(cursors) {

@@ -13,6 +13,6 @@ pub struct Recount {
     pub type_name: TypeName,
     /// Whether it is stored now and was dead; else the other way round.
     pub is_stored: bool,
-    /// Whether it was set aside, and counted as pending.
+    /// Whether it was deferred, and counted as pending.
     pub was_pending: bool,
 }

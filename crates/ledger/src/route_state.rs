@@ -12,11 +12,12 @@ pub(crate) struct Closed {
     pub(crate) until: Vec<u64>,
     /// How many events of its type had been accepted by then; later ones are skipped.
     pub(crate) accepted: u64,
-    /// The sink was in the configuration without it: lanes may have gone past later events, which are skipped for good.
+    /// The sink was in the configuration without it: lanes may have gone past later events, which are skipped
+    /// permanently.
     pub(crate) passed: bool,
 }
 
-/// Positions at which a route was out while its sink's lanes could go on. Their events are skipped.
+/// Positions at which a route was out while its sink's lanes could continue. Their events are skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gap {
     /// For each shard the last sequence before it; missing ones are 0.
@@ -53,7 +54,7 @@ impl RouteState {
         Self { terms: Terms::beginning(when), ..Self::default() }
     }
 
-    /// How many of its events have no outcome yet, of `outcomes` that are known; 0 for a route that goes on.
+    /// How many of its events have no outcome yet, of `outcomes` that are known; 0 for a route that continues.
     pub(crate) fn held(&self, outcomes: OutcomeCounts) -> u64 {
         let closed = self.closed.as_ref().map_or(0, |closed| closed.accepted);
         closed.saturating_sub(self.base + self.lost).saturating_sub(outcomes.total())
@@ -69,16 +70,16 @@ impl RouteState {
         held
     }
 
-    /// Whether what it held was given up: it doesn't go on where it stood.
+    /// Whether what it held was given up: it doesn't continue where it was.
     pub(crate) fn is_given_up(&self) -> bool {
         self.closed
             .as_ref()
             .is_some_and(|closed| closed.until.iter().any(|until| *until > 0) && closed.until == self.from)
     }
 
-    /// The closed route is there again, behind `end`, up to which `accepted` events of its type came. Those that came
-    /// meanwhile are its own if its sink was `away` just as long. Else they aren't, wherever the lanes stand: a store may be
-    /// ahead of what is known of it, and has passed over them.
+    /// The closed route is there again, after `end`, up to which `accepted` events of its type came. Those that came
+    /// meanwhile are its own if its sink was `away` just as long. Else they aren't, wherever the lanes are: a store may
+    /// be ahead of what is known of it, and has passed over them.
     pub(crate) fn put_back(&mut self, away: bool, end: &[u64], accepted: u64) {
         let Some(closed) = self.closed.take().filter(|closed| !away || closed.passed) else { return };
         self.base += accepted.saturating_sub(closed.accepted);
@@ -89,7 +90,7 @@ impl RouteState {
         }
     }
 
-    /// Forgets what nobody can read any more: by shard the oldest sequence that there is.
+    /// Forgets what nobody can read any longer: by shard the oldest sequence that there is.
     pub(crate) fn forget(&mut self, oldest: &[u64]) {
         self.terms.forget(oldest);
         self.gaps.retain(|gap| oldest.iter().zip(&gap.until).any(|(oldest, until)| until >= oldest));
@@ -112,7 +113,7 @@ impl RouteState {
         Passage { gaps: self.gaps_of(shard), ..Passage::new(run, &self.terms, shard) }
     }
 
-    /// The last position in `span` that a lane has to pass which began behind `start`.
+    /// The last position in `span` that a lane has to pass which began after `start`.
     pub(crate) fn last_in(&self, span: &SequenceRange, start: u64) -> Option<u64> {
         let (after, until) = self.bounds(span.shard);
         let gaps = self.gaps_of(span.shard);

@@ -7,8 +7,8 @@ use event::TypeName;
 
 use crate::condition::Condition;
 
-/// A sink's name in the configuration: letters a-z, digits, `_` and `-`. It is also the name of the directory of its
-/// dead letters.
+/// A sink's name in the configuration: dead letters a-z, digits, `_` and `-`. It is also the name of the directory of
+/// its dead letters.
 pub type SinkName = Arc<str>;
 
 /// Type → sinks: the types that have entries of their own, and one entry for all others.
@@ -77,7 +77,7 @@ impl Routes {
         self.others.contains(sink) || self.named.values().any(|sinks| sinks.contains(sink))
     }
 
-    /// Whether the type has an entry of its own.
+    /// Whether the type has an entry separate.
     #[must_use]
     pub fn has_entry(&self, name: &TypeName) -> bool {
         self.named.contains_key(name)

@@ -26,7 +26,7 @@ pub struct SinkRow {
     pub sink: SinkName,
     /// Events that the store has.
     pub stored: u64,
-    /// Events that the store refused for good.
+    /// Events that the store rejected permanently.
     pub dead: u64,
     /// Events that were not for the sink: accepted before the route began, or after it was closed, or such that its
     /// condition is false on them.

@@ -1,5 +1,5 @@
-//! What the ledger knows beside the accepted events: for each sink its lanes' cursors and outcomes, and the types
-//! that it has routes from.
+//! What the ledger knows next to the accepted events: for each sink its lanes' cursors and outcomes, and the types that
+//! it has routes from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,10 @@ pub struct LaneProgress {
     pub(crate) lost: u64,
     /// All of these lie between the first and the second sequence, since the start of the process. Not saved.
     pub(crate) lost_within: Option<(u64, u64)>,
-    /// The store was seen ahead of the journal: what stands between can't be told apart from new events.
+    /// The store was seen ahead of the journal: what is between can't be told apart from new events.
     pub ahead: bool,
     pub(crate) outcomes: BTreeMap<TypeName, OutcomeCounts>,
-    /// Whether the store has told where it stands since the start of the process. Not saved.
+    /// Whether the store has told where it is since the start of the process. Not saved.
     pub(crate) confirmed: bool,
     /// Where the journal ended at the first start since which the store hasn't told: more than that it can't have.
     pub unconfirmed_since: Option<u64>,
@@ -39,8 +39,8 @@ pub struct LaneProgress {
 }
 
 impl LaneProgress {
-    /// Whether the events of `span` up to `needed` have come to their ends, as far as this process knows: the saved cursor
-    /// may be ahead of a store that was set back.
+    /// Whether the events of `span` up to `needed` have come to their ends, to the extent that this process knows: the
+    /// saved cursor may be ahead of a store that was set back.
     fn has_passed(&self, needed: u64, is_configured: bool) -> bool {
         (self.confirmed || !is_configured) && self.cursor >= needed
     }

@@ -28,7 +28,7 @@ impl ServerConnector {
     /// The server of this address. For an `https` one the authorities are those of a PEM file, with its path, else those of this machine.
     ///
     /// # Errors
-    /// TLS is needed, and there is nobody to trust.
+    /// TLS is needed, and no authority is trusted.
     pub fn new(target: ServerUrl, authorities: Option<(&Path, &[u8])>) -> Result<Self, TrustError> {
         let trust = || authorities.map_or_else(ClientTls::of_system, |(_, pem)| ClientTls::trusting(pem));
         let tls = target.is_secure().then(trust).transpose()?;

@@ -1,7 +1,7 @@
 //! Reads settings: one TOML document, the environment and flags.
 //!
-//! A later source wins over an earlier one: the document, then the environment, then flags. An error in any of them is reported all the
-//! same, so that one run shows them all, each with its file, its line and a hint.
+//! A later source wins over an earlier one: the document, then the environment, then flags. An error in any of them is
+//! still reported, so one run shows them all, each with its file, its line and a hint.
 //!
 //! This crate knows no setting. A component declares its own, and reads them from its table:
 //!
@@ -18,7 +18,7 @@
 //!
 //! fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Settings> {
 //!     reader.check_keys(section, KEYS);
-//!     // Every setting is read before the first `?`, so that all errors are reported.
+//!     // Every setting is read before the first `?`, so all errors are reported.
 //!     let url = reader.required(section, "url", "add the server, as in url = \"http://HOST\"", |text| Ok(text.to_owned()));
 //!     let max_bytes = reader.text_or(section, "max_bytes", "1MiB", size::parse);
 //!     Some(Settings { url: url?, max_bytes: max_bytes? })
@@ -32,6 +32,7 @@ mod environment;
 pub mod files;
 mod folder;
 mod invalid_value;
+mod old_name;
 pub mod path;
 pub mod pointer;
 mod reader;
@@ -43,5 +44,6 @@ pub use diagnostics::{Diagnostic, Diagnostics, Mask, SourceId, SourceSpan};
 pub use environment::{Environment, FILE, InvalidVariable, PREFIX, Unreplaced, VariableValue, expand, variable_name};
 pub use folder::Folder;
 pub use invalid_value::{InvalidValue, number_within, one_of, parsed, word};
+pub use old_name::OldName;
 pub use reader::SettingsReader;
 pub use section::{KeyPath, Located, Section};

@@ -67,7 +67,7 @@ fn payloads() -> Vec<Bytes> {
 fn write_sink(directory: &Path, payloads: &[Bytes], rows: usize) -> Result<Duration, Box<dyn Error>> {
     let path = directory.join("sink.db");
     let table = TableName::new("events")?;
-    let sink = Sink::new(Sqlite::new(SqliteConfig { path: path.clone(), table, keep: None }));
+    let sink = Sink::new(Sqlite::new(SqliteConfig { path: path.clone(), table, retention: None }));
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let start = Instant::now();
     runtime.block_on(async {

@@ -7,7 +7,7 @@ const HOLD_MAX: Duration = Duration::from_hours(24);
 
 /// Compares the wall clock with the elapsed time.
 pub(super) struct ClockGuard {
-    keep: Duration,
+    retention: Duration,
     /// The last check: the monotonic time, and the wall clock.
     seen: Option<(Instant, i64)>,
     held_until: Option<Instant>,
@@ -25,20 +25,20 @@ pub(super) enum Trust {
 }
 
 impl ClockGuard {
-    pub(super) const fn new(keep: Duration) -> Self {
-        Self { keep, seen: None, held_until: None }
+    pub(super) const fn new(retention: Duration) -> Self {
+        Self { retention, seen: None, held_until: None }
     }
 
     /// Checks the wall clock. It is ahead if it advanced by more than the elapsed time and a tenth of the retention.
     /// The first check has only the newest row: the clock is ahead if it makes even that one too old.
     pub(super) fn check(&mut self, at: Instant, now: i64, newest: Option<i64>) -> Trust {
         let (expected, slack) = match self.seen.replace((at, now)) {
-            Some((then, wall)) => (wall.saturating_add(microseconds(at - then)), self.keep / 10),
-            None => (newest.unwrap_or(now), self.keep),
+            Some((then, wall)) => (wall.saturating_add(microseconds(at - then)), self.retention / 10),
+            None => (newest.unwrap_or(now), self.retention),
         };
         let ahead = Duration::from_micros(u64::try_from(now.saturating_sub(expected)).unwrap_or(0));
         if ahead > slack {
-            let hold = self.keep.min(HOLD_MAX);
+            let hold = self.retention.min(HOLD_MAX);
             self.held_until = Some(at + hold);
             return Trust::Jumped { ahead, hold };
         }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn first_check_rejects_a_clock_past_all_rows() {
-        let check = |keep, newest| ClockGuard::new(keep).check(Instant::now(), after(1_000), newest);
+        let check = |retention, newest| ClockGuard::new(retention).check(Instant::now(), after(1_000), newest);
         assert_eq!(check(HOUR * 10, Some(after(990))), Trust::Trusted);
         let jumped = Trust::Jumped { ahead: HOUR * 11, hold: HOUR * 10 };
         assert_eq!(check(HOUR * 10, Some(after(989))), jumped);

@@ -13,5 +13,5 @@ pub struct SqliteConfig {
     /// The table. It is created if it is missing.
     pub table: TableName,
     /// Rows that were accepted longer ago are deleted. `None`: all are kept.
-    pub keep: Option<Duration>,
+    pub retention: Option<Duration>,
 }

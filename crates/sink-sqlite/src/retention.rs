@@ -74,8 +74,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    pub(super) fn new(now: i64, keep: Duration) -> Self {
-        let cutoff = now.saturating_sub(microseconds(keep));
+    pub(super) fn new(now: i64, retention: Duration) -> Self {
+        let cutoff = now.saturating_sub(microseconds(retention));
         Self { after: i64::MIN, cutoff, ahead: now.saturating_add(microseconds(AHEAD_MAX)), young: 0 }
     }
 
@@ -129,7 +129,7 @@ impl Pass {
 
 /// The schedule of deletions, and their result.
 pub(super) struct Retention {
-    keep: Duration,
+    retention: Duration,
     table: String,
     sql: Sql,
     guard: ClockGuard,
@@ -144,12 +144,12 @@ pub(super) struct Retention {
 impl Retention {
     /// `None` if all rows are kept.
     pub(super) fn new(config: &SqliteConfig, reports: Arc<sink::Retention>) -> Option<Self> {
-        let keep = config.keep?;
+        let retention = config.retention?;
         Some(Self {
-            keep,
+            retention,
             table: format!("table {} of SQLite file {}", config.table, config.path.display()),
             sql: Sql::new(&config.table),
-            guard: ClockGuard::new(keep),
+            guard: ClockGuard::new(retention),
             pass: None,
             due: None,
             reports,
@@ -186,7 +186,7 @@ impl Retention {
         let newest: Option<i64> = newest.unwrap_or_default();
         let now = clock::unix_microseconds();
         Ok(match self.guard.check(Instant::now(), now, newest) {
-            Trust::Trusted => Some(Pass::new(now, self.keep)),
+            Trust::Trusted => Some(Pass::new(now, self.retention)),
             Trust::Held => None,
             Trust::Jumped { ahead, hold } => {
                 let seconds = |duration: Duration| humantime::format_duration(Duration::from_secs(duration.as_secs()));
@@ -196,7 +196,7 @@ impl Retention {
                     self.table,
                     seconds(ahead),
                     seconds(hold),
-                    seconds(self.keep)
+                    seconds(self.retention)
                 );
                 self.reports.report(message.into());
                 None

@@ -16,15 +16,15 @@ const SQLITE_BYTES: usize = 4 << 20;
 const PATH: &str = "events.db";
 const TABLE: &str = "events";
 /// Rows that are kept for less time would be deleted before a reader reads them.
-const KEEP_MIN: Duration = Duration::from_mins(1);
+const RETENTION_MIN: Duration = Duration::from_mins(1);
 /// A hundred years of 365.25 days.
-const KEEP_MAX: Duration = Duration::from_hours(100 * 8_766);
+const RETENTION_MAX: Duration = Duration::from_hours(100 * 8_766);
 
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
     let table = read_table(reader, section);
-    let keep = reader.text(section, "keep", |text| duration::within(text, KEEP_MIN, KEEP_MAX));
-    Some(SqliteConfig { path: path?, table: table?, keep: keep.map(|found| found.value) })
+    let retention = reader.text(section, "retention", |text| duration::within(text, RETENTION_MIN, RETENTION_MAX));
+    Some(SqliteConfig { path: path?, table: table?, retention: retention.map(|found| found.value) })
 }
 
 fn read_table(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<TableName> {
@@ -49,7 +49,7 @@ fn table(text: &str) -> Result<TableName, InvalidValue> {
 
 /// Sinks of kind `sqlite`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[&["path", "table", "keep"]],
+    keys: &[&["path", "table", "retention"]],
     is_fenced: true,
     is_embedded: true,
     is_read_by_default: true,
@@ -103,8 +103,8 @@ impl StoreConfig for SqliteConfig {
 impl fmt::Display for SqliteConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sqlite {}, table {}", self.path.display(), self.table)?;
-        let Some(keep) = self.keep else { return Ok(()) };
-        write!(f, ", rows are kept for {}", humantime::format_duration(keep))
+        let Some(retention) = self.retention else { return Ok(()) };
+        write!(f, ", rows are kept for {}", humantime::format_duration(retention))
     }
 }
 

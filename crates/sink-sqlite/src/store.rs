@@ -97,7 +97,7 @@ impl Store for Sqlite {
     }
 
     fn retention(&self) -> Option<&Retention> {
-        self.config.keep.is_some().then_some(&*self.retention)
+        self.config.retention.is_some().then_some(&*self.retention)
     }
 
     async fn close(&self) -> Result<(), SinkError> {

@@ -43,7 +43,11 @@ impl SinkHarness for Sqlite {
 
     fn sink(&self) -> Sink {
         let path = self.directory.path().join("deep/events.db");
-        Sink::new(sink_sqlite::Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap(), keep: None }))
+        Sink::new(sink_sqlite::Sqlite::new(SqliteConfig {
+            path,
+            table: TableName::new("events").unwrap(),
+            retention: None,
+        }))
     }
 
     async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {

@@ -69,7 +69,7 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// Sends a batch until it is stored, as delivery does: after a failure it asks for the store's cursor.
 ///
 /// # Panics
-/// If the store refuses the batch, or hasn't stored it after some minutes.
+/// If the store rejects the batch, or hasn't stored it after some minutes.
 pub async fn deliver(sink: &Sink, batch: &Batch) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -97,7 +97,7 @@ pub async fn deliver(sink: &Sink, batch: &Batch) {
 /// Brings a lane to position `until` as delivery does: it begins at the store's cursor, and again after each failure.
 ///
 /// # Panics
-/// If the store refuses a batch, or the lane isn't there after some minutes.
+/// If the store rejects a batch, or the lane isn't there after some minutes.
 pub async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(u64, usize) -> Batch) {
     let deadline = Instant::now() + PATIENCE;
     loop {

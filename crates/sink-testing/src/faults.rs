@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Batches that must be stored between two kills.
 const BATCHES_BETWEEN_KILLS: u64 = 3;
 
-/// A store behind a proxy.
+/// A store after a proxy.
 pub trait FaultHarness {
     /// A new sink that connects through the proxy.
     fn sink(&self) -> Sink;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use event::{EventId, Lane, Origin};
 use limits::{JSON_DEPTH_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use sink::{Batch, Record, SinkError, Write, WriteOutcome};
-use writer_protocol::{frame, wire};
+use writer_protocol::{frame, version, wire};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conformance::SinkHarness;
@@ -172,9 +172,10 @@ fn frames() -> Vec<Vec<u8>> {
 fn post(writer: SocketAddr, frame: &[u8]) -> String {
     let (lane, content_type) = (wire::lane_text(&lane(0xaa)), wire::CONTENT_TYPE);
     let head = format!(
-        "POST {}/store HTTP/1.1\r\nHost: {writer}\r\nConnection: close\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-2\r\n\
-         Forebay-Floor: 0\r\nForebay-Again: 0\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
+        "POST {}/store HTTP/1.1\r\nHost: {writer}\r\nConnection: close\r\nForebay-Protocol: {}\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-2\r\n\
+         Forebay-Min-Position: 0\r\nForebay-Resent-Through: 0\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
         wire::PATH,
+        version::OWN,
         frame.len()
     );
     let mut stream = TcpStream::connect(writer).unwrap();

@@ -1,4 +1,5 @@
-//! A store behind real writers: each sink of it reaches the store through a writer of its own, over HTTP and a proxy that can cut answers.
+//! A store after real writers: each sink of it reaches the store through a writer separate, over HTTP and a proxy that
+//! can cut answers.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ const CONNECTIONS_MAX: usize = 256;
 const CUTS: usize = 6;
 const CUT_STEP: usize = 40;
 
-/// A writer on a thread of its own, until it is dropped.
+/// A writer on a thread separate, until it is dropped.
 pub struct Running {
     /// The address of its port.
     pub address: SocketAddr,
@@ -106,7 +107,7 @@ pub trait Offers: SinkHarness {
     }
 }
 
-/// The store of `S` behind writers.
+/// The store of `S` after writers.
 pub struct Through<S> {
     subject: S,
     writers: Mutex<Vec<(Proxy, Running)>>,

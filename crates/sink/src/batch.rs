@@ -60,7 +60,7 @@ impl Record<'_> {
     }
 }
 
-/// Where a text or payload stands within its block.
+/// Where a text or payload is within its block.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -80,9 +80,9 @@ struct Entry {
     write: Write,
 }
 
-/// A run of positions `first..=last` of one lane with the records among them that the sink shall store,
-/// in the order of their sequence. Positions without a record need nothing from the store; a batch without
-/// any record moves a fenced store's cursor only.
+/// A run of positions `first..=last` of one lane with the records among them that the sink shall store, in the order of
+/// their sequence. Positions without a record need nothing from the store; a batch without any record moves a
+/// transactional store's cursor only.
 ///
 /// Cheap to clone: a sink may hand a copy to the thread that owns its store.
 #[derive(Clone, Debug)]
@@ -117,7 +117,8 @@ impl Batch {
         }
     }
 
-    /// The same batch of the process with this claim: a fenced store takes it only while it holds no other claim on the lane.
+    /// The same batch of the process with this claim: a transactional store takes it only while it holds no other claim
+    /// on the lane.
     #[must_use]
     pub fn claimed_by(self, claim: Claim) -> Self {
         Self { claim: Some(claim), ..self }
@@ -179,8 +180,9 @@ impl Batch {
         self.claim
     }
 
-    /// Up to where the lane knows its events to be stored. A fenced store compares it with its cursor in the batch's transaction: a store
-    /// whose cursor is lower has lost some of them, and takes nothing. 0 if the lane knows nothing.
+    /// Up to where the lane knows its events to be stored. A transactional store compares it with its cursor in the
+    /// batch's transaction: a store whose cursor is lower has lost some of them, and takes nothing. 0 if the lane knows
+    /// nothing.
     #[must_use]
     pub const fn floor(&self) -> u64 {
         self.floor
@@ -239,7 +241,8 @@ impl Batch {
         self.entries.get(index).map(|entry| self.record(entry))
     }
 
-    /// Whether an id stands in it twice: a store that takes several records at a time must have the first before the second is tried.
+    /// Whether an id is in it twice: a store that takes several records at a time must have the first before the second
+    /// is tried.
     pub fn has_repetitions(&self) -> bool {
         let mut ids = HashSet::with_capacity(self.len());
         !self.entries.iter().all(|entry| ids.insert(entry.id))
@@ -294,7 +297,7 @@ impl Batch {
     }
 }
 
-/// Where `part` stands within `block`; an empty part may come from anywhere.
+/// Where `part` is within `block`; an empty part may come from anywhere.
 fn span(block: &Bytes, part: &[u8]) -> Span {
     if part.is_empty() {
         return Span { start: 0, length: 0 };

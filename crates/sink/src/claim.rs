@@ -1,9 +1,9 @@
 //! Which process delivers a lane. A data directory may be copied, and then two servers deliver the same lanes: their cursors alone don't
 //! tell them apart.
 //!
-//! Each process makes a random claim when it starts. Before it writes, it exchanges the claim that the store holds for its own; the
-//! store keeps the claim beside the lane's cursor, and a write checks it in its own transaction. So the process that claims a lane last
-//! goes on, and nothing of another process is written any more.
+//! Each process makes a random claim when it starts. Before it writes, it exchanges the claim that the store holds for
+//! its own; the store keeps the claim next to the lane's cursor, and a write checks it in its own transaction. So the
+//! process that claims a lane last continues, and nothing of another process is written any longer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,7 +51,7 @@ impl FromStr for Claim {
     }
 }
 
-/// What a fenced store holds of a lane.
+/// What a transactional store holds of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// The cursor: everything up to here is in the store; 0 if the store knows nothing of the lane.
@@ -88,7 +88,7 @@ impl Takeover {
         }
     }
 
-    /// Where the cursor stands behind it that stood at `position`.
+    /// Where the cursor is after it that was at `position`.
     #[must_use]
     pub const fn position(&self, position: u64) -> u64 {
         match self {
@@ -98,6 +98,7 @@ impl Takeover {
     }
 }
 
-/// Why a write is refused, in words for a person. The lane finds out which claim the store holds, and stops if that is not one of its own.
+/// Why a write is rejected, in words for a person. The lane finds out which claim the store holds, and stops if that is
+/// not one separate.
 pub const CLAIMED_BY_ANOTHER: &str =
     "another server has claimed this lane, so nothing was written: a copy of this data directory is in use";

@@ -56,7 +56,7 @@ impl<C> ConnectionPool<C> {
         idle.push((lent.connection, Instant::now()));
     }
 
-    /// The idle connection that was used most recently, if there is one, so that surplus connections expire.
+    /// The idle connection that was used most recently, if there is one, so surplus connections expire.
     pub fn pop(&self) -> Option<C> {
         self.idle().pop().map(|(connection, _)| connection)
     }

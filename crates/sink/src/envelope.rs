@@ -1,4 +1,4 @@
-//! What stands beside a payload where a store keeps both as JSON: the members that say which event it is, whose, and when.
+//! What is next to a payload where a store keeps both as JSON: the members that say which event it is, whose, and when.
 
 use std::io::Write;
 
@@ -9,8 +9,9 @@ use crate::{Record, Write as Kind};
 /// Of the largest number.
 const DIGITS_MAX: usize = 20;
 
-/// Writes the members of a record that stands in `shard`, without the braces around them:
-/// `"id":"…","type":"…","source":"…","received_at":"…"`, `"event_time"` and `"revision"` where it has them, and `"position":"…"`.
+/// Writes the members of a record that is in `shard`, without the braces around them:
+/// `"id":"…","type":"…","source":"…","received_at":"…"`, `"event_time"` and `"revision"` where it has them, and
+/// `"position":"…"`.
 pub fn write_members(output: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
     for part in [br#""id":""#.as_slice(), &record.id.text(), br#"","type":"#] {
         output.extend_from_slice(part);

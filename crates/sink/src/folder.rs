@@ -1,4 +1,4 @@
-//! Makes directories so that they survive a power cut.
+//! Makes directories so they survive a power cut.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -24,7 +24,7 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
         _ => {}
     }
     sync_folder(above).inspect_err(|_| {
-        // To sync it again might succeed for nothing: the next attempt makes it anew.
+        // To sync it again might succeed for nothing: the next attempt makes it again.
         let _ = fs::remove_dir(folder);
     })
 }

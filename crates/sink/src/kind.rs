@@ -59,7 +59,7 @@ pub struct SinkKind {
     pub read: Read,
     /// Whether its store keeps cursors: [`Capabilities::fenced`](crate::Capabilities), for a gateway whose writers have the store.
     pub is_fenced: bool,
-    /// Whether it stores in files of this machine: then each writer has a store of its own.
+    /// Whether it stores in files of this machine: then each writer has a store separate.
     pub is_embedded: bool,
     /// Whether a gateway reads events back through writers if its table doesn't set `read`.
     pub is_read_by_default: bool,
@@ -72,7 +72,7 @@ pub struct SinkKind {
 }
 
 impl SinkKind {
-    /// A kind of this name that has no settings of its own.
+    /// A kind of this name that has no settings separate.
     #[must_use]
     pub const fn new(name: &'static str, read: Read) -> Self {
         Self {

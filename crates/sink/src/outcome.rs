@@ -36,7 +36,7 @@ pub struct Retry {
 pub enum RetryScope {
     /// The record or the store: the record waits in place while the store accepts no other, and is rejected as soon as it does.
     Unclear,
-    /// The record, if the store takes others at the same time. Delivery then sets the record aside, so that the lane goes on.
+    /// The record, if the store takes others at the same time. Delivery then defers the record, so the lane continues.
     Record,
     /// The store: it is overloaded, unavailable, or did not answer. The records wait in place until it answers.
     Store,
@@ -45,19 +45,19 @@ pub enum RetryScope {
 /// What became of a batch, record by record. Indices ascend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// Every record has taken effect, now or when it was written before; a fenced store's cursor stands at the
+    /// Every record has taken effect, now or when it was written before; a transactional store's cursor is at the
     /// batch's last position or beyond.
     Committed,
-    /// Nothing was committed, because the store refuses these records for good; or others of the batch were, the lane's cursor stands
-    /// where it stood, and they are left out when they come again. Delivery makes the refused ones dead letters and sends the batch
-    /// again without them, so that no crash can move a cursor past an event that is nowhere.
+    /// Nothing was committed, because the store rejects these records permanently; or others of the batch were, the
+    /// lane's cursor is where it was, and they are left out when they come again. Delivery makes the rejected ones dead
+    /// letters and sends the batch again without them, so no crash can move a cursor past an event that is nowhere.
     Rejected {
-        /// The records that were refused: at least one.
+        /// The records that were rejected: at least one.
         refused: Vec<RejectedRecord>,
     },
     /// All records took effect but these. Only stores that are keyed, not fenced, answer so.
     Partial {
-        /// Refused for good.
+        /// Rejected permanently.
         refused: Vec<RejectedRecord>,
         /// To be sent again.
         retry: Vec<Retry>,
@@ -70,8 +70,9 @@ pub enum SinkError {
     /// The store can't be reached, is busy, or failed in a way that may pass.
     #[error("{0}")]
     Unavailable(Reason),
-    /// The store is not what the configuration says, or takes none of the batch for a reason that may be its own: a person must act, or
-    /// a later record shows that these are at fault. It is tried again, and a fenced store gets the later records of its lane with them.
+    /// The store is not what the configuration says, or takes none of the batch for a reason that may be its own: a
+    /// person must act, or a later record shows that these are at fault. It is tried again, and a transactional store
+    /// gets the later records of its lane with them.
     #[error("{0}")]
     Misconfigured(Reason),
     /// The batch is for another store than the one with this mark: nothing of it was written.

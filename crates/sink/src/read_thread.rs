@@ -1,5 +1,5 @@
-//! Reads of a store that is asked over the network: done on a thread with a runtime of its own, since those who ask have no clock. What
-//! the thread opens is its own, so that nothing that it does holds up a lane. It begins with the first read.
+//! Reads of a store that is asked over the network: done on a thread with a runtime separate, since those who ask have
+//! no clock. What the thread opens is its own, so nothing that it does holds up a lane. It begins with the first read.
 
 use std::future::Future;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 /// Reads that wait for the thread.
 const WAITING_MAX: usize = 32;
-/// A read that has waited for so long isn't begun any more.
+/// A read that has waited for so long isn't begun any longer.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// What nobody needs is closed.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ pub struct ReadThread {
 
 struct Running {
     jobs: mpsc::Sender<Job>,
-    /// The read in hand is ended, and what waits isn't begun any more.
+    /// The read in hand is ended, and what waits isn't begun any longer.
     closes: watch::Sender<bool>,
     /// Comes to an end with the thread.
     ended: oneshot::Receiver<()>,
@@ -72,7 +72,7 @@ impl ReadThread {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Ends the read in hand and closes what is open. A later read begins anew.
+    /// Ends the read in hand and closes what is open. A later read begins again.
     pub async fn close(&self) {
         let running = self.running().take();
         if let Some(Running { jobs, closes, ended }) = running {
@@ -144,7 +144,7 @@ impl<R: PageReader> Work<R> {
     }
 
     async fn serve(&mut self, job: Job) {
-        // Nobody waits for it any more.
+        // Nobody waits for it any longer.
         if job.reply.is_closed() {
             return;
         }

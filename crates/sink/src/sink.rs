@@ -13,8 +13,8 @@ use crate::{
     Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, Retention, SinkError, Store, Takeover, WriteOutcome,
 };
 
-/// A sink: the handle of one store of any kind. It is the only way to call a [`Store`], so that no store's text reaches a terminal or a log
-/// with control characters in it.
+/// A sink: the handle of one store of any kind. It is the only way to call a [`Store`], so no store's text reaches a
+/// terminal or a log with control characters in it.
 ///
 /// Cheap to clone: the clones share the store's connections. Each lane has one, and all may call at once.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl Sink {
     /// of a gateway: the mark of the bound store.
     ///
     /// # Errors
-    /// [`SinkError`] if the store doesn't answer, or refuses the mark.
+    /// [`SinkError`] if the store doesn't answer, or rejects the mark.
     pub async fn mark(&self) -> Result<Option<Mark>, SinkError> {
         match self.0.binding() {
             Some(binding) => Ok(binding.mark()),
@@ -86,9 +86,9 @@ impl Sink {
         }
     }
 
-    /// Stores `batch`, or returns which of its records the store rejects. A lane has one write in flight, and its batches are in the order of
-    /// their positions; an earlier one may be sent again. A fenced store that holds another process's claim on the lane writes nothing, and
-    /// the call fails.
+    /// Stores `batch`, or returns which of its records the store rejects. A lane has one write in flight, and its
+    /// batches are in the order of their positions; an earlier one may be sent again. A transactional store that holds
+    /// another process's claim on the lane writes nothing, and the call fails.
     ///
     /// # Errors
     /// [`SinkError`] if the call failed as a whole: whether it took effect is unknown, and delivery sends the same batch again.
@@ -119,7 +119,7 @@ impl Sink {
     /// Ends the calls in flight and closes the connections, for all clones. A later call connects again.
     ///
     /// # Errors
-    /// [`SinkError`] if the store could not be closed cleanly. What was answered to be stored is stored all the same.
+    /// [`SinkError`] if the store could not be closed cleanly. What was answered to be stored is stored still.
     pub async fn close(&self) -> Result<(), SinkError> {
         self.0.close().await.map_err(SinkError::visible)
     }

@@ -28,7 +28,7 @@ pub trait Store: Any + Send + Sync {
         Ok(())
     }
 
-    /// See [`Sink::held`](crate::Sink::held). A fenced store implements this and [`Self::claim`].
+    /// See [`Sink::held`](crate::Sink::held). A transactional store implements this and [`Self::claim`].
     async fn held(&self, _lane: &Lane) -> Result<Option<Held>, SinkError> {
         Ok(None)
     }

@@ -20,7 +20,7 @@ pub enum InvalidTableName {
     /// The text has no bytes or more than 63.
     #[error("a table name has 1 to {NAME_BYTES_MAX} bytes, this one has {0}")]
     Length(usize),
-    /// A byte stands where the grammar doesn't allow it; the offset counts from 0.
+    /// A byte is where the grammar doesn't allow it; the offset counts from 0.
     #[error("byte {0} is not allowed there: a table name is A-Z, a-z, 0-9 and `_`, and doesn't begin with a digit")]
     Byte(usize),
     /// The name begins as only internal tables may.

@@ -22,7 +22,7 @@ const GROWTH_MAX: usize = 4096;
 const KEPT_MAX: usize = 4096;
 const MUTATIONS_MAX: u64 = 6;
 
-/// What inputs are made of.
+/// The parts of inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Corpus<'a> {
     /// Real inputs.
@@ -106,7 +106,7 @@ impl<'a> Inputs<'a> {
                 let piece = other[from..to].to_vec();
                 input.splice(at..end, piece);
             }
-            // A number at or beside a boundary.
+            // A number at or next to a boundary.
             6 if at + 4 <= input.len() => {
                 let value = self.random.pick(&[0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0xffff, 0x0100_0000]);
                 input[at..at + 4].copy_from_slice(&value.to_le_bytes());

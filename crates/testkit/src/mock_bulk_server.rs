@@ -1,4 +1,4 @@
-//! A small server in the place of Elasticsearch or OpenSearch, which answers `_bulk` requests as a test wants: a test can't make a real
+//! A small server that replaces Elasticsearch or OpenSearch and answers `_bulk` requests as a test wants: a test can't make a real
 //! one too busy on demand.
 
 use std::io::{BufRead, BufReader, Read, Write};

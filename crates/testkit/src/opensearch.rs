@@ -31,7 +31,7 @@ public class Run { public static void main(String[] arguments) throws Exception 
 "#;
 /// The folder of its programs.
 const JARS: &str = "opensearch/lib";
-/// What the log says when the server is there, with its address behind.
+/// The log's message when the server is ready, followed by its address.
 const LISTENS: &str = "HttpServerTransport] publish_address {";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// The address of a running server that the test programs of a run share.
@@ -165,7 +165,7 @@ impl OpenSearch {
         self.listening().unwrap()
     }
 
-    /// Ends the server at once, as a crash would. It is one process.
+    /// Ends the server immediately, as a crash would. It is one process.
     pub fn kill(&self) {
         let Some(mut child) = self.running.lock().unwrap().take() else { return };
         child.kill().unwrap();
@@ -211,7 +211,7 @@ fn free_base(number: u32) -> u16 {
     (0..bases).map(base).find(|base| ports::reserve(base + 1)).unwrap()
 }
 
-/// Asks over a connection of its own.
+/// Asks over a separate connection.
 pub fn try_ask(address: SocketAddr, method: &str, path: &str, body: &str) -> std::io::Result<OpenSearchResponse> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -35,7 +35,7 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// A database of its own on the server that the run shares, or else this process. For tests that neither stop nor set up their server.
+    /// A separate database on the server that the run shares, or else this process. For tests that neither stop nor set up their server.
     pub fn shared() -> Option<Self> {
         static OF_THIS_PROCESS: OnceLock<Option<PostgresServer>> = OnceLock::new();
         let folder = std::env::var_os(SHARED).map(PathBuf::from);
@@ -67,7 +67,7 @@ impl PostgresServer {
         Self::start_with(&["shared_buffers=32MB", "autovacuum=off"])
     }
 
-    /// The same with settings of its own.
+    /// The same with additional settings.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
         let server = Self::prepare(settings.iter().map(|setting| (*setting).to_owned()).collect())?;
         let mut initdb = server.command("initdb");
@@ -196,7 +196,7 @@ impl PostgresServer {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends all processes of the server at once, as a crash would; not those of the shared one.
+    /// Ends all processes of the server immediately, as a crash would; not those of the shared one.
     pub fn kill(&self) {
         let Some(mut child) = self.process.lock().unwrap().take() else { return };
         let id = child.id();

@@ -1,5 +1,5 @@
-//! A proxy before the server: it counts what the server answers, cuts connections after so many bytes, and stands still
-//! when it is told to.
+//! A proxy before the server: it counts the bytes of answers, cuts connections after so many bytes, and freezes
+//! on request.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -36,7 +36,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy to the server behind this socket.
+    /// A proxy to the server at this socket.
     pub fn start(socket: &Path) -> Self {
         Self::before(Server::Socket(socket.to_owned()))
     }
@@ -66,7 +66,7 @@ impl Proxy {
     }
 
     fn serve(&self, client: TcpStream, server: &Server) {
-        // A server that is down is one that cuts at once.
+        // A server that is down cuts immediately.
         // Small pieces follow each other: held back until the one before is acknowledged, each takes 40 ms.
         client.set_nodelay(true).unwrap();
         match server {
@@ -119,12 +119,12 @@ impl Proxy {
         self.set(Mode::Until(bytes))
     }
 
-    /// Stands still as soon as the server has answered so many bytes more, until the hindrance is dropped.
+    /// Freezes as soon as the server has answered so many bytes more, until the guard is dropped.
     pub fn freeze_after(&self, bytes: usize) -> FaultGuard {
         self.set(Mode::FrozenAfter(bytes))
     }
 
-    /// Whether it stands still by now.
+    /// Whether it is frozen by now.
     pub fn is_frozen(&self) -> bool {
         self.state.0.lock().unwrap().mode == Mode::FrozenAfter(0)
     }

@@ -58,7 +58,7 @@ pub enum OperatorCommand<'a> {
     TokenNew(&'a str),
     /// Creates a token with this scope in this file of tokens.
     TokenNewAt(&'a str, &'a str),
-    /// Creates a token for the batches of this origin.
+    /// Creates a token for the batches of the gateway with this id.
     TokenNewOf(&'a str),
     /// Lists the tokens.
     TokenList,
@@ -110,7 +110,7 @@ impl OperatorCommand<'_> {
             Self::JournalAcceptLoss => "journal accept-loss".to_owned(),
             Self::TokenNew(scope) => format!("token new NAME --scope {scope}"),
             Self::TokenNewAt(scope, file) => format!("token new NAME --scope {scope} --file {}", quoted(file)),
-            Self::TokenNewOf(origin) => format!("token new NAME --scope deliver --origin {origin}"),
+            Self::TokenNewOf(gateway) => format!("token new NAME --scope deliver --gateway {gateway}"),
             Self::TokenList => "token list".to_owned(),
             Self::Run(role) => role.to_owned(),
         }

@@ -1,4 +1,4 @@
-//! The file. Each call locks it, so that several sinks and processes can use one file.
+//! The file. Each call locks it, so several sinks and processes can use one file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,7 +9,7 @@ use event::Lane;
 use sink::envelope::write_members;
 use sink::{Batch, CLAIMED_BY_ANOTHER, Claim, Held, Takeover, WriteOutcome};
 
-/// How a *commit* begins: the line behind a batch, `["LANE",POSITION,"CLAIM"]`. All other lines are events, which are objects.
+/// How a *commit* begins: the line after a batch, `["LANE",POSITION,"CLAIM"]`. All other lines are events, which are objects.
 const COMMIT: &[u8] = b"[";
 
 /// What the file's commits say. The last one that was read ends at byte `end`.
@@ -90,7 +90,7 @@ impl Known {
         Ok(())
     }
 
-    /// Reads the lines behind `end`.
+    /// Reads the lines after `end`.
     fn read(&mut self, file: &mut File) -> io::Result<()> {
         let (mut text, mut at) = (Vec::new(), self.end);
         file.seek(SeekFrom::Start(self.end))?;

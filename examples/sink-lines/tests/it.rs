@@ -30,7 +30,7 @@ impl Harness {
         self.0.path().join("events.ndjson")
     }
 
-    /// The lines of stored events: those with a commit behind them.
+    /// The lines of stored events: those with a commit after them.
     fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path()).unwrap_or_default();
         let stored = text.rfind("\n[").map_or("", |end| &text[..end]);

@@ -1,5 +1,5 @@
-//! SIGKILLs in the middle of windows: the results of aggregates are those that SQL computes over the stored events, as if nobody
-//! had killed anything.
+//! SIGKILLs in the middle of windows: the results of aggregates are those that SQL computes over the stored events, as if
+//! no process had been killed.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -37,7 +37,7 @@ const HANGS: Duration = Duration::from_secs(120);
 const BEGIN: u64 = 1_795_132_800;
 const STEP_MILLISECONDS: u64 = 20;
 const JITTER_MILLISECONDS: u64 = 5_000;
-/// Connections that are open together at the end, so that each shard has some.
+/// Connections that are open together at the end: each shard should have some.
 const CLOSERS: u64 = 16;
 
 /// Two shards, also where one would do. Lateness and quiet are such that no event is ever late: what that does is for other tests.
@@ -51,13 +51,13 @@ window = "1m"
 group_by = ["/group"]
 measures = { n = "count", sum = "sum:/v", least = "min:/v", most = "max:/v" }
 lateness = "1h"
-quiet = "1day"
+idle_timeout = "1day"
 routes = ["local"]
 [types.hit.aggregate.sliding]
 window = "1m every 20s"
 measures = { n = "count", sum = "sum:/v" }
 lateness = "1h"
-quiet = "1day"
+idle_timeout = "1day"
 early = "10s"
 routes = ["local"]
 [sinks.local]
@@ -80,7 +80,7 @@ pub(crate) fn short() -> Result<()> {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let Options { rounds, connections, .. } = *options;
-    let frame = options.frame.begin(format!("windows: {rounds} rounds, {connections} connections"))?;
+    let frame = options.frame.begin(format!("aggregate crash: {rounds} rounds, {connections} connections"))?;
     let launch = frame.launch(Some(CONFIG))?;
     let [next, acknowledged] = [0; 2].map(AtomicU64::new);
     let shared = Shared { server: launch.intake, stop: AtomicBool::new(false), next, acknowledged };
@@ -109,7 +109,7 @@ fn kill_rounds(launch: &Launch, rounds: u32, mut random: Random) -> Result<Serve
     Ok(server)
 }
 
-/// Sends events until it is told to stop, each until it is acknowledged.
+/// Sends events until it has to stop, each until it is acknowledged.
 fn send(shared: &Shared, mut random: Random) -> Result<()> {
     let mut client = Client::new(shared.server);
     while !shared.stop.load(Ordering::SeqCst) {
@@ -156,9 +156,9 @@ fn close_windows(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the aggregates have taken so many events together.
+/// Waits until the aggregates have read so many events together.
 fn wait_folded(server: &Server, events: u64) -> Result<()> {
-    until("the aggregates have taken all acknowledged events", HANGS, || {
+    until("the aggregates have read all acknowledged events", HANGS, || {
         let taken = metrics::sum(&server.metrics()?, "forebay_aggregate_events_total");
         Ok((taken - events as f64).abs() < 0.5)
     })

@@ -1,4 +1,4 @@
-//! The same ids again and again, at once on many connections, with SIGKILLs on the way: each id has one effect, also in
+//! The same ids repeatedly on many connections, with SIGKILLs in between: each id has one effect, also in
 //! the journal, and other bytes under a known id are rejected.
 
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! SIGKILLs at random times while clients send: every acknowledged event is stored once, every other once or
-//! never, and the server is ready again at once.
+//! never, and the server is ready again soon.
 //!
 //! A SIGKILL leaves the page cache alone, so this proves nothing about fsync: the power cuts do that.
 

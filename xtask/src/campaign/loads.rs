@@ -31,7 +31,7 @@ pub(crate) struct Options {
 
 /// The client has this long for what is left after the last kill.
 const LOAD_LIMIT: Duration = Duration::from_secs(300);
-/// Small batches, so that a kill meets some of them.
+/// Small batches: a kill should interrupt some of them.
 const SMALL_BATCHES: &[&str] = &["--batch-bytes", "262144"];
 
 #[derive(Clone, Copy, Debug)]

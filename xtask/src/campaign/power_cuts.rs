@@ -9,7 +9,7 @@ use crate::workspace::{self, cargo_test};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Disk states after a cut that the journal recovers from, and are checked; a tenth as many with the event log on it
-    /// and posts that come again.
+    /// and retried posts.
     #[arg(long, default_value_t = 1_000_000)]
     states: u64,
     #[arg(long)]
@@ -40,7 +40,7 @@ fn run_tests(states: u64, seed: u64) -> Result<()> {
 }
 
 fn run_test(target: &str, states: u64, seed: u64) -> Result<()> {
-    // With the features of all packages, so that nothing is built again.
+    // With the features of all packages: nothing has to be built again.
     let mut command = cargo_test()?;
     command.args(["--quiet", "--test", target, TEST, "--", "--nocapture"]);
     command.env(STATES, states.to_string()).env(SEED, seed.to_string());

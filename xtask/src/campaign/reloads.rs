@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let (clients, wrong) = with_clients(connections, client, reload, || stop.store(true, Ordering::SeqCst))?;
     let mut known = Known::default();
     clients.into_iter().for_each(|client| known.add(client));
-    // With all routes, so that what was held is stored too.
+    // With all routes, to store held events too.
     apply(&launch, &server, &Plan::everything(), None)?;
     server.wait_stored()?;
     let acknowledged = (known.kept.len() + known.fleeting.len()) as f64;
@@ -119,7 +119,7 @@ fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFaul
         let now = results(server)?;
         if now != before {
             let expected = if wrong.is_some() { (before.0, before.1 + 1) } else { (before.0 + 1, before.1) };
-            return if now == expected { Ok(()) } else { bail!("(applied, refused) went from {before:?} to {now:?}") };
+            return if now == expected { Ok(()) } else { bail!("(applied, rejected) went from {before:?} to {now:?}") };
         }
         if asked.elapsed() > RELOAD_LIMIT {
             bail!("nothing came of it in {RELOAD_LIMIT:?}");

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_must_be_what_was_sent_each_line_as_often() {
+    fn stored_lines_must_equal_sent_lines() {
         let sent = Sent::new(vec![b"1".to_vec(), b"2".to_vec(), b"1".to_vec()], 2);
         assert_eq!(sent.events(), 6);
         let compare = |mut stored: &[u8]| sent.compare(&mut stored).map_err(|error| error.to_string());

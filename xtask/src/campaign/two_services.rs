@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Clients, each with one request at a time.
     #[arg(long, default_value_t = 32)]
     connections: u32,
-    /// Most seconds until everything is stored behind the last fault.
+    /// Most seconds until everything is stored after the last fault.
     #[arg(long, default_value_t = 15)]
     drained: u64,
     #[command(flatten)]

@@ -32,7 +32,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let settings = store.sink();
     let network = Network::new()?;
     let sink = [SinkSpec { name: SINK, settings: &settings }];
-    let writers = network.writers(setup, &format!("[writer]\nopen = true\n\n{}", writer_config(&sink)))?;
+    let writers = network.writers(setup, &format!("[writer]\nallow_anonymous = true\n\n{}", writer_config(&sink)))?;
     let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
     let config = gateway_config(&addresses, &sink)?;
     let launch = Launch::fresh(ProcessRole::Gateway, &setup.binary, &setup.folder.join("gateway"), &config)?;

@@ -27,7 +27,7 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case { name: "alone", server: &[], neighbour: None },
-    Case { name: "beside it, without limits", server: &[], neighbour: Some(&[]) },
+    Case { name: "with a neighbour, without limits", server: &[], neighbour: Some(&[]) },
     Case { name: "Forebay's share reserved", server: RESERVED, neighbour: Some(&[]) },
     Case { name: "the neighbour limited to half", server: &[], neighbour: Some(&["--cpus", "0.5"]) },
     Case { name: "both", server: RESERVED, neighbour: Some(&["--cpus", "0.5"]) },
@@ -59,7 +59,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     }
     table.print();
     let pairs = [(p99[p99.len() - 1], p99[0])];
-    Ok(vec![Row::in_turn(
+    Ok(vec![Row::alternating(
         "noisy neighbour, share and limit: p99 against alone",
         "µs",
         &pairs,

@@ -13,7 +13,7 @@ use crate::wait::until;
 use crate::{image, workspace};
 
 const HEALTH_LIMIT: Duration = Duration::from_secs(30);
-const OPEN: &str = "[gateway]\nopen = true\n";
+const OPEN: &str = "[gateway]\nallow_anonymous = true\n";
 
 /// Starts containers and checks them.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {

@@ -75,12 +75,12 @@ const MEASURES: [(&str, &str); 10] = [
 
 /// All windows by the documented rule: an event counts unless its shard had come beyond the window's end by the lateness before.
 fn computed(events: &[Event], size: i64, hop: i64, lateness: i64) -> BTreeMap<(i64, u8), Kept> {
-    let mut frontiers: BTreeMap<u16, i64> = BTreeMap::new();
+    let mut watermarks: BTreeMap<u16, i64> = BTreeMap::new();
     let mut windows: BTreeMap<(i64, u8), Kept> = BTreeMap::new();
     for (number, event) in events.iter().enumerate() {
-        let before = frontiers.get(&event.shard).copied().unwrap_or(i64::MIN / 2);
+        let before = watermarks.get(&event.shard).copied().unwrap_or(i64::MIN / 2);
         let moved = if event.is_tick { event.received } else { event.time.min(event.received) };
-        frontiers.insert(event.shard, before.max(moved));
+        watermarks.insert(event.shard, before.max(moved));
         if event.is_tick {
             continue;
         }
@@ -183,15 +183,15 @@ proptest! {
         (0..3).for_each(|shard| fold.tick(at(shard, u64::MAX), time("23:00:00")));
         found.extend(all(&mut fold));
 
-        let mut frontiers: BTreeMap<u16, i64> = BTreeMap::new();
+        let mut watermarks: BTreeMap<u16, i64> = BTreeMap::new();
         let mut times: BTreeMap<u8, Vec<i64>> = BTreeMap::new();
         for event in &events {
-            let before = frontiers.get(&event.shard).copied().unwrap_or(i64::MIN / 2);
+            let before = watermarks.get(&event.shard).copied().unwrap_or(i64::MIN / 2);
             if !event.is_tick && event.time >= before - lateness {
                 times.entry(event.group).or_default().push(event.time);
             }
             let moved = if event.is_tick { event.received } else { event.time.min(event.received) };
-            frontiers.insert(event.shard, before.max(moved));
+            watermarks.insert(event.shard, before.max(moved));
         }
         let mut expected = BTreeMap::new();
         for (group, mut times) in times {

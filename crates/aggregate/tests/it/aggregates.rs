@@ -35,7 +35,7 @@ fn definition(source: &str) -> Definition {
                 definition.measures = named;
             }
             "time" => definition.time = if text(value) == "received" { TimeBasis::Received } else { TimeBasis::Event },
-            "late" => definition.late = if text(value) == "part" { Late::Part } else { Late::Count },
+            "late" => definition.late = if text(value) == "separate" { Late::Part } else { Late::Count },
             "emit" => definition.emit = if text(value) == "final" { Emit::Final } else { Emit::Close },
             "lateness" => definition.lateness = length(value),
             "early" => definition.early = length(value),

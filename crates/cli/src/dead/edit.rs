@@ -1,4 +1,4 @@
-//! `forebay dead edit`: another payload for a letter, from a file or from an editor.
+//! `forebay dead edit`: replaces a dead letter's payload, from a file or an editor.
 
 use std::env;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::errors::{at, cannot};
 use crate::flags::{DeadChoice, DeadEvent};
 use crate::input;
 
-/// Letters of one event that are looked at: one too many for an editor.
+/// The dead letters of one event to read: one too many for an editor.
 const SHOWN_MAX: u64 = 2;
 const OWNER_ONLY: u32 = 0o600;
 
@@ -24,7 +24,7 @@ pub(super) fn run(event: &DeadEvent, payload: Option<&Path>) -> anyhow::Result<u
         None => edited(event)?,
     };
     let Some(payload) = payload else { return Ok(EXIT_SOME_STAY) };
-    // The id stands in the path.
+    // The id is in the path.
     let choice = DeadChoice { sink: event.sink.clone(), ..DeadChoice::default() };
     order(&event.at, "PUT", &event.id.to_string(), query(&choice, None, false), &payload)
 }
@@ -35,7 +35,7 @@ fn read_payload(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a person makes of the letter's payload; nothing where they leave it as it is, or there is no such letter.
+/// The payload as edited; `None` if it is unchanged, or there is no such dead letter.
 fn edited(event: &DeadEvent) -> anyhow::Result<Option<Vec<u8>>> {
     let found = read_event(event, SHOWN_MAX)?;
     let payload = match found.letters.as_slice() {
@@ -43,19 +43,19 @@ fn edited(event: &DeadEvent) -> anyhow::Result<Option<Vec<u8>>> {
         [letter] => letter.payload.as_ref().map_or("", |payload| payload.get()),
         _ => {
             bail!(
-                "several sinks hold this event: choose one with --sink, or give them all the same with --payload FILE"
+                "several sinks hold this event: choose one with --sink, or set the same payload in all with --payload FILE"
             )
         }
     };
     let text = in_editor(payload)?;
     let is_changed = text.trim_ascii() != payload.trim().as_bytes();
     if !is_changed {
-        tracing::warn!("the payload was left as it is: nothing is changed");
+        tracing::warn!("the payload is unchanged: nothing was saved");
     }
     Ok(is_changed.then_some(text))
 }
 
-/// Lets a person edit a text in a file that nobody else may read.
+/// Opens a text in the user's editor, in a file that no other user may read.
 fn in_editor(text: &str) -> anyhow::Result<Vec<u8>> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).ok_or_else(|| {
@@ -72,7 +72,7 @@ fn in_editor(text: &str) -> anyhow::Result<Vec<u8>> {
     read_payload(&kept.0)
 }
 
-/// A file that is removed when it isn't needed any more.
+/// A file that is removed on drop.
 struct Kept(PathBuf);
 
 impl Kept {

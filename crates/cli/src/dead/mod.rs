@@ -1,7 +1,7 @@
-//! `forebay dead …`: looks at dead letters, mends them, sends them again, gives them up.
+//! `forebay dead …`: lists, shows, edits, replays and drops dead letters.
 //!
-//! A running server has the data directory to itself, so it is asked over its admin port. Where none runs, the letters
-//! are read from the directory; all else is the server's.
+//! A running server has exclusive use of the data directory, so the command asks it over its admin port. Without a server, `list` and `show`
+//! read the dead letters from the directory; the rest needs a server.
 
 mod edit;
 mod print;
@@ -27,21 +27,21 @@ use crate::errors::{at as failed_at, unusable};
 use crate::flags::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 use crate::output::{Output, print as printed};
 use crate::table::terminal_width;
-use admin_api::dead::{LetterJson, ListJson, OutcomesJson};
+use admin_api::dead::{DeadLetterJson, ListJson, OutcomesJson};
 use admin_api::paths;
 use admin_api::query::DeadQuery;
 pub use print::{json as letter_as_json, on_one_line};
 use settings::Environment;
 
-/// Letters of one event: one for each sink, unless ids were used twice.
+/// Dead letters of one event: one for each sink, unless ids were used twice.
 const SHOW_MAX: u64 = 1000;
-/// What the command exits with when letters stay, or there is none.
+/// The exit code if dead letters stay, or there is none.
 const EXIT_SOME_STAY: u8 = 1;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
     match command {
         DeadCommand::List(list) => run_list(list),
@@ -52,7 +52,7 @@ pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
     }
 }
 
-/// Where the letters and routes are.
+/// Where the dead letters and routes are.
 pub(crate) enum DeadLetterSource {
     Directory(DataDirectory),
     Server(RunningServer),
@@ -80,7 +80,7 @@ impl DeadLetterSource {
                 path.display()
             );
         }
-        // Nothing is made of a directory that is none of Forebay's.
+        // Creates nothing in a directory that isn't Forebay's.
         let opened = DataDirectory::look(path).map(drop).and_then(|()| DataDirectory::open(Arc::new(OsDisk), path));
         match opened {
             Ok(directory) => Ok(Self::Directory(directory)),
@@ -103,7 +103,7 @@ fn address(at: &DeadAt) -> anyhow::Result<ServerUrl> {
     address.map_err(|reason| anyhow!("{reason}. Name the admin address of the running server with --admin."))
 }
 
-/// So that the server of another data directory isn't taken for the right one.
+/// The id of a data directory, to detect a server of another one.
 fn origin(path: &Path) -> anyhow::Result<String> {
     let origin = journal::origin_of(Arc::new(OsDisk), path).map_err(failed_at(path))?;
     Ok(origin.map(|origin| origin.to_string()).unwrap_or_default())
@@ -112,7 +112,7 @@ fn origin(path: &Path) -> anyhow::Result<String> {
 fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
     let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
     let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
-    DeadQuery { filter, limit, all, again: false, origin: None }
+    DeadQuery { filter, limit, all, ..DeadQuery::default() }
 }
 
 fn run_list(list: &DeadList) -> anyhow::Result<u8> {
@@ -125,13 +125,13 @@ fn run_list(list: &DeadList) -> anyhow::Result<u8> {
     }
     if found.lost > 0 {
         tracing::warn!(
-            "{} positions of the journals of dead letters are lost, with the letters on them: {} shows where",
+            "{} positions in the journals of dead letters are lost, with their dead letters: {} shows where",
             found.lost,
             OperatorCommand::JournalVerify
         );
     }
     if found.more {
-        tracing::info!("there are more than {}: choose with filters, or raise --limit", list.limit);
+        tracing::info!("there are more than {}: filter them, or raise --limit", list.limit);
     }
     Ok(0)
 }
@@ -145,25 +145,25 @@ fn run_show(event: &DeadEvent, json: bool) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// The letters of one event, with their payloads. Says so where there is none.
+/// The dead letters of one event, with their payloads. Warns if there is none.
 fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
     let DeadEvent { at, id, sink } = event;
     let choice = DeadChoice { sink: sink.clone(), id: Some(*id), ..DeadChoice::default() };
     let found = read(at, query(&choice, Some(max), false), &format!("/{id}"))?;
     if found.letters.is_empty() {
-        tracing::warn!("no dead letter that is held has the id {id}");
+        tracing::warn!("there is no dead letter with the id {id}: list them with forebay dead list");
     }
     Ok(found)
 }
 
 fn print_letters(
     found: &ListJson,
-    print: fn(&mut BufWriter<Output>, &LetterJson) -> io::Result<()>,
+    print: fn(&mut BufWriter<Output>, &DeadLetterJson) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     printed(|output| found.letters.iter().try_for_each(|letter| print(output, letter)))
 }
 
-/// The letters of a query; `path` names one id where payloads are wanted.
+/// The dead letters of a query; `path` names one id if payloads are wanted.
 fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => {
@@ -177,10 +177,10 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
             if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
                 && !SavedLedger::load(&directory)?.knows(&sink)
             {
-                bail!("there is no sink {sink}, and no dead letter of one");
+                bail!("there is no sink {sink}, and no dead letter of such a sink");
             }
             Ok(ListJson {
-                letters: found.letters.iter().map(LetterJson::of).collect(),
+                letters: found.letters.iter().map(DeadLetterJson::of).collect(),
                 more: found.more,
                 lost: found.lost,
             })
@@ -192,18 +192,18 @@ fn act(letters: &DeadLetters, action: &str, all: bool) -> anyhow::Result<u8> {
     order(&letters.at, "POST", action, query(&letters.choice, letters.limit, all), &[])
 }
 
-/// Has the running server do something with letters, and prints what became of them.
+/// Has the running server replay, edit or drop dead letters, and prints the outcome.
 fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
     let server = match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => server,
         DeadLetterSource::Directory(directory) => bail!(
-            "no Forebay is running on {}: start it, and then edit, replay or drop; only list and show work without it",
+            "no Forebay is running on {}: start it to edit, replay or drop; only list and show work without it",
             directory.path().display()
         ),
     };
     let answer = server.ask(at, method, &format!("{}/{path}", paths::DEAD), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
-        tracing::warn!("no dead letter that is held has this id");
+        tracing::warn!("there is no dead letter with this id: list them with forebay dead list");
         return Ok(EXIT_SOME_STAY);
     };
     let sinks: Vec<_> =
@@ -214,10 +214,10 @@ fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -
 }
 
 impl RunningServer {
-    /// Asks the server. `None`: no letter has this id.
+    /// Asks the server. `None`: there is no dead letter with this id.
     ///
     /// # Errors
-    /// It can't be asked, or said no.
+    /// The server can't be asked, or rejected the request.
     pub(crate) fn ask<T: DeserializeOwned>(
         self,
         at: &DeadAt,

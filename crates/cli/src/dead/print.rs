@@ -1,4 +1,4 @@
-//! Dead letters and what became of them, as text for people.
+//! Dead letters and the outcome of commands on them, as text for users.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -7,10 +7,10 @@ use text::rfc3339;
 
 use crate::figures;
 use crate::table::{Column, Table};
-use admin_api::dead::{LetterJson, OutcomeJson};
+use admin_api::dead::{DeadLetterJson, OutcomeJson};
 
-/// Letters as a table. In a terminal of this width their age takes the place of the time of receipt, so that there is room for the reason.
-pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -> String {
+/// Dead letters as a table. In a terminal of this width it has their age instead of the time of receipt, to leave room for the reason.
+pub(super) fn table(letters: &[DeadLetterJson], terminal: Option<usize>, now: i64) -> String {
     if letters.is_empty() {
         return "no dead letters\n".to_owned();
     }
@@ -23,7 +23,7 @@ pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -
         Column::note("REASON"),
     ]);
     for letter in letters {
-        let LetterJson { received, sink, type_name, id, reason, .. } = letter;
+        let DeadLetterJson { received, sink, type_name, id, reason, .. } = letter;
         let age = rfc3339::parse(received).ok().filter(|_| terminal.is_some()).map(|at| age(now, at));
         let received = age.unwrap_or_else(|| received.clone());
         table.add([received, sink.clone(), type_name.clone(), id.clone(), reason.clone()]);
@@ -37,7 +37,7 @@ fn age(now: i64, at: i64) -> String {
     figures::age(seconds)
 }
 
-/// A line without anything that a terminal would obey. Letters of older versions have a store's words as they came.
+/// A line without control characters for a terminal. Dead letters of older versions have a store's message unescaped.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
     text::escape_control(text)
 }
@@ -53,8 +53,8 @@ fn json_shown(json: &str) -> String {
     shown
 }
 
-/// A letter with everything that is known of it.
-pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
+/// A dead letter with all its fields.
+pub(super) fn whole(output: &mut impl Write, letter: &DeadLetterJson) -> io::Result<()> {
     let optional =
         |text: &Option<String>| text.as_deref().map_or_else(|| "-".into(), |text| on_one_line(text).into_owned());
     let source = if letter.source.is_empty() { "-".into() } else { on_one_line(&letter.source) };
@@ -70,21 +70,21 @@ pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<
     writeln!(output, "payload\n{}", letter.payload.as_ref().map_or("-".into(), |payload| json_shown(payload.get())))
 }
 
-/// A letter as JSON on one line. A line break in a payload is white space between tokens, so it may become a blank.
-pub fn json(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
+/// A dead letter as JSON on one line. A line break in a payload is white space between tokens, so it may become a blank.
+pub fn json(output: &mut impl Write, letter: &DeadLetterJson) -> io::Result<()> {
     let text = serde_json::to_string(letter)?.replace(['\n', '\r'], " ");
     // Programs get the bytes as they are.
     let shown = if io::stdout().is_terminal() { json_shown(&text) } else { text };
     writeln!(output, "{shown}")
 }
 
-/// What became of a sink's letters.
+/// The outcome for a sink's dead letters.
 pub(super) fn outcome(output: &mut impl Write, outcome: &OutcomeJson) -> io::Result<()> {
-    let OutcomeJson { sink, stored, refused, dropped, edited, left, failure } = outcome;
+    let OutcomeJson { sink, stored, refused: rejected, dropped, edited, left, failure } = outcome;
     if *edited > 0 {
         write!(output, "{sink}: {edited} edited")?;
     } else {
-        write!(output, "{sink}: {stored} stored, {refused} refused again, {dropped} dropped, {left} left for later")?;
+        write!(output, "{sink}: {stored} stored, {rejected} rejected again, {dropped} dropped, {left} left for later")?;
     }
     match failure {
         Some(failure) => writeln!(output, "; it broke off: {}", on_one_line(failure)),
@@ -97,9 +97,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_letter_is_obeyed_by_a_terminal_and_its_json_stays_the_same() {
+    fn control_characters_are_escaped_and_json_is_unchanged() {
         let payload = "{\n\t\"a\": \"\u{9b}31m \u{7f} \u{202e}\"\r\n}";
-        let letter = LetterJson {
+        let letter = DeadLetterJson {
             sink: "s".into(),
             id: "1".into(),
             type_name: "t".into(),
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_of_the_future_is_new() {
+    fn age_of_future_dead_letter_is_zero() {
         assert_eq!([-5, 59].map(|seconds| age(seconds * 1_000_000, 0)), ["0s", "59s"]);
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
-        let letter = |(sink, id, received, reason): (&str, &str, &str, &str)| LetterJson {
+    fn page_shows_the_printed_dead_letters() {
+        let letter = |(sink, id, received, reason): (&str, &str, &str, &str)| DeadLetterJson {
             sink: sink.into(),
             id: id.into(),
             type_name: "access".into(),

@@ -9,7 +9,7 @@ use load::ServerUrl;
 use super::path_value::path;
 use super::{CaFlag, OutputFlags, TokenFlag, dead};
 
-/// Which server, and what is shown to it.
+/// The address of a server, and the credentials for it.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminServer {
     #[command(flatten)]
@@ -18,7 +18,7 @@ pub(crate) struct AdminServer {
     pub(crate) token: TokenFlag,
 }
 
-/// Which server.
+/// The address of a server.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminAddress {
     /// The configuration file (TOML) of the server, which names its admin address; nothing else of it is read [env: FOREBAY_CONFIG]

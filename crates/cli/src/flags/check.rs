@@ -1,4 +1,4 @@
-//! What can be typed after `forebay check`.
+//! The command line of `forebay check`.
 
 use std::path::PathBuf;
 
@@ -20,16 +20,16 @@ pub struct CheckFlags {
     /// The data directory [default: ./forebay-data, of a writer ./forebay-writer] [env: FOREBAY_DATA]
     #[arg(long, value_name = "DIR", env = "FOREBAY_DATA", value_parser = path(), hide_env = true)]
     data: Option<PathBuf>,
-    /// As of the role
+    /// As for the role
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// As of the role
+    /// As for the role
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// As of the role
+    /// As for the role
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
-    /// As of `forebay gateway` [env: FOREBAY_WRITERS]
+    /// A writer's address, as for `forebay gateway` [env: FOREBAY_WRITERS]
     #[arg(long = "writer", value_name = "URL")]
     writers: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `forebay dead`.
+//! The command line of `forebay dead`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use text::rfc3339;
 use super::path_value::path;
 use super::{CaFlag, Data, OutputFlags, TokenFlag};
 
-/// What can be done with dead letters.
+/// The commands for dead letters.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadCommand {
-    /// Prints a table: when each was received, its sink, type and id, and the reason
+    /// Lists dead letters: received, sink, type, id, reason
     #[command(after_help = "Example: forebay dead list --sink local --since 2026-11-21T00:00:00Z")]
     List(DeadList),
-    /// Prints envelope, reason and payload of the event with this id
+    /// Shows envelope, reason and payload of an event
     #[command(after_help = "Example: forebay dead show 2651fa94-4d60-8482-855f-ec6e00000007")]
     Show {
         #[command(flatten)]
@@ -27,17 +27,17 @@ pub(crate) enum DeadCommand {
         #[command(flatten)]
         output: OutputFlags,
     },
-    /// Sends the events to their sinks again, under the same ids
+    /// Sends dead letters to their sinks again, under the same ids
     ///
-    /// What the sink stores is counted as stored instead of dead. What it refuses again stays a dead letter, with the
-    /// newer reason. Exits with 0 if all were stored, and with 1 if some stay.
+    /// Events that the sink stores are then counted as stored instead of dead. Events that it rejects again stay dead letters, with the newer
+    /// reason. Exits with 0 if all were stored, and with 1 if some stay.
     #[command(after_help = "Example: forebay dead replay --sink local --type access")]
     Replay(DeadLetters),
-    /// Gives a letter another payload, which a replay then sends under the same id
+    /// Replaces a dead letter's payload; a replay then sends it
     ///
-    /// Without --payload the payload is opened in the editor that VISUAL or EDITOR names, and nothing changes where it is left as it
-    /// is.
-    #[command(after_help = "Example: forebay dead edit 2651fa94-4d60-8482-855f-ec6e00000007 --payload mended.json")]
+    /// The id stays the same. Without --payload, the editor that VISUAL or EDITOR names opens the payload. If you don't change it, nothing is
+    /// saved.
+    #[command(after_help = "Example: forebay dead edit 2651fa94-4d60-8482-855f-ec6e00000007 --payload corrected.json")]
     Edit {
         #[command(flatten)]
         event: DeadEvent,
@@ -45,12 +45,12 @@ pub(crate) enum DeadCommand {
         #[arg(long, value_name = "FILE")]
         payload: Option<PathBuf>,
     },
-    /// Gives the events up for good; they stay counted as dead
+    /// Discards dead letters permanently; they stay counted as dead
     #[command(after_help = "Example: forebay dead drop --id 2651fa94-4d60-8482-855f-ec6e00000007")]
     Drop {
         #[command(flatten)]
         letters: DeadLetters,
-        /// Drops all there are, where nothing says which
+        /// Drops all dead letters, if no filter is given
         #[arg(long)]
         all: bool,
     },
@@ -73,10 +73,10 @@ pub(crate) struct DeadAt {
     pub(crate) token: TokenFlag,
 }
 
-/// Which dead letters; without any of these, all.
+/// Which dead letters; without a filter, all.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DeadChoice {
-    /// Only those that this sink refused
+    /// Only those that this sink rejected
     #[arg(long)]
     pub(crate) sink: Option<String>,
     /// Only those of this type
@@ -91,10 +91,10 @@ pub(crate) struct DeadChoice {
     /// Only those received before this time (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
     pub(crate) until: Option<i64>,
-    /// Only those whose reason has this in it
+    /// Only those whose reason contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Only those whose payload this is true of, as in: status == 500 && path.startsWith("/api")
+    /// Only those whose payload meets this condition, as in: status == 500 && path.startsWith("/api")
     #[arg(long = "where", value_name = "CEL")]
     pub(crate) condition: Option<Condition>,
 }
@@ -106,38 +106,38 @@ pub(crate) struct DeadList {
     pub(crate) at: DeadAt,
     #[command(flatten)]
     pub(crate) choice: DeadChoice,
-    /// At most so many
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) limit: u64,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
 }
 
-/// The letters of one event.
+/// The dead letters of one event.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeadEvent {
     #[command(flatten)]
     pub(crate) at: DeadAt,
     /// The event's id
     pub(crate) id: EventId,
-    /// Only the letter that this sink refused
+    /// Only the dead letter of this sink
     #[arg(long)]
     pub(crate) sink: Option<String>,
 }
 
-/// The letters that something is done with.
+/// The dead letters of a replay or a drop.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DeadLetters {
     #[command(flatten)]
     pub(crate) at: DeadAt,
     #[command(flatten)]
     pub(crate) choice: DeadChoice,
-    /// At most so many of each sink
+    /// At most this many of each sink
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
 }
 
-/// An address as `--admin` of the server takes it, or a URL.
+/// An address in the form of the server's `--admin`, or a URL.
 pub(super) fn admin(text: &str) -> Result<ServerUrl, <ServerUrl as FromStr>::Err> {
     match text.parse::<SocketAddr>() {
         Ok(address) => format!("http://{address}").parse(),

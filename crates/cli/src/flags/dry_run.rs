@@ -1,4 +1,4 @@
-//! What can be typed after `forebay try` and `forebay test`.
+//! The command lines of `forebay try` and `forebay test`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::Common;
 /// `forebay try`.
 #[derive(Clone, Debug, Args)]
 pub struct TryFlags {
-    /// The event's type; without it, or with `-`, the configuration tells it from the event, as it does where a path names none
+    /// The event's type; without it, or with `-`, the configuration finds it
     #[arg(value_name = "TYPE")]
     pub event_type: Option<String>,
     /// The file with its payload; `-` is the standard input
@@ -22,10 +22,10 @@ pub struct TryFlags {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// The client's address, for steps that ask for it
+    /// The client's address, for steps that need it
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub client: IpAddr,
-    /// Who sends it, for steps that ask for it
+    /// The source of the event, for steps that need it
     #[arg(long, value_name = "NAME", default_value = "")]
     pub source: String,
     /// When it was received [default: now]
@@ -34,7 +34,7 @@ pub struct TryFlags {
     /// The Idempotency-Key of its request
     #[arg(long, value_name = "KEY", default_value = "")]
     pub key: String,
-    /// A header of its request, as in 'X-Request-Id: 7'; may be given several times
+    /// A header of its request, as in 'X-Request-Id: 7'; can be repeated
     #[arg(long, value_name = "HEADER", value_parser = header)]
     pub header: Vec<(String, String)>,
 }
@@ -42,13 +42,13 @@ pub struct TryFlags {
 /// `forebay test`.
 #[derive(Clone, Debug, Args)]
 pub struct TestFlags {
-    /// The folder that cases stand in, however deep
+    /// The folder with the cases, in subfolders of any depth
     #[arg(default_value = "cases")]
     pub folder: PathBuf,
     /// The configuration.
     #[command(flatten)]
     pub common: Common,
-    /// Write what comes out as what is expected
+    /// Write the output as the expected output
     #[arg(long)]
     pub update: bool,
 }

@@ -11,7 +11,7 @@ use config::{LogFormat, Role};
 use settings::Environment;
 use text::set_own_flags;
 
-use super::{Cli, WRITER_DATA};
+use super::{Cli, WRITER_DATA, old_flags};
 
 /// The id of the flag `--data` of every command but `check`, whose default depends on its flags.
 const DATA_ID: &str = "directory";
@@ -53,14 +53,14 @@ impl EarlyFile {
     /// clap's, and a data directory that only a broken file could name.
     pub fn parse(&self, arguments: Vec<OsString>, role: Option<Role>) -> Result<Cli, clap::Error> {
         let mut command = self.with_defaults(Cli::command(), role);
-        let mut matches = command.try_get_matches_from_mut(arguments)?;
+        let mut matches = command.try_get_matches_from_mut(old_flags::renew(arguments)?)?;
         let (name, leaf) = leaf(&matches);
         if let Err(reason) = &self.data
             && UNCHECKED.contains(&name)
             && source(leaf, DATA_ID) == Some(ValueSource::DefaultValue)
         {
             let text = format!(
-                "the data directory isn't known: {reason}. Correct the file, or name the directory with --data.\n"
+                "can't find the data directory: {reason}. Correct the file, or name the directory with --data.\n"
             );
             return Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, text));
         }

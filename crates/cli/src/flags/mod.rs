@@ -1,4 +1,4 @@
-//! The command line: what can be typed, as types. Nothing is done here.
+//! The command line as types, without the commands' work.
 
 mod admin_server;
 mod bench;
@@ -9,6 +9,7 @@ mod dry_run;
 mod early;
 mod health;
 mod load;
+mod old_flags;
 mod output;
 #[cfg(test)]
 mod page_flags;
@@ -32,7 +33,7 @@ use text::set_own_flags;
 
 use path_value::path;
 
-/// What people call a configuration.
+/// The usual name of a configuration.
 const USUAL_NAME: &str = "forebay.toml";
 /// The data directory of a gateway, or of all in one process.
 const DATA: &str = "./forebay-data";
@@ -55,7 +56,7 @@ pub(crate) use server::CaFlag;
 pub(crate) use token::{TokenCommand, TokenList, TokenNew, TokenPlace};
 pub(crate) use token_flag::TokenFlag;
 
-/// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
+/// Accepts JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
 #[command(name = "forebay", version, args_conflicts_with_subcommands = true)]
 #[command(
@@ -69,22 +70,22 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The command that was asked for: `serve` if none was named.
+    /// The command that was named: `serve` if none was.
     pub(crate) fn into_command(self) -> Command {
         self.command.unwrap_or(Command::Serve(self.serve))
     }
 }
 
-/// What Forebay can do.
+/// The commands of Forebay.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Takes events and stores them, in one process
+    /// Accepts events and stores them, in one process
     #[command(after_help = "Example: forebay serve --config forebay.toml --listen 127.0.0.1:8080")]
     Serve(Common),
-    /// Takes events and hands them to writers: the front-end of two services
+    /// Accepts events and sends them to writers: the front-end of two services
     #[command(after_help = "Example: forebay gateway --writer http://127.0.0.1:8081")]
     Gateway(GatewayFlags),
-    /// Stores what gateways hand to it: the back-end of two services
+    /// Stores the events that gateways send: the back-end of two services
     ///
     /// Without a configuration it keeps an embedded store in its data directory.
     #[command(
@@ -95,98 +96,97 @@ pub(crate) enum Command {
         mut_arg("admin", |flag| flag.help("The address of metrics [default: 127.0.0.1:9001] [env: FOREBAY_WRITER_ADMIN]"))
     )]
     Writer(Common),
-    /// Checks the configuration of a role, shows every mistake in it, and starts nothing
+    /// Checks a role's configuration and lists every mistake in it
     ///
-    /// Exits with 0 if the configuration is right, and with 2 if not.
+    /// Starts nothing. Exits with 0 if the configuration is right, and with 2 if not.
     #[command(
         after_help = "Example: forebay check --config forebay.toml\n         forebay check --role writer --config writer.toml"
     )]
     Check(CheckFlags),
-    /// Checks whether a running server on this machine is alive: the health check of a container
+    /// Checks whether a server on this machine is alive
     ///
-    /// It sends a request without a token to the admin port of the configuration. Exits with 0 if the answer is 200, and with 1 otherwise. Each
-    /// step of the request has a time-out of 3 seconds.
+    /// Meant as the health check of a container. It sends a request without a token to the admin port of the configuration, and waits 3 seconds at
+    /// most for each step. Exits with 0 if the answer is 200, and with 1 otherwise.
     #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
     Health(HealthFlags),
-    /// Shows whether a running process is well, and what is behind: its sinks, their backlogs and errors, journal and disk
+    /// Shows health, sinks, backlogs, errors, journal and disk of a process
     ///
-    /// It asks over the admin port, twice within a second for the rate. Exits with 0 if all is well; with 3 if not: the process isn't ready, a
-    /// sink waits, fails or has stopped, a removed sink holds events, events or dead letters are lost, or a writer isn't registered; with 1 if
-    /// the process can't be asked. Dead letters and a backlog are shown and aren't counted as a problem.
+    /// It asks over the admin port, twice within a second for the rate. Exits with 0 if the process is healthy, with 3 if not, and with 1 if the
+    /// command can't ask the process. It is unhealthy if it isn't ready, a sink waits, fails or has stopped, a removed sink holds events, events or
+    /// dead letters are lost, or a writer isn't registered. Dead letters and a backlog are shown, but are no problem.
     #[command(
         after_help = "Example: forebay status --config forebay.toml\n         forebay status --role writer --output json"
     )]
     Status(StatusFlags),
-    /// Has a running server read its configuration again, and shows what changes or what is wrong
+    /// Reloads the configuration of a running server and shows the changes
     ///
-    /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration holds now; with 2
-    /// if it is wrong, or needs a restart, and nothing has changed; with 1 if the server can't be asked, or couldn't apply it. `forebay check`
-    /// checks a configuration without applying it.
+    /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration is in use. Exits with 2
+    /// if it is wrong or needs a restart, and nothing has changed; with 1 if the command can't ask the server, or the server couldn't apply it.
+    /// `forebay check` checks a configuration without applying it.
     #[command(after_help = "Example: forebay reload --config forebay.toml")]
     Reload(ReloadFlags),
     /// Delivers all events in the data directory of a removed server, and exits
     ///
-    /// It accepts no events, closes open windows of aggregates, and writes objects that aren't full. It can be interrupted and run again. Exits with
-    /// 0 if everything is stored outside of the directory: you can then delete it. Exits with 3 if something remains, and lists it, also stores
-    /// and damaged parts of journals in the directory; with 1 if it can't start, for instance because a server uses the directory; with 2 if the
-    /// configuration is wrong, or lacks an aggregate that may have open windows.
+    /// It accepts no events, closes open windows of aggregates, and writes objects that aren't full. You can interrupt it and run it again. Exits with
+    /// 0 if everything is stored outside of the directory: you can then delete it. Exits with 3 if something remains, and lists it; stores and damaged
+    /// parts of journals in the directory count. Exits with 1 if it can't start, for instance because a server uses the directory. Exits with 2 if
+    /// the configuration is wrong, or lacks an aggregate that may have open windows.
     #[command(after_help = "Example: forebay drain --config gateway.toml --data /var/lib/forebay")]
     Drain(DrainFlags),
-    /// Takes one payload through the schema and the steps of its type, and shows what each step does
+    /// Runs one payload through its type's schema and steps, without storing
     ///
-    /// Without a type the configuration tells it, as for a request whose path names none. Nothing is stored. Exits with 0 if the event would be
-    /// taken, with 3 if it would be refused, and with 2 if the
-    /// configuration is wrong.
+    /// It shows what each step does. Without a type, the configuration finds it, as for a request whose path names none. Exits with 0 if Forebay
+    /// would accept the event, with 3 if it would reject it, and with 2 if the configuration is wrong.
     #[command(after_help = "Example: forebay try --config forebay.toml access event.json")]
     Try(Box<TryFlags>),
-    /// Runs cases: what comes in, and what is expected to become of it
+    /// Runs test cases: input events and their expected output
     ///
-    /// A case is a folder with case.toml and input.ndjson (or input.timed, with the time of each event), and beside them
-    /// expected.ndjson, refused.ndjson, filtered.ndjson and, for an aggregate, results.NAME.ndjson, as far as anything is
-    /// expected there. Exits with 1 if a case fails, and with 2 if the configuration is wrong.
+    /// A case is a folder with `case.toml` and `input.ndjson`, or `input.timed` with the time of each event. It has the expected output in
+    /// `expected.ndjson`, `refused.ndjson`, `filtered.ndjson` and, for an aggregate, `results.NAME.ndjson`. Leave a file out if nothing is expected
+    /// there.
+    /// Exits with 1 if a case fails, and with 2 if the configuration is wrong.
     #[command(after_help = "Example: forebay test --config forebay.toml cases")]
     Test(Box<TestFlags>),
-    /// Looks into the journal of a data directory that no Forebay is running on
+    /// Inspects or repairs the journal of a data directory without a server
     #[command(subcommand, after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Journal(JournalCommand),
-    /// Lists, shows, replays and drops events that a sink has refused for good
+    /// Lists, shows, edits, replays and drops dead letters
     ///
-    /// Where a server runs on the data directory it is asked over its admin address. `list` and `show` also work while
-    /// none runs.
+    /// If a server uses the data directory, the command asks it over its admin address. `list` and `show` also work without a server.
     #[command(subcommand, after_help = "Example: forebay dead list --data /var/lib/forebay")]
     Dead(DeadCommand),
-    /// Lists the routes from types to sinks, and gives up what those hold that were taken out of the configuration
+    /// Lists routes, discards the backlog of removed ones, resumes stopped lanes
     ///
-    /// Where a server runs on the data directory it is asked over its admin address.
+    /// If a server uses the data directory, the command asks it over its admin address.
     #[command(subcommand, after_help = "Example: forebay route list --data /var/lib/forebay")]
     Route(RouteCommand),
-    /// Makes a schema of samples, and says what a newer one would refuse
+    /// Infers a schema from samples, and compares two schemas
     #[command(subcommand, after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
     Schema(SchemaCommand),
-    /// Loads files, each line once, however often it is started again
+    /// Loads files and sends each line once, also when started again
     ///
-    /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, with 3 if some were
-    /// refused, and with 1 if it didn't come to the end.
+    /// It saves its progress in a file next to each input. Exits with 0 if all lines were accepted, with 3 if some were rejected, and with 1 if it
+    /// stopped before the end.
     #[command(after_help = "Example: forebay load access.ndjson.gz --type access --refused refused.ndjson")]
     Load(Box<LoadFlags>),
-    /// Sends events and measures how many are taken, and how long each request takes
+    /// Sends events and measures throughput and response times
     ///
-    /// Exits with 3 if something wasn't answered 200, or isn't in the store once, or if more than one in a hundred requests of --rate weren't
-    /// sent in time.
+    /// Exits with 3 if a request wasn't answered 200, if an event isn't in the store exactly once, or if more than one in a hundred requests of
+    /// --rate weren't sent in time.
     #[command(after_help = "Example: forebay bench --rate 20000 --duration 30s --verify forebay-data/events.db")]
     Bench(Box<BenchFlags>),
-    /// Makes, lists and revokes the tokens that show who may post and who may look in
+    /// Creates, lists and revokes tokens
     ///
-    /// A running server follows within a second or two.
+    /// A token allows a client to post, read, administer or deliver. A running server notices a change within two seconds.
     #[command(subcommand, after_help = "Example: forebay token new shop --scope ingest --data /var/lib/forebay")]
     Token(TokenCommand),
-    /// Prints a script with which a shell completes commands and flags
+    /// Prints a script for shell completion of commands and flags
     #[command(after_help = "Example: forebay completions bash > ~/.local/share/bash-completion/completions/forebay")]
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Writes the manual pages, one for each command
+    /// Writes the man pages, one for each command
     #[command(hide = true, after_help = "Example: forebay man ~/.local/share/man/man1")]
     Man {
         /// The folder to write to; the command creates it if it doesn't exist
@@ -203,13 +203,13 @@ pub struct Common {
     pub config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The address to take events on [default: 127.0.0.1:8080] [env: FOREBAY_GATEWAY_LISTEN]
+    /// The address that accepts events [default: 127.0.0.1:8080] [env: FOREBAY_GATEWAY_LISTEN]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
     /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    /// The least level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     #[arg(skip)]
@@ -286,11 +286,12 @@ impl Common {
         Self { role: Some(role), ..self }
     }
 
-    /// Says so where a file of the usual name lies in the working directory and no configuration is named: whoever wrote it
-    /// may think that it is read.
+    /// Warns if the working directory has a file of the usual name and no configuration is named. Its author may think that it is read.
     pub fn warn_of_overlooked(&self) {
         if self.config.is_none() && Path::new(USUAL_NAME).is_file() {
-            tracing::warn!("{USUAL_NAME} is here, and isn't read: name it with --config {USUAL_NAME}");
+            tracing::warn!(
+                "{USUAL_NAME} in this directory is not read: name it with --config {USUAL_NAME}, or move it away"
+            );
         }
     }
 }
@@ -303,7 +304,7 @@ pub(crate) struct Data {
     pub(crate) directory: PathBuf,
 }
 
-/// The flags of every command that needs nothing of the configuration but where the data directory and the tokens are.
+/// The flags of every command that only needs to find the data directory and the tokens.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Place {
     /// The configuration file (TOML) of the server, which may name the data directory and the file of tokens
@@ -320,12 +321,12 @@ impl Place {
     }
 }
 
-/// What can be done with a journal.
+/// The commands for a journal.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JournalCommand {
-    /// Checks the journals, dead letters, ids and state files of a data directory, and changes nothing
+    /// Checks journals, dead letters, ids and state files for damage
     ///
-    /// Exits with 0 if all is well, and with 1 if anything is damaged or lost.
+    /// It only reads. Exits with 0 if nothing is wrong, and with 1 if anything is damaged or lost.
     #[command(after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Verify(Place),
     /// Prints the headers of all blocks and records as text
@@ -340,14 +341,14 @@ pub(crate) enum JournalCommand {
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Puts damaged parts aside, so that all the others can be delivered
+    /// Sets damaged parts of the journal apart, to deliver all others
     ///
-    /// Nothing is thrown away: the damaged files are kept beside the journal.
+    /// Nothing is deleted: the damaged files are kept next to the journal.
     #[command(after_help = "Example: forebay journal repair --data /var/lib/forebay")]
     Repair(Place),
-    /// Accepts that acknowledged events are lost, so that starts report it no more
+    /// Accepts that events are lost, so starts no longer report it
     ///
-    /// The events stay counted as lost, and their positions are never given to others.
+    /// The events stay counted as lost, and their positions are never used again.
     #[command(after_help = "Example: forebay journal accept-loss --data /var/lib/forebay")]
     AcceptLoss(Place),
 }
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn clap_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
@@ -378,7 +379,7 @@ mod tests {
         assert!(parse("forebay --listen 127.0.0.1:1 check").is_err());
     }
 
-    /// Those that aren't would be taken for settings with a slip.
+    /// Unknown ones would be reported as misspelt settings.
     #[test]
     fn variables_of_flags_are_known() {
         fn check(command: &clap::Command) {
@@ -452,7 +453,7 @@ mod tests {
         assert!(parse(&shown).is_ok(), "{shown}");
     }
 
-    /// What a page says of a command's options is what there is, and all of it.
+    /// A page lists exactly the options that a command has.
     #[test]
     fn pages_name_the_options_that_there_are() {
         fn longs(command: &clap::Command) -> impl Iterator<Item = String> {

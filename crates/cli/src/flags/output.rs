@@ -1,11 +1,11 @@
-//! How a command prints what it lists.
+//! The output format of commands that list something.
 
 use clap::{Args, ValueEnum};
 
 /// The flags of every command that lists or shows something.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputFlags {
-    /// How it is printed: text for people, in a terminal cut to its width; or json, one JSON object a line
+    /// Output as text (in a terminal, cut to its width) or json (one JSON object a line)
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
     /// The same as --output json
@@ -14,13 +14,13 @@ pub(crate) struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// Whether programs read it.
+    /// Whether the output is JSON.
     pub(crate) const fn is_json(self) -> bool {
         self.json || matches!(self.output, OutputFormat::Json)
     }
 }
 
-/// What `--output` takes.
+/// The values of `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OutputFormat {
     Text,

@@ -8,7 +8,7 @@ use settings::Environment;
 
 /// The variable that names a role.
 const VARIABLE: &str = "FOREBAY_ROLE";
-/// Arguments that clap answers itself, in any role.
+/// Arguments that clap answers in any role.
 const ANSWERED: [&str; 5] = ["-h", "--help", "-V", "--version", "help"];
 
 /// Why no role can be selected.
@@ -19,8 +19,8 @@ pub enum RoleError {
     Unknown,
     /// The command is another role than the variable's.
     #[error(
-        "{VARIABLE} is `{of_variable}` and the command is `{of_command}`: it is not clear which role to run. Start `forebay` without a \
-         command, or unset {VARIABLE}."
+        "{VARIABLE} is `{of_variable}` and the command is `{of_command}`: the role is ambiguous. Start `forebay` without a command, or unset \
+        {VARIABLE}."
     )]
     Two {
         /// The role of the variable.
@@ -34,9 +34,9 @@ pub enum RoleError {
 pub(super) fn parser() -> impl TypedValueParser<Value = Role> {
     let value = |role: Role| {
         PossibleValue::new(role.name()).help(match role {
-            Role::Serve => "Takes events and stores them, in one process",
-            Role::Gateway => "Takes events and hands them to writers",
-            Role::Writer => "Stores what gateways hand to it",
+            Role::Serve => "Accepts events and stores them, in one process",
+            Role::Gateway => "Accepts events and sends them to writers",
+            Role::Writer => "Stores the events that gateways send",
         })
     };
     PossibleValuesParser::new(Role::ALL.map(value)).try_map(|name| Role::of_name(&name).ok_or("no role"))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_role_is_run_where_no_command_is_typed() {
+    fn role_runs_without_a_command() {
         for (typed, becomes) in [
             ("forebay", "forebay gateway"),
             ("forebay --data x", "forebay gateway --data x"),

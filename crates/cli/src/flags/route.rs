@@ -1,27 +1,27 @@
-//! What can be typed after `forebay route`.
+//! The command line of `forebay route`.
 
 use clap::{Args, Subcommand};
 use event::TypeName;
 
 use super::{DeadAt, OutputFlags};
 
-/// What can be done with routes.
+/// The commands for routes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RouteCommand {
-    /// Prints a table: type, sink and state of each, the numbers of events that are pending, stored, dead and skipped, and what is the matter
+    /// Lists routes with their states, counts and problems
     #[command(after_help = "Example: forebay route list --data /var/lib/forebay")]
     List(RouteList),
-    /// Gives up the events that routes to a sink hold, after they were taken out of the configuration
+    /// Discards the backlog of a sink's removed routes
     ///
-    /// These events are counted as skipped from then on, and the segments that were kept for them can be freed. A lane of the
-    /// sink that has stopped because its store has lost events goes on with those that wait, without the lost ones.
+    /// These events are counted as skipped from then on, and Forebay can free their segments. If a lane of the sink has stopped because its store has
+    /// lost events, it resumes with the events that wait, without the lost ones.
     #[command(after_help = "Example: forebay route drop warehouse --data /var/lib/forebay")]
     Drop(RouteDrop),
-    /// Lets stopped lanes of a sink accept what their store has, and go on
+    /// Resumes a sink's stopped lanes from what their store has
     ///
     /// A lane stops if its store and the journal disagree: another server has claimed it, the store has more than the journal ever had, or
-    /// the store has lost events. That is so after a backup was restored. The lane takes the store for this server. What the store has of
-    /// the journal's events counts as stored, and the others are delivered.
+    /// the store has lost events. That happens after a restore from a backup. The lane claims the store for this server. Events of the journal that
+    /// the store has count as stored, and the lane delivers the others.
     #[command(after_help = "Example: forebay route accept warehouse --data /var/lib/forebay")]
     Accept(RouteAccept),
 }
@@ -54,7 +54,7 @@ pub(crate) struct RouteAccept {
     pub(crate) sink: String,
     #[command(flatten)]
     pub(crate) at: DeadAt,
-    /// Send again what the journal has behind the saved cursor, also what the store may have
+    /// Resend the journal's events after the saved cursor, also those that the store may have
     #[arg(long)]
-    pub(crate) again: bool,
+    pub(crate) resend: bool,
 }

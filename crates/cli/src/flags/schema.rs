@@ -1,22 +1,21 @@
-//! What can be typed after `forebay schema`.
+//! The command line of `forebay schema`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// What can be done with schemas.
+/// The commands for schemas.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchemaCommand {
-    /// Prints a schema that takes all records of a file: NDJSON, or an array
+    /// Prints a schema that accepts all records of a file
     ///
-    /// It says what they have in common: types, the members that all have, few values of strings, formats. Look it over: what
-    /// else may come, samples don't say.
+    /// The file is NDJSON or an array. The schema has what the records have in common: types, the members that all have, small sets of strings,
+    /// formats. Check it: samples don't show what else may come.
     #[command(after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
     Infer(SchemaInfer),
-    /// Says what a newer schema would refuse that an older one takes
+    /// Shows what a newer schema would reject that the older accepts
     ///
-    /// Exits with 0 where nothing would be refused, and with 1 where something would, or might: what can't be decided is
-    /// printed as that.
+    /// Exits with 0 if nothing would be rejected, and with 1 if something would, or might. What the command can't decide is printed as that.
     #[command(after_help = "Example: forebay schema diff schemas/access.json schemas/access-2.json")]
     Diff(SchemaDiff),
 }
@@ -26,7 +25,7 @@ pub(crate) enum SchemaCommand {
 pub(crate) struct SchemaInfer {
     /// The file; `-` is the standard input
     pub(crate) file: PathBuf,
-    /// Numbers get the bounds that were met
+    /// Give numbers the bounds found in the samples
     #[arg(long)]
     pub(crate) ranges: bool,
 }
@@ -34,11 +33,11 @@ pub(crate) struct SchemaInfer {
 /// `forebay schema diff`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SchemaDiff {
-    /// The schema that events are checked with now
+    /// The schema in use now
     pub(crate) old: PathBuf,
-    /// The one that they would be checked with
+    /// The schema that would replace it
     pub(crate) new: PathBuf,
-    /// Formats are asserted, as with `schema_formats = true`
+    /// Assert formats, as with `schema_formats = true`
     #[arg(long)]
     pub(crate) formats: bool,
 }

@@ -22,7 +22,7 @@ pub(crate) struct SendFlags {
 }
 
 impl SendFlags {
-    /// The server, and what is said to it with each event.
+    /// The server, and the headers of each event.
     ///
     /// # Errors
     /// No authority can be trusted, or the token can't be in a header.

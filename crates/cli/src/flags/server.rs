@@ -19,7 +19,7 @@ pub(crate) struct CaFlag {
 }
 
 impl CaFlag {
-    /// The server of this address, to be trusted as the flag says.
+    /// The server of this address, trusted as the flag says.
     ///
     /// # Errors
     /// The file can't be used, or is needed and not named.

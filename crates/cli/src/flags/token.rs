@@ -1,4 +1,4 @@
-//! What can be typed after `forebay token`.
+//! The command line of `forebay token`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use settings::Environment;
 
 use super::{OutputFlags, Place};
 
-/// No token is good for longer: who wants one for ever leaves the flag out.
+/// The longest life of a token; without the flag it doesn't expire.
 const EXPIRES_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// What can be done with tokens.
+/// The commands for tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Makes a token and prints it, this once
+    /// Creates a token and prints it once
     ///
-    /// Only its SHA-256 is stored: a token that is lost can't be shown again, but revoked and replaced.
+    /// Only its SHA-256 is stored: a lost token can't be shown again. Revoke it and create another.
     #[command(after_help = "Example: forebay token new shop --scope ingest --expires 90d")]
     New(TokenNew),
-    /// Prints a table: name, scopes, source and origin of each, when it was made, and when it expires
+    /// Lists tokens: name, scopes, source, gateway id, creation, expiry
     #[command(after_help = "Example: forebay token list --data /var/lib/forebay")]
     List(TokenList),
-    /// Makes a token worthless
+    /// Revokes a token
     #[command(after_help = "Example: forebay token revoke shop")]
     Revoke(TokenRevoke),
 }
 
-/// Which tokens are meant.
+/// The file of tokens that a command works on.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TokenPlace {
     #[command(flatten)]
@@ -55,7 +55,7 @@ impl TokenPlace {
         let named = self.place.config.as_deref().map(ConfigurationFile::read).transpose();
         let named =
             named.and_then(|file| file.unwrap_or_default().token_file(role, environment)).map_err(|reason| {
-                anyhow!("the file of tokens isn't known: {reason}. Correct that, or name the file with --file.")
+                anyhow!("can't find the file of tokens: {reason}. Correct the configuration, or name the file of tokens with --file.")
             })?;
         Ok(named.map_or_else(|| TokenFile::within(self.place.directory()), |path| TokenFile::at(&path)))
     }
@@ -75,23 +75,23 @@ pub(crate) struct TokenList {
 pub(crate) struct TokenNew {
     #[command(flatten)]
     pub(crate) place: TokenPlace,
-    /// What to call it: A-Z, a-z, 0-9, `.`, `_` and `-`, at most 64 bytes
+    /// The token's name: A-Z, a-z, 0-9, `.`, `_` and `-`, at most 64 bytes
     pub(crate) name: Name,
-    /// What it allows: ingest (to post events), read (to read events and metrics), admin (the admin port), deliver (for gateways: a
-    /// writer's port); several joined by commas
+    /// The scopes, joined by commas: ingest (post events), read (read events and metrics), admin (the admin port), deliver (for gateways: a
+    /// writer's port)
     #[arg(long, value_name = "SCOPES", required = true, value_delimiter = ',')]
     pub(crate) scope: Vec<Scope>,
-    /// For how long it is good, as 90d or 12h; without it, until it is revoked
+    /// How long it is valid, as 90d or 12h; without it, until it is revoked
     #[arg(long, value_name = "TIME", value_parser = expires)]
     pub(crate) expires: Option<Duration>,
-    /// The source of the events that are posted with it [default: its name]
+    /// The source of the events that it posts [default: its name]
     ///
-    /// Two tokens with one source share their keys: what one has posted is a duplicate when the other posts it.
+    /// Two tokens with one source share their keys: an event that one has posted is a duplicate if the other posts it.
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<Name>,
-    /// With the scope deliver: the only data directory whose batches it delivers, by its origin, which `forebay check` shows
-    #[arg(long, value_name = "ORIGIN")]
-    pub(crate) origin: Option<Origin>,
+    /// With the scope deliver: the only gateway whose batches it delivers, by the gateway id, which `forebay check` shows
+    #[arg(long, value_name = "ID")]
+    pub(crate) gateway: Option<Origin>,
     /// Status of partly accepted batches: 200, for senders that resend a batch after a 207, or 207 [default: its types decide]
     ///
     /// The body of the response is the same. A type keeps its rejected events if it has `refused_to`.
@@ -110,12 +110,12 @@ pub(crate) struct TokenNew {
 pub(crate) struct TokenRevoke {
     #[command(flatten)]
     pub(crate) place: TokenPlace,
-    /// Its name
+    /// The token's name
     pub(crate) name: Name,
 }
 
 fn expires(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     let is_sound = !duration.is_zero() && duration <= EXPIRES_MAX;
-    is_sound.then_some(duration).ok_or_else(|| "more than 0s, and 100 years at most".to_owned())
+    is_sound.then_some(duration).ok_or_else(|| "the time must be longer than 0s, and at most 100 years".to_owned())
 }

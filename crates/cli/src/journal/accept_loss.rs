@@ -1,4 +1,4 @@
-//! `forebay journal accept-loss`: the operator accepts that events are lost, so that starts report it no more.
+//! `forebay journal accept-loss`: the operator accepts that events are lost, so starts no longer report it.
 
 use std::io::Write;
 

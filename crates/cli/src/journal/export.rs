@@ -53,7 +53,7 @@ fn export(output: &mut impl Write, item: &Inspected<'_>) -> io::Result<()> {
 
 /// One line for each payload: a line break in a JSON text is white space between tokens, so it may become a blank.
 fn export_record(output: &mut impl Write, record: &JournalRecord<'_>) -> io::Result<()> {
-    // Nobody posted results of aggregates, nor their ticks.
+    // Results of aggregates and ticks weren't posted.
     if record.revision.is_some() || TypeName::new(record.type_name).is_err() {
         return Ok(());
     }

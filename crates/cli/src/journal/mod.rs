@@ -1,4 +1,4 @@
-//! `forebay journal …`: looks into the journal of a data directory, for people.
+//! `forebay journal …`: inspects and repairs the journal of a data directory.
 
 mod accept_loss;
 mod dump;
@@ -16,13 +16,13 @@ use journal::disk::OsDisk;
 use crate::errors::{at, unusable};
 use crate::flags::JournalCommand;
 
-/// What a journal command exits with when something is damaged.
+/// The exit code if something is damaged.
 const EXIT_DAMAGED: u8 = 1;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(command: &JournalCommand) -> anyhow::Result<u8> {
     match command {
         JournalCommand::Verify(place) => verify::run(&look(place.directory())?),
@@ -41,7 +41,7 @@ fn look(path: &Path) -> anyhow::Result<DataDirectory> {
     DataDirectory::look(path).map_err(unusable)
 }
 
-/// Takes the directory's lock, so that no other process has it. It never makes a data directory.
+/// Locks the directory against other processes. It never creates a data directory.
 fn open(path: &Path) -> anyhow::Result<DataDirectory> {
     drop(look(path)?);
     DataDirectory::open(Arc::new(OsDisk), path).map_err(unusable)

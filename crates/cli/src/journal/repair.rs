@@ -1,4 +1,4 @@
-//! `forebay journal repair`: writes damaged segments anew without what can't be read; the originals are kept.
+//! `forebay journal repair`: rewrites damaged segments without their unreadable parts; the originals are kept.
 
 use std::io::Write;
 
@@ -20,12 +20,12 @@ pub(super) fn run(directory: &DataDirectory) -> anyhow::Result<u8> {
         rewritten += repair.rewritten.len();
     }
     let (rewritten, lost) = (counted(rewritten, "segment"), counted(lost, "record"));
-    print(|output| writeln!(output, "ok: {rewritten} rewritten, {lost} lost for good"))?;
+    print(|output| writeln!(output, "ok: {rewritten} rewritten, {lost} permanently lost"))?;
     Ok(0)
 }
 
-/// Events that are lost may come again. Nothing finds them any more once the journal is repaired, so this comes first: a repair that
-/// breaks off can be done again.
+/// Clients may send lost events again, under their ids. After the repair these ids can't be found, so this comes first: an interrupted
+/// repair can be repeated.
 fn forget_lost_ids(directory: &DataDirectory) -> anyhow::Result<()> {
     let mut findings = Vec::new();
     for shard in shards(directory)? {

@@ -1,5 +1,5 @@
-//! `forebay journal verify`: checks everything in a data directory that Forebay needs to go on, and says what is there and what is
-//! damaged. It only reads.
+//! `forebay journal verify`: checks everything in a data directory that Forebay needs to run, and reports what is there and what is damaged.
+//! It only reads.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -21,16 +21,16 @@ const WITH_STATE_FILES: [&str; 4] = ["", "objects", "aggregates", "replays"];
 const DEAD: &str = "dead";
 
 const RESTORE: &str =
-    "Restore the directory from a copy, or start Forebay: it reports what is lost and goes on with the rest";
+    "Restore the directory from a copy, or start Forebay: it reports what is lost and continues with the rest";
 const DEAD_ADVICE: &str =
-    "Restore the directory from a copy, or start Forebay: it goes on with the dead letters that can be read";
+    "Restore the directory from a copy, or start Forebay: it continues with the dead letters that can be read";
 const STATE_ADVICE: &str =
-    "If the other one of `.0` and `.1` is sound, the next start uses it. Otherwise restore a copy";
-const IDS_ADVICE: &str = "Remove the file: events that are sent again under its ids are then known by the store alone";
+    "If the other one of `.0` and `.1` is intact, the next start uses it. Otherwise restore a copy";
+const IDS_ADVICE: &str = "Remove the file: then only the store recognises duplicates of its ids";
 
 fn repair() -> String {
     format!(
-        "{} keeps what can be read; restore a copy, or have what is lost sent again",
+        "{} keeps what can be read. Or restore a copy. Have clients send lost events again",
         OperatorCommand::JournalRepair
     )
 }
@@ -48,14 +48,14 @@ struct Totals {
     lost: u64,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Report {
     totals: Totals,
     lines: Vec<String>,
 }
 
-/// How far a shard's journal goes.
+/// The range of a shard's journal.
 struct Extent {
     oldest: Option<u64>,
     next: u64,
@@ -120,7 +120,7 @@ impl Report {
         Ok(extent)
     }
 
-    /// Compares a shard's journal with what the ledger knows of it.
+    /// Compares a shard's journal with the ledger.
     fn compare(&mut self, directory: &DataDirectory, shard: u16, extent: &Extent, saved: Option<&SavedLedger>) {
         let path = directory.shard(shard);
         let counted = saved.and_then(|saved| saved.counted_up_to().get(usize::from(shard))).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `forebay load`: hands the flags to crate `load`, and shows what comes of it.
+//! `forebay load`: passes the flags to crate `load`, and shows the results.
 
 mod load_progress;
 
@@ -19,18 +19,18 @@ use crate::output::print;
 use crate::progress::{self, ProgressLine};
 use load_progress::{LoadProgress, SHOW_EVERY};
 
-/// What `load` exits with when everything was answered, and some lines were refused, couldn't be judged, or may have been left unread.
+/// The exit code if all was answered, and some lines were rejected, undecided by the filter, or may be unread.
 const EXIT_REFUSED: u8 = 3;
-/// What it exits with when there is more to load, as after a failure.
+/// The exit code if there is more to load, as after a failure.
 const EXIT_STOPPED: u8 = 1;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way. Starting again goes on from there.
+/// The message says what failed. Starting again resumes from there.
 pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
     if options.follow && options.inputs.len() > 1 {
-        bail!("--follow goes on for ever: give it one file");
+        bail!("--follow never ends: give it one file");
     }
     let to = to.destination()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -54,31 +54,33 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
         ended
     });
     let counts = counters.read();
-    // A load that failed at its first step has nothing to tell but why.
+    // A load that failed at its first step has only its error to report.
     if ended.is_ok() || counts.has_begun() {
         let text = if options.count { format!("{}\n", counts.matched) } else { summary(&counts, begun.elapsed()) };
         print(|output| output.write_all(text.as_bytes()))?;
     }
     match ended? {
-        // Nothing else ends a load that follows its file.
+        // A load that follows its file has no other end.
         Ended::Stopped if !options.follow => {
-            tracing::warn!("stopped before the end; start it again, and it goes on from there");
+            tracing::warn!("stopped before the end: start it again to resume from there");
             Ok(EXIT_STOPPED)
         }
         Ended::Stopped | Ended::Complete => Ok(exit_code(&counts)),
     }
 }
 
-/// A load that is gone on with isn't without refused lines because none was refused this time.
+/// A resumed load also counts the lines that earlier runs had rejected.
 fn exit_code(counts: &Counts) -> u8 {
     if counts.refused_before > 0 {
-        let refused = counted(counts.refused_before, "line");
-        tracing::warn!("refused in earlier runs of this load, named then, and not sent again: {refused}");
+        let rejected = counted(counts.refused_before, "line");
+        tracing::warn!(
+            "{rejected} rejected and reported in earlier runs of this load, and not sent again: see the file of --refused"
+        );
     }
     if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
 }
 
-/// What this run has done, and where earlier runs have begun, the total.
+/// The counts of this run and, if it resumed earlier ones, the total.
 fn summary(counts: &Counts, elapsed: Duration) -> String {
     let Counts { lines_read, matched, undecided, accepted, duplicates, refused, batches_again, gaps, .. } = counts;
     let rows = [
@@ -88,7 +90,7 @@ fn summary(counts: &Counts, elapsed: Duration) -> String {
         ("sent", &counts.sent()),
         ("accepted", accepted),
         ("duplicates", duplicates),
-        ("refused", refused),
+        ("rejected", refused),
         ("batches sent again", batches_again),
     ];
     // Only a file that is followed has any.
@@ -97,8 +99,8 @@ fn summary(counts: &Counts, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     text += &format!("{:<20}{seconds:.1} s, {:.0} lines/s\n", "time", *lines_read as f64 / seconds.max(0.001));
     if counts.lines_before > 0 {
-        let (lines, refused) = (counts.lines_before + lines_read, counts.refused_before + refused);
-        text += &format!("{:<20}{}, {refused} of them refused\n", "with earlier runs", counted(lines, "line"));
+        let (lines, rejected) = (counts.lines_before + lines_read, counts.refused_before + refused);
+        text += &format!("{:<20}{}, {rejected} of them rejected\n", "with earlier runs", counted(lines, "line"));
     }
     text
 }
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_shows_the_summary_of_a_run_that_went_on() {
+    fn page_shows_the_summary_of_resumed_run() {
         let counts = Counts {
             lines_read: 5_780_417,
             matched: 5_780_417,

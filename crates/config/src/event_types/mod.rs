@@ -1,11 +1,11 @@
 //! `[types.X]`: schemas, transforms, routes and aggregates.
 
 pub(crate) mod aggregate;
+mod aliases;
 pub(crate) mod conditional;
 pub(crate) mod event_time;
 pub(crate) mod event_type;
 pub(crate) mod lookup_tables;
-mod names;
 pub(crate) mod refused_to;
 pub(crate) mod result_schema;
 pub(crate) mod routes;

@@ -4,6 +4,7 @@
 use settings::PREFIX;
 
 use crate::event_types::{aggregate, event_type, lookup_tables};
+use crate::old_names::current;
 use crate::port::tls;
 use crate::{configuration_file, etcd, gateway, journal, log, registration, upstreams, writer_table};
 
@@ -81,11 +82,11 @@ pub(super) static ROOT: Table = Table {
 const VARIABLES: &[&str] = &["ADMIN", "CA", "CONFIG", "DATA", "DEFAULT_IP", "LISTEN", "ROLE", "WRITERS", "WRITERS_CA"];
 
 impl Table {
-    /// What it knows of a key.
+    /// The kinds of a key.
     pub(super) fn find(&self, key: &str) -> Known {
         match self.tables.iter().find(|(name, _)| *name == key) {
             Some((_, inner)) => Known::Table(*inner),
-            None if self.settings.iter().any(|keys| keys.contains(&key)) => Known::Setting,
+            None if self.settings.iter().any(|keys| keys.contains(&current(key))) => Known::Setting,
             None => Known::Nothing,
         }
     }
@@ -93,7 +94,8 @@ impl Table {
     /// Whether this is the rest of the name of a variable for one of its settings.
     fn has_variable(&self, rest: &str) -> bool {
         let mut settings = self.settings.iter().copied().flatten();
-        settings.any(|key| key.eq_ignore_ascii_case(rest))
+        let rest_key = rest.to_ascii_lowercase();
+        settings.any(|key| *key == current(&rest_key))
             || self.tables.iter().any(|(name, inner)| {
                 let rest = rest.split_at_checked(name.len()).filter(|(first, _)| first.eq_ignore_ascii_case(name));
                 rest.and_then(|(_, rest)| rest.strip_prefix('_')).is_some_and(|rest| match inner {
@@ -106,7 +108,7 @@ impl Table {
     }
 }
 
-/// What may follow a name that the operator has chosen, in which there may be `_` too.
+/// The text after a name that the operator has chosen, in which there may be `_` too.
 fn after_each_part(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('_').map(|(at, _)| &text[at + 1..])
 }

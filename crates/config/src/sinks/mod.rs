@@ -14,7 +14,7 @@ mod sink_config;
 
 use ::sink::Folders;
 use ledger::Begin;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, number_within, size};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, number_within, size, word};
 
 pub(crate) use crate::sinks::declared::Sinks;
 use crate::sinks::kinds::Kind;
@@ -24,6 +24,8 @@ pub use crate::sinks::sink_config::{SinkConfig, SinkSettings};
 use crate::upstreams::Upstreams;
 
 const BEGINS: &[(&str, Begin)] = &[("end", Begin::End), ("oldest", Begin::Oldest)];
+/// Other words for them, which consumers of Kafka have.
+const BEGIN_ALIASES: &[(&str, Begin)] = &[("latest", Begin::End), ("earliest", Begin::Oldest)];
 
 /// Reads all sinks.
 pub(crate) fn read(
@@ -37,7 +39,7 @@ pub(crate) fn read(
         sinks.declared.insert(section.name().to_owned(), section.span().clone());
         let name = SinkName::new(section.name());
         if name.is_err() {
-            let title = format!("`{}` can't be the name of a sink", section.name());
+            let title = format!("invalid value for the name of a sink: `{}`", section.name());
             let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
             reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
@@ -51,7 +53,7 @@ pub(crate) fn read(
     sinks
 }
 
-/// After all sinks, so that their names are known.
+/// After all sinks, so their names are known.
 fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folders: Folders<'_>, sinks: &mut Sinks) {
     for section in tables {
         let Ok(name) = SinkName::new(section.name()) else { continue };
@@ -78,8 +80,7 @@ fn read_one(
     reader.check_keys(section, &keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
     let max_dead_letters = reader.integer(section, "max_dead_letters", dead_letters).map(|found| found.value);
-    let from =
-        reader.word(section, "from", "is no place in the journal", BEGINS).map(|found| found.value).unwrap_or_default();
+    let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
     let store = match kind {
         Kind::Store(kind) => (kind.read)(reader, section, folders).map(|store| SinkConfig::Store(store.into())),
         Kind::Writer => remote::read(reader, section, upstreams),
@@ -88,6 +89,11 @@ fn read_one(
     // Otherwise the defaults of wrong values would be compared with other sinks.
     let is_right = |store: &SinkConfig| reader.errors() == errors_before || store.destination().is_none();
     store.filter(is_right).map(|store| SinkSettings { store, max_backlog, max_dead_letters, from, serving })
+}
+
+fn begin(text: &str) -> Result<Begin, InvalidValue> {
+    let alias = BEGIN_ALIASES.iter().find(|(alias, _)| *alias == text);
+    alias.map_or_else(|| word(text, "is no place in the journal", BEGINS), |(_, begin)| Ok(*begin))
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {

@@ -1,4 +1,4 @@
-//! The claim on the lane of replays: it follows that on the sink's own lanes.
+//! The claim on the lane of replays. It follows the claim on the sink's own lanes.
 
 use event::Lane;
 use ledger::SAVED_SOON;
@@ -9,13 +9,14 @@ use tokio::time::timeout;
 use crate::replay::Replayer;
 
 impl Replayer {
-    /// Whether the store holds the lane of replays for this process or for an earlier one of its data directory, or for none yet.
+    /// Whether the store holds the lane of replays for this process, for an earlier one of its data directory, or for
+    /// none yet.
     pub(super) fn knows(&self, held: &Held) -> bool {
         let known = self.ledger.claims(self.dead.sink());
         held.claims.iter().all(|claim| *claim == self.claim || known.contains(claim))
     }
 
-    /// Where the store's cursor of the lane stands, with this process's claim on it; none where the store keeps no cursor.
+    /// The store's cursor of the lane, with this process's claim on it; `None` if the store keeps no cursor.
     pub(super) async fn claim_cursor(&mut self, sink: &Sink) -> Result<Option<u64>, String> {
         let failed = |error: SinkError| error.to_string();
         let first = Lane { shard: 0, sink: self.dead.sink().clone(), ..self.lane.clone() };
@@ -38,20 +39,20 @@ impl Replayer {
             self.forget_attempt()?;
             Takeover::Forced(held.position)
         } else {
-            return Err(
-                "another server has claimed the lane of replays: try again when this server's lanes deliver".into()
-            );
+            return Err("another server has claimed the lane of replays: retry when this server's lanes deliver".into());
         };
         let noted = self.ledger.note_claim(self.dead.sink(), &held.claims, self.claim);
         if timeout(SAVED_SOON, noted).await.is_err() {
             return Err(
-                "the ledger can't be saved with the claim on the lane of replays: free space on its disk".into()
+                "can't save the claim on the lane of replays in the ledger: free space on the disk of the data \
+                 directory"
+                    .into(),
             );
         }
         let held = sink.claim(&self.lane, self.claim, takeover).await.map_err(failed)?;
         match held {
             Some(held) if held.claims == [self.claim] => Ok(Some(held.position)),
-            Some(_) => Err("another server claims the lane of replays just now".into()),
+            Some(_) => Err("another server is claiming the lane of replays: stop it, then replay again".into()),
             None => Ok(None),
         }
     }

@@ -1,4 +1,5 @@
-//! Checks after a replay that the store still has the events, until it has settled, and replays again what a failover has lost.
+//! Checks after a replay that the store still has the events, until the failover window has passed, and replays again
+//! what a failover has lost.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use crate::reader::LetterReader;
 use crate::replay::{DeadOutcome, ReplaySink, Replayer};
 
 impl Replayer {
-    /// Says what is kept, and when the store is asked. A replayer who is busy all the time asks no less often.
+    /// Sets from where segments are kept, and when to ask the store. A busy replayer asks equally often.
     pub(super) fn plan(&mut self) {
         self.dead.keep_from(self.watch.first());
         let to_come = self.probe_at.filter(|at| *at > Instant::now());
@@ -22,24 +23,24 @@ impl Replayer {
     pub(super) async fn probe(&mut self) {
         match self.sink.get() {
             Some(ReplaySink { sink, .. }) => match sink.held(&self.lane).await {
-                // Where another process has claimed the lane, its position says nothing of these replays.
+                // If another process has claimed the lane, its position says nothing of these replays.
                 Ok(Some(held)) if !self.knows(&held) => self.watch.interrupted(),
                 Ok(Some(held)) => self.watch.contacted(held.position, sink.capabilities().settle),
                 Ok(None) => self.watch.clear(),
                 Err(_) => self.watch.interrupted(),
             },
-            // It may be configured again: until then nobody can tell.
+            // It may be configured again: until then the outcome is unknown.
             None => self.watch.interrupted(),
         }
         self.bring_back().await;
     }
 
-    /// The same from within a replay, which it begins others of.
+    /// The same from within a replay, which starts further ones.
     pub(super) fn bring_back_first(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(self.bring_back())
     }
 
-    /// Makes letters of what the store has lost, and sends them again. Where they can't even be made letters, it is tried again.
+    /// Reopens the dead letters that the store has lost, and sends them again. If it cannot reopen them, it retries.
     pub(super) async fn bring_back(&mut self) {
         let mut lost = self.watch.take_lost();
         if lost.is_empty() {
@@ -58,7 +59,7 @@ impl Replayer {
         );
     }
 
-    /// Takes out of `lost` what was seen to.
+    /// Removes from `lost` what was handled.
     async fn recall(&mut self, lost: &mut Vec<Numbered>, outcome: &mut DeadOutcome) -> Result<(), String> {
         let first = lost.first().map_or(0, |(at, _)| *at);
         let letters: Vec<u64> = lost.iter().map(|(at, _)| *at).collect();
@@ -76,7 +77,7 @@ impl Replayer {
                 let done = page.letters.last().copied();
                 let are_any = self.reopen(page, lost)?;
                 lost.retain(|(at, _)| done.is_none_or(|done| *at > done));
-                // They are letters now, whatever becomes of them; the store is asked once only.
+                // They are dead letters now, regardless of the outcome; the store is asked only once.
                 if failed.is_ok() && are_any {
                     failed = self.replay(Page::default(), outcome).await;
                 }
@@ -89,8 +90,8 @@ impl Replayer {
         }
     }
 
-    /// Makes letters of a page again, without those whose lane has gone back too and sends them by itself: whether there are any.
-    /// The next replay begins with them.
+    /// Reopens the dead letters of a page, except those whose lane has gone back too and resends them. Returns whether
+    /// there are any. The next replay begins with them.
     fn reopen(&mut self, mut page: Page, lost: &[Numbered]) -> Result<bool, String> {
         let passed: Vec<bool> = page.records(&page.letters).iter().map(|record| self.lane_has_passed(record)).collect();
         let mut kept = passed.into_iter();

@@ -1,11 +1,13 @@
-//! Under which numbers a replay sends its letters to a store that keeps a cursor, durable before it sends them.
+//! The numbers under which a replay sends its dead letters to a store that keeps a cursor, durable before it sends
+//! them.
 //!
-//! If its answer never comes, the store's cursor tells which of them are stored: those end without being sent again. The
-//! others are sent under the same numbers, before anything else is, so that the first attempt, should it still be on its way or have
-//! taken effect in part, and the second can't both do so. A store that knows no ids has each of them once by that.
+//! If the answer never arrives, the store's cursor shows which of them are stored: those end without being sent again.
+//! The others are sent first, under the same numbers. The first attempt may still be in flight or have taken effect in
+//! part. Under the same numbers it and the second attempt can't both take effect. So each event is stored once even in
+//! a store without ids.
 //!
-//! Numbers begin at the time of the attempt. A store that takes the other's place, and was used before, has an older cursor:
-//! it can't be thought to have what it was never sent.
+//! Numbers begin at the time of the attempt. A store that replaces the other one, and was used before, has an older
+//! cursor: it does not count as having what it was never sent.
 
 use std::io;
 
@@ -26,7 +28,7 @@ const fn place_of(letter: &DeadRecord<'_>) -> Place {
     (letter.shard, letter.sequence)
 }
 
-/// The file in which it stands, and what it says; nothing where all that was sent has its answer.
+/// The state file and its content; empty if all that was sent is answered.
 #[derive(Default)]
 pub(super) struct ReplayIntent {
     file: Option<StateFile>,
@@ -44,7 +46,8 @@ impl ReplayIntent {
                 let path = directory.join(&**dead.sink());
                 tracing::warn!(
                     sink = &**dead.sink(),
-                    "{} is damaged: if a replay was interrupted before, dead letters of it that were stored are resent",
+                    "{} is damaged: if a replay was interrupted, those of its dead letters that the store has are \
+                     resent",
                     path.display()
                 );
             } else if let Some(content) = state.content {
@@ -56,7 +59,7 @@ impl ReplayIntent {
         self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Makes it durable that just these are about to be sent.
+    /// Records durably that exactly these are about to be sent.
     fn note(&mut self, dead: &DeadLetters, sent: Sent) -> Result<(), String> {
         let write = |file: &mut StateFile, text: Vec<u8>| dead.files.reserve.help(|| file.write(&text));
         let written = self.file(dead).and_then(|file| write(file, sent.encode()?));
@@ -66,7 +69,7 @@ impl ReplayIntent {
     }
 }
 
-/// Letters with numbers behind `cursor`.
+/// Dead letters with numbers after `cursor`.
 fn renumbered(letters: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> {
     let now = u64::try_from(unix_microseconds()).unwrap_or(0);
     letters.zip(now.max(cursor + 1)..).collect()
@@ -74,11 +77,11 @@ fn renumbered(letters: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> 
 
 fn failed(dead: &DeadLetters, error: &io::Error) -> String {
     let path = dead.files.data.join(DIRECTORY).join(&**dead.sink());
-    format!("can't note in {} what is replayed: {error}", path.display())
+    format!("can't record the replay in {}: {error}", path.display())
 }
 
 impl Replayer {
-    /// Ends the attempt that has no answer, takes its letters out of `page`, and says where the store's cursor stands behind it.
+    /// Ends the unanswered attempt, removes its dead letters from `page`, and returns the store's cursor after it.
     pub(super) async fn finish(
         &mut self,
         sink: &Sink,
@@ -106,8 +109,8 @@ impl Replayer {
         Ok(last)
     }
 
-    /// Ends those letters of an attempt that the store has at `cursor`, and sends the others, to a store that stands at `last`:
-    /// where it stands then.
+    /// Ends the dead letters of an attempt that the store has at `cursor`, and sends the others to a store whose cursor
+    /// is `last`. Returns the cursor after that.
     async fn send_again(
         &mut self,
         sink: &Sink,
@@ -132,14 +135,15 @@ impl Replayer {
             is_later
         });
         self.send(sink, page, (before, in_order), outcome).await?;
-        // Letters that were replayed in another order than that of their journal: their numbers lie behind the store by now.
+        // Dead letters that were replayed in another order than that of their journal: the store's cursor is past their
+        // numbers.
         let others = renumbered(others.into_iter().map(|(at, _)| at), last);
         let end = others.last().map_or(last, |(_, number)| *number);
         self.send(sink, page, (last, others), outcome).await?;
         Ok(end)
     }
 
-    /// The letters of an attempt that are still held as they were then, as far as one page has room for them.
+    /// The dead letters of an attempt that are still held unchanged, up to one page.
     fn held(&self, sent: &Sent) -> Result<Page, String> {
         let mut page = Page::default();
         let Some(mut reading) = LetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
@@ -157,7 +161,7 @@ impl Replayer {
         Ok(page)
     }
 
-    /// What a store has lost is sent again under the numbers that it had: a part of the store may have it still.
+    /// What a store has lost is sent again under its old numbers: a part of the store may still have it.
     pub(super) fn take_up(&mut self, page: &Page, lost: &[Numbered]) -> Result<(), String> {
         self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
         let mut numbers = self.attempt.sent.numbers.clone();
@@ -165,16 +169,16 @@ impl Replayer {
             let number = lost.binary_search_by_key(at, |(at, _)| *at).ok().map(|index| lost[index].1);
             numbers.extend(number.map(|number| (place_of(&letter), number)));
         }
-        // They are about to be letters again, at the end of their journal.
+        // They are about to be dead letters again, at the end of their journal.
         self.attempt.note(&self.dead, Sent { until: u64::MAX, numbers })
     }
 
-    /// Numbers for letters that have none yet.
+    /// Assigns numbers to dead letters that have none yet.
     pub(super) fn numbered(page: &Page, cursor: u64) -> Vec<Numbered> {
         renumbered(page.letters.iter().copied(), cursor)
     }
 
-    /// What was stored last may be lost yet.
+    /// Watches what was just stored: the store may still lose it.
     pub(super) fn look_after(&mut self, numbered: Vec<Numbered>) {
         let settles = self.sink.get().is_some_and(|configured| !configured.sink.capabilities().settle.is_zero());
         if settles {
@@ -183,7 +187,7 @@ impl Replayer {
         }
     }
 
-    /// Makes it durable which letters are about to be sent, and under which numbers.
+    /// Records durably which dead letters are about to be sent, and under which numbers.
     pub(super) fn note(&mut self, page: &Page, part: &[Numbered]) -> Result<(), String> {
         let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
         let records = page.records(&letters);
@@ -193,7 +197,7 @@ impl Replayer {
         self.attempt.note(&self.dead, Sent { until: until.unwrap_or_default(), numbers })
     }
 
-    /// Nobody can tell whether what was sent last is stored: its letters are sent under new numbers.
+    /// The outcome of the last attempt is unknown: its dead letters are sent under new numbers.
     pub(super) fn forget_attempt(&mut self) -> Result<(), String> {
         self.watch.clear();
         self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
@@ -203,7 +207,7 @@ impl Replayer {
         self.attempt.note(&self.dead, Sent::default())
     }
 
-    /// The store has responded to all that was sent.
+    /// The store has answered for all that was sent.
     pub(super) fn clear_attempt(&mut self) {
         self.attempt.sent = Sent::default();
     }

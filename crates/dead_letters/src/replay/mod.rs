@@ -1,36 +1,38 @@
-//! Replays and drops a sink's dead letters, one order at a time.
+//! Replays and drops a sink's dead letters, one command at a time.
 //!
-//! A replay is a lane of its own, `SINK/replay`, so that the cursors of the sink's other lanes stay what they are. Its
-//! positions say nothing of the events: each batch begins behind wherever the store's cursor stands. What makes a repetition
-//! harmless is the id, where the store has it once, and the cursor, where it keeps one: the numbers of a batch are durable
-//! before it is sent ([`intent_log`]). Replaying a letter is this sequence:
+//! A replay is a separate lane, `SINK/replay`: it does not move the cursors of the sink's other lanes. Its positions
+//! say nothing of the events: each batch begins after the store's cursor. Two things make a repetition harmless. One is
+//! the id, if the store keeps each id once. The other is the cursor, if the store keeps one: the numbers of a batch are
+//! durable before it is sent ([`intent_log`]). A replay of a dead letter has these steps:
 //!
-//! 1. The letter is read. Only letters that their lane has passed are taken: of the others the lane still has to say
-//!    what became of them.
-//! 2. Its number is noted durably, if the store keeps a cursor. The store writes the event, under its old id, and commits.
-//! 3. *Stored:* the letter's end is appended to the journal of dead letters and fsynced. *Refused:* the letter is
-//!    appended once more if the reason is another one, and fsynced.
-//! 4. The ledger moves the event from dead to stored, in the same breath: no other task runs in between.
-//! 5. The keeper saves the ledger, with the position in the journal of dead letters up to which it is counted.
-//! 6. When both generations of the saved ledger have counted the end, and the event's own segment is freed, the
+//! 1. It reads the dead letter. It skips those that their lane has not passed: the lane still decides about them.
+//! 2. It records the number durably, if the store keeps a cursor. The store writes the event under its old id, and
+//!    commits.
+//! 3. *Stored:* it appends the dead letter's end to the journal of dead letters, and fsyncs it. *Rejected:* if the
+//!    reason has changed, it appends the dead letter again, and fsyncs it.
+//! 4. The ledger moves the event from dead to stored, in the same step: no other task runs in between.
+//! 5. The checkpointer saves the ledger, with the position in the journal of dead letters up to which it is counted.
+//! 6. When both generations of the saved ledger have counted the end, and the event's own segment is freed, the dead
 //!    letter's segment is freed.
 //!
 //! A SIGKILL or a power cut
 //!
-//! * before 2 has taken effect leaves everything as it was;
-//! * between 2 and 3 leaves the event in the store and the letter held, and the event counted as dead. The next replay
-//!   finds its number below the store's cursor, and ends it; a store without a cursor gets it again, finds the same event under
-//!   its id and answers *stored*. A person who drops it instead leaves it counted as dead;
-//! * during 3 leaves the end whole or not at all: as before, or as after;
-//! * between 3 and 5 leaves an end that the saved ledger hasn't counted: opening the journal counts it, if the lane's
-//!   saved cursor has passed the event. If it hasn't, the lane reads the event again, finds no letter that is held, and
-//!   counts it as stored, for the store's cursor has passed it;
-//! * between 5 and 6 leaves one generation that hasn't counted the end. Should the other be damaged, it is as above.
+//! * before 2 is complete changes nothing;
+//! * between 2 and 3 leaves the event in the store, and the dead letter held and counted as dead. The next replay finds
+//!   its number below the store's cursor, and ends it. A store without a cursor gets it again, finds the event under
+//!   its id and answers *stored*. If the operator drops it instead, it stays counted as dead;
+//! * during 3 leaves the end complete or absent: as before, or as after;
+//! * between 3 and 5 leaves an end that the saved ledger has not counted. If the lane's saved cursor has passed the
+//!   event, opening the journal counts it. If not, the lane reads the event again, finds no held dead letter, and
+//!   counts it as stored, because the store's cursor has passed it;
+//! * between 5 and 6 leaves one generation that has not counted the end. If the other is damaged, the case above
+//!   applies.
 //!
-//! A store that may fail over to a server which is behind ([`tracker`]) is asked for its cursor of this lane until
-//! what was replayed has settled, and before each further replay. What it has lost is made a letter again, and replayed.
+//! A store may fail over to a server that has less ([`tracker`]). It is asked for its cursor of this lane until the
+//! failover window has passed, and before each further replay. What it has lost becomes a dead letter again, and is
+//! replayed.
 //!
-//! Dropping is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
+//! A drop is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
 
 mod claim;
 mod failover;
@@ -56,37 +58,37 @@ use crate::reader::LetterReader;
 use crate::replay::intent_log::ReplayIntent;
 use crate::replay::tracker::ReplayTracker;
 
-/// Orders that wait for a sink's replayer.
+/// Commands that may wait for a sink's replayer.
 const ORDERS_MAX: usize = 16;
 
-/// What is to be done with dead letters.
+/// An action on dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadAction {
-    /// Sent to their sink again.
+    /// Send to their sink again.
     Replay,
-    /// Given up.
+    /// Discard.
     Drop,
-    /// The one letter of a sink that is meant has this payload from now on: JSON, which nothing checks any more. It keeps
-    /// its id, and is still a letter.
+    /// Replace the payload of the only dead letter of a sink that matches. The payload is JSON, and is not checked
+    /// again. The dead letter keeps its id, and stays a dead letter.
     Edit(Arc<[u8]>),
 }
 
-/// What became of the letters of one sink.
+/// The outcome for the dead letters of one sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadOutcome {
     /// The sink.
     pub sink: SinkName,
-    /// Letters whose events the store has now.
+    /// Dead letters whose events the store has now.
     pub stored: u64,
-    /// Letters that the store refused again: they stay, with its newest reason.
+    /// Dead letters that the store rejected again: they stay, with its newest reason.
     pub refused: u64,
-    /// Letters that were given up.
+    /// Dead letters that were discarded.
     pub dropped: u64,
-    /// Letters that have another payload.
+    /// Dead letters that have another payload.
     pub edited: u64,
-    /// Letters that stay as they were: the store takes them later, or their lane isn't done with them.
+    /// Dead letters that stay unchanged: the store accepts them later, or their lane has not passed them.
     pub left: u64,
-    /// Why the work broke off, if it did. What was done until then stands.
+    /// Why the work was interrupted, if it was. What was done before is not undone.
     pub failure: Option<String>,
 }
 
@@ -109,11 +111,11 @@ pub(crate) struct DeadCommand {
 pub struct ReplaySink {
     /// Its driver.
     pub sink: Sink,
-    /// Whether single events can be added to its store: not to one of whole objects.
+    /// Whether its store accepts single events; a store of whole objects does not.
     pub takes_single_events: bool,
 }
 
-/// The sink as it is configured now; none where it isn't. Clones share it.
+/// The sink as it is configured now; `None` if it is not. Clones share it.
 #[derive(Clone, Default)]
 pub struct SinkHandle(Arc<Mutex<Option<ReplaySink>>>);
 
@@ -132,7 +134,7 @@ impl SinkHandle {
         self.lock().is_some()
     }
 
-    /// The sink is configured like this now, or not at all.
+    /// Sets the sink's configuration; `None` if it is not configured.
     pub fn set(&self, sink: Option<ReplaySink>) {
         *self.lock() = sink;
     }
@@ -148,15 +150,15 @@ pub struct Replayer {
     ledger: Arc<Ledger>,
     orders: mpsc::Receiver<DeadCommand>,
     stop: watch::Receiver<bool>,
-    /// What was sent last, if nobody knows what became of it.
+    /// What was sent last, if its outcome is unknown.
     attempt: ReplayIntent,
-    /// What was replayed and may be lost yet.
+    /// What was replayed and may still be lost.
     watch: ReplayTracker,
-    /// When the store is asked for it.
+    /// When to ask the store for it.
     probe_at: Option<Instant>,
 }
 
-/// The dead letters of one sink, and the way to the replayer that works on them.
+/// The dead letters of one sink, and the queue of the replayer that handles them.
 pub struct SinkQueue {
     /// Its dead letters.
     pub dead: Arc<DeadLetters>,
@@ -165,7 +167,7 @@ pub struct SinkQueue {
     pub(crate) orders: mpsc::Sender<DeadCommand>,
 }
 
-/// A replayer for the sink of `dead`, and where its orders go.
+/// A replayer for the sink of `dead`, and the queue of its commands.
 pub fn replayer(
     dead: &Arc<DeadLetters>,
     (origin, claim): (Origin, Claim),
@@ -182,7 +184,7 @@ pub fn replayer(
 }
 
 impl Replayer {
-    /// Takes one order after the other until it is told to stop, and looks after what may be lost between them.
+    /// Handles one command after the other until it is stopped. In between it checks what may be lost.
     pub async fn run(mut self) {
         loop {
             let command = tokio::select! {
@@ -206,13 +208,13 @@ impl Replayer {
     async fn take(&mut self, order: DeadCommand) {
         let mut outcome = DeadOutcome::none(self.dead.sink().clone());
         outcome.failure = self.work(&order, &mut outcome).await.err();
-        // Whoever asked may have left: the work is done all the same.
+        // The caller may have gone; the work is done anyway.
         let _ = order.reply.send(outcome);
         self.bring_back().await;
     }
 
     async fn work(&mut self, order: &DeadCommand, outcome: &mut DeadOutcome) -> Result<(), String> {
-        // Letters that are refused again stand behind the end of this walk, so that each is sent once.
+        // Dead letters that are rejected again are appended after the end of this pass, so each is sent once.
         let Some(mut reading) = LetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
             return Ok(());
         };
@@ -221,7 +223,7 @@ impl Replayer {
         loop {
             let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
             let Some(chunk) = read else { break };
-            // A store that takes its time, or many letters that aren't asked for: others have their turn.
+            // The store may be slow, or many dead letters may not match: yield to other tasks.
             tokio::task::yield_now().await;
             if *self.stop.borrow() {
                 return Err("Forebay is stopping".into());
@@ -237,7 +239,7 @@ impl Replayer {
         self.handle(&order.action, page, outcome).await
     }
 
-    /// Adds the letters of a chunk that are wanted to the page.
+    /// Adds the matching dead letters of a chunk to the page.
     fn gather(
         &self,
         reading: &LetterReader,
@@ -287,12 +289,14 @@ impl Replayer {
         }
     }
 
-    /// Writes the letter once more, with another payload: what stands last is the letter. Between two orders, so that no
-    /// replay has the old payload in its hands meanwhile.
+    /// Writes the dead letter again, with another payload: the last record counts. It runs between two commands, so no
+    /// replay uses the old payload at the same time.
     fn edit(&self, page: &Page, payload: &[u8], outcome: &mut DeadOutcome) -> Result<(), String> {
         let records = page.records(&page.letters);
         let [letter] = records.as_slice() else {
-            return Err("several letters of this sink fit: choose one, by the time of its receipt or its reason".into());
+            return Err(
+                "several dead letters of this sink match: choose one by its time of receipt or its reason".into()
+            );
         };
         let event = JournalRecord { payload, ..letter.event };
         self.dead.amend(&[DeadRecord { event, ..*letter }]).map_err(|error| error.to_string())?;
@@ -301,7 +305,7 @@ impl Replayer {
     }
 
     async fn replay(&mut self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
-        let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
+        let sink = self.sink.get().ok_or("the sink is no longer configured: its dead letters can only be dropped")?;
         let ReplaySink { sink, takes_single_events } = sink;
         if !takes_single_events {
             return Err(no_replay(self.dead.sink()));
@@ -314,20 +318,22 @@ impl Replayer {
         };
         self.watch.contacted(cursor, sink.capabilities().settle);
         if self.watch.has_lost() {
-            // It comes first: its numbers lie before those of what is sent now.
+            // These first: their numbers are below those of what is sent now.
             self.bring_back_first().await;
             let Some(now) = self.claim_cursor(&sink).await? else { return Ok(()) };
             cursor = now;
         }
         if self.watch.has_lost() {
-            return Err("what the store has lost of earlier replays couldn't be sent again: it comes first".into());
+            return Err("events of earlier replays that the store has lost must be resent first, and could not be: \
+                        retry when the store is available"
+                .into());
         }
         let cursor = self.finish(&sink, cursor, &mut page, outcome).await?;
         let part = Self::numbered(&page, cursor);
         self.send(&sink, &page, (cursor, part), outcome).await
     }
 
-    /// Sends letters under these numbers, which lie behind `cursor`, until the store has all that it takes.
+    /// Sends dead letters under these numbers, which follow `cursor`, until the store has all that it accepts.
     async fn send(
         &mut self,
         sink: &Sink,
@@ -350,14 +356,14 @@ impl Replayer {
                     return Ok(());
                 }
                 WriteOutcome::Rejected { refused } if refused.is_empty() => {
-                    return Err("the sink withheld a batch and named no record".into());
+                    return Err("BUG: the sink rejected a batch without naming a record".into());
                 }
                 WriteOutcome::Rejected { refused } => {
                     self.record_rejections(page, &part, &refused, outcome)?;
                     part = without(&part, &refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>());
                 }
                 WriteOutcome::Partial { refused, retry } => {
-                    // They stay dead letters either way: the newest reason is the one to show.
+                    // They stay dead letters in both cases: show the newest reason.
                     let (refused, retry) = judge_unclear(refused, retry, true);
                     self.record_rejections(page, &part, &refused, outcome)?;
                     outcome.left += retry.len() as u64;
@@ -373,8 +379,8 @@ impl Replayer {
         Ok(())
     }
 
-    /// The store has these letters' events: ends the letters. One whose lane has gone back meanwhile, since its store
-    /// was exchanged, stays, because the lane has taken it for a dead letter already.
+    /// The store has the events of these dead letters: ends them. A dead letter stays if its lane has gone back because
+    /// its store was replaced: the lane counts it as a dead letter already.
     fn record_stored(&self, page: &Page, letters: &[u64], outcome: &mut DeadOutcome) -> Result<(), String> {
         let mut records = page.records(letters);
         let all = records.len();
@@ -386,7 +392,7 @@ impl Replayer {
         Ok(())
     }
 
-    /// The store refuses these again: notes its reasons where they have changed.
+    /// The store rejects these again: records its reasons if they have changed.
     fn record_rejections(
         &self,
         page: &Page,
@@ -411,18 +417,17 @@ impl Replayer {
     }
 }
 
-/// The letters without those at the indices `out`, which ascend.
+/// `part` without the entries at the indices `out`, which ascend.
 fn without(part: &[Numbered], out: &[usize]) -> Vec<Numbered> {
     let kept = part.iter().enumerate().filter(|(index, _)| out.binary_search(index).is_err());
     kept.map(|(_, letter)| *letter).collect()
 }
 
-/// Why dead letters of a sink can't be sent to the store that it is now.
+/// Why dead letters of a sink cannot be sent to its present store.
 fn no_replay(sink: &SinkName) -> String {
     format!(
-        "sink {sink} is a store of objects, to which single events can't be added, so its dead letters can't be sent again: post the \
-         payload again as another event ({} prints it), and drop the dead letter. Letters from a store of another kind that \
-         had this name before can be sent again when that one is configured under it",
+        "sink {sink} stores objects, to which single events can't be added. Post the payload ({} prints it) as a new \
+         event and drop the dead letter, or configure the sink's earlier store again and replay",
         OperatorCommand::DeadShow(sink)
     )
 }

@@ -14,18 +14,18 @@ use serde::{Deserialize, Serialize};
 
 const FORMAT: FactFormat = FactFormat { name: "forebay-replay", renamed: &[] };
 
-/// An event's place: its shard, and its sequence there.
+/// An event's position: its shard, and its sequence there.
 pub(super) type Place = (u16, u64);
 
-/// What was sent last, if there was no answer yet.
+/// What was sent last, if it is not answered yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// The last position of the journal of dead letters before it was sent: what stands behind it wasn't meant.
+    /// The last position of the journal of dead letters before it was sent: later records were not part of it.
     pub(super) until: u64,
     pub(super) numbers: BTreeMap<Place, u64>,
 }
 
-/// As it is saved.
+/// The saved form.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Fact {
@@ -34,7 +34,7 @@ enum Fact {
 }
 
 impl Sent {
-    /// Whether the letter that stands there was sent with it.
+    /// Whether the dead letter at this position was part of it.
     pub(super) fn has(&self, at: u64, place: Place) -> bool {
         at <= self.until && self.numbers.contains_key(&place)
     }

@@ -1,19 +1,19 @@
-//! Replays that their store may lose yet: a server that takes over may be behind the one that stored them.
+//! Replays that their store may still lose: a server that takes over may have less than the one that stored them.
 //!
-//! The replays of a sink are a lane of their own, whose cursor in the store says whether it has them. It is asked for as
-//! long as such a store takes to settle; meanwhile the letters stay in their journal, though they have come to their end.
-//! What this process knows of it ends with it.
+//! The replays of a sink are a separate lane, whose cursor in the store says whether it has them. The store is asked
+//! for it during the failover window. Until its end, the dead letters stay in their journal although they have ended.
+//! This process's knowledge of it is not saved.
 
 use std::time::Duration;
 
 use crate::contact_log::ContactLog;
 
-/// A batch of letters that the store has taken.
+/// A batch of dead letters that the store has stored.
 #[derive(Debug)]
 struct Sent {
-    /// The time in touch with the store when it was taken.
+    /// The time in contact with the store when it was stored.
     since: Duration,
-    /// Where each letter stands in its journal, and its number in the lane of replays. Both ascend.
+    /// The position of each dead letter in its journal, and its number in the lane of replays. Both ascend.
     letters: Vec<(u64, u64)>,
 }
 
@@ -23,7 +23,7 @@ impl Sent {
     }
 }
 
-/// The replays of one sink that aren't settled.
+/// The replays of one sink whose failover window is open.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayTracker {
     contacts: ContactLog,
@@ -32,22 +32,23 @@ pub(crate) struct ReplayTracker {
 }
 
 impl ReplayTracker {
-    /// The store has taken these letters: where each stands in its journal, and its number in the lane of replays.
+    /// The store has stored these dead letters: the position of each in its journal, and its number in the lane of
+    /// replays.
     pub(crate) fn add(&mut self, letters: Vec<(u64, u64)>) {
         self.contacts.contacted();
         self.sent.push(Sent { since: self.contacts.steady().time, letters });
     }
 
-    /// The store says that it stands at this position, and needs so long to settle.
+    /// The store's cursor is at this position, and its failover window is this long.
     pub(crate) fn contacted(&mut self, position: u64, settle: Duration) {
         if self.sent.iter().any(|sent| sent.last() > position) {
             for sent in &mut self.sent {
-                // A store may have taken the first of a batch, and not the others.
+                // A store may have stored only the first of a batch.
                 let kept = sent.letters.partition_point(|(_, number)| *number <= position);
                 self.lost.extend(sent.letters.drain(kept..));
             }
             self.sent.retain(|sent| !sent.letters.is_empty());
-            // What is left begins to settle anew, in another server.
+            // The failover window of the rest starts again, in another server.
             self.contacts.set_back();
             self.contacts.contacted();
             let now = self.contacts.steady().time;
@@ -59,24 +60,24 @@ impl ReplayTracker {
         self.sent.retain(|sent| now.saturating_sub(sent.since) < settle);
     }
 
-    /// The store doesn't answer: until it does no time counts.
+    /// The store does not answer: no time counts until it does.
     pub(crate) fn interrupted(&self) {
         self.contacts.interrupted();
     }
 
-    /// The letters that the store has lost, ascending, with their numbers. They are forgotten here.
+    /// Takes the dead letters that the store has lost, ascending, with their numbers.
     pub(crate) fn take_lost(&mut self) -> Vec<(u64, u64)> {
         let mut lost = std::mem::take(&mut self.lost);
         lost.sort_unstable();
         lost
     }
 
-    /// These couldn't be seen to.
+    /// Adds dead letters again that could not be handled.
     pub(crate) fn put_back(&mut self, lost: Vec<(u64, u64)>) {
         self.lost.extend(lost);
     }
 
-    /// Nothing of this store is watched any more.
+    /// Stops watching this store.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -89,7 +90,7 @@ impl ReplayTracker {
         self.sent.is_empty() && self.lost.is_empty()
     }
 
-    /// Where the first letter stands that may be needed again.
+    /// The position of the first dead letter that may be needed again.
     pub(crate) fn first(&self) -> Option<u64> {
         self.sent.iter().flat_map(|sent| &sent.letters).chain(&self.lost).map(|(at, _)| *at).min()
     }

@@ -1,4 +1,4 @@
-//! The batch builder: it collects the records for one sink, and counts the outcomes that they have once the sink has stored them.
+//! The batch builder: it collects the records for one sink, and counts their outcomes after the sink has stored them.
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,24 @@ use crate::log_cursor::{ChunkResult, Consumed};
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryState {
-    /// The store has everything up to here that wasn't refused.
+    /// The store has everything up to this position that it did not reject.
     pub(crate) fence: u64,
     /// Events that are dead letters already.
     pub(crate) dead_lettered: BTreeSet<u64>,
-    /// Events that were, and that the store has taken after all.
+    /// Events that were dead letters, and were stored on a replay.
     pub(crate) replayed: BTreeSet<u64>,
-    /// Events that are set aside: they are counted when they have their ends.
-    pub(crate) aside: BTreeSet<u64>,
+    /// Deferred events: they are counted when they end.
+    pub(crate) deferred: BTreeSet<u64>,
 }
 
 impl DeliveryState {
-    /// Whether the store has the event: then the route's condition doesn't matter.
+    /// Whether the store has the event: if so, the route's condition does not matter.
     fn is_stored(&self, sequence: u64) -> bool {
         sequence <= self.fence || self.replayed.contains(&sequence)
     }
 }
 
-/// A batch and its account.
+/// A batch, and the outcomes of its positions.
 pub(crate) struct BatchBuilder {
     memory: Budgets,
     batch: Batch,
@@ -76,19 +76,20 @@ impl BatchBuilder {
         self.lost
     }
 
-    /// Whether it accounts for any position.
+    /// Whether it covers any position.
     pub(crate) const fn covers_any(&self) -> bool {
         self.next > self.batch.first()
     }
 
-    /// Events of the chunk that was added last. They count as dead letters, and should be.
+    /// Events of the last chunk whose condition is undecided. They count as dead letters, and have to become dead
+    /// letters.
     pub(crate) fn take_undecided(&mut self) -> Undecided {
         std::mem::take(&mut self.undecided)
     }
 
-    /// Takes in what it doesn't have yet of `chunk`: not all, if it is full or the turn is over before its end.
+    /// Adds the rest of `chunk`. It stops before the end if the batch is full or the slice is over.
     pub(crate) fn add(&mut self, chunk: &LogChunk, rules: &mut RouteFilter, known: &DeliveryState) -> ChunkResult {
-        // It may be one of which a part was taken in before.
+        // A part of this chunk may be in the batch already.
         let was_held = self.sources.last().is_some_and(|last| last.end() == chunk.end());
         let (mut held, next) = (was_held, self.next);
         let bytes = chunk.bytes();
@@ -127,7 +128,7 @@ impl BatchBuilder {
             }
             if known.dead_lettered.contains(&sequence) {
                 self.by_slot.of(slot).dead += 1;
-            } else if known.aside.contains(&sequence) {
+            } else if known.deferred.contains(&sequence) {
                 // It stays pending.
             } else if let Some(outcome) = self.leave_out(slot, sequence, record, rules, known) {
                 *outcome += 1;
@@ -149,7 +150,7 @@ impl BatchBuilder {
         Consumed::All
     }
 
-    /// What an event comes to that isn't to be sent, by its route's condition.
+    /// The outcome of an event that is not sent, by its route's condition.
     fn leave_out(
         &mut self,
         slot: usize,
@@ -181,7 +182,7 @@ impl BatchBuilder {
         self.batch.push(block, &as_sent(record, sequence));
     }
 
-    /// An event that counted as stored is a dead letter.
+    /// An event that counted as stored becomes a dead letter.
     pub(crate) fn mark_dead(&mut self, slot: usize) {
         let outcomes = self.by_slot.of(slot);
         debug_assert!(outcomes.stored > 0, "an event that dies was counted");
@@ -189,10 +190,10 @@ impl BatchBuilder {
         outcomes.dead += 1;
     }
 
-    /// An event that counted as stored is set aside: it is pending.
-    pub(crate) fn mark_set_aside(&mut self, slot: usize) {
+    /// An event that counted as stored is deferred, so it is pending.
+    pub(crate) fn mark_deferred(&mut self, slot: usize) {
         let outcomes = self.by_slot.of(slot);
-        debug_assert!(outcomes.stored > 0, "an event that is set aside was counted");
+        debug_assert!(outcomes.stored > 0, "an event that is deferred was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);
     }
 
@@ -200,7 +201,7 @@ impl BatchBuilder {
         self.by_slot.tally(rules)
     }
 
-    /// The records of the batch at these sequences, which ascend, as they stand in the log.
+    /// The records of the batch at these sequences, which ascend, in the form that the log has.
     pub(crate) fn originals(&self, sequences: &[u64]) -> Vec<(u64, JournalRecord<'_>)> {
         self.sources.iter().flat_map(|chunk| records_at(chunk, sequences)).collect()
     }

@@ -1,4 +1,5 @@
-//! The session of a lane that writes batches: what it gathers and sends, and what it does with the records that its store doesn't accept.
+//! The session of a lane that writes batches: it gathers and sends them, and handles the records that the store does
+//! not accept.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,9 +10,9 @@ use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Reason, Record, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
 
-use crate::lane::aside::Retries;
 use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
 use crate::lane::core::{BatchProgress, Happened, Judgement, Newest, Next, Policy, Wait, is_batch_due, left};
+use crate::lane::deferred::Retries;
 use crate::lane::session::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
@@ -20,7 +21,7 @@ use crate::status::LaneState;
 /// The number of newest events to send: the largest of these that fits into a batch.
 const NEWEST: [u64; 4] = [64, 16, 4, 1];
 
-/// What a lane has read and gathered since it took its place.
+/// What a lane has read and gathered since it took its position.
 pub(super) struct BatchSession {
     pub(super) reader: BatchReader,
     pub(super) builder: BatchBuilder,
@@ -28,7 +29,7 @@ pub(super) struct BatchSession {
     pub(super) retries: Retries,
     pub(super) known: DeliveryState,
     pub(super) policy: Policy,
-    /// The position up to which this lane has brought a fenced store: elsewhere it is another store.
+    /// The position up to which this lane has brought a transactional store. With another cursor it is another store.
     pub(super) store_at: u64,
     pub(super) began: Instant,
     /// When the batch was begun.
@@ -93,7 +94,7 @@ impl Session for BatchSession {
             // The events that have arrived go with the batch.
             return Ok(false);
         }
-        lane.retry_set_aside(&mut self.retries).await?;
+        lane.retry_deferred(&mut self.retries).await?;
         Ok(true)
     }
 
@@ -133,12 +134,7 @@ impl Lane {
             builder: self.builder(after + 1),
             rules: RouteFilter::new(self.ledger.clone(), self.name.clone()),
             retries: Retries::new(self.backoff.another()),
-            policy: Policy {
-                claim: self.claim,
-                fenced,
-                sets_aside: self.sets_aside(),
-                alone_max: self.options.alone_max,
-            },
+            policy: Policy { claim: self.claim, fenced, defers: self.defers(), alone_max: self.options.alone_max },
             store_at: known.fence,
             known,
             began: now,
@@ -163,13 +159,13 @@ impl Lane {
         self.backoff.reset();
         let stored = run.without_dead();
         self.advance_cursor(run);
-        // Also those that were set aside with it.
+        // Also the records that were deferred with it.
         self.supersede(&stored, &BTreeSet::new());
         Ok(true)
     }
 
-    /// Writes the batch until each of its records has ended. `false` if a fenced store accepts none: later events may show whether the events
-    /// or the store are at fault.
+    /// Writes the batch until each of its records has ended. Returns `false` if a transactional store accepts none:
+    /// later events may show whether the events or the store are at fault.
     pub(super) async fn write_until_ended(&mut self, run: &mut BatchSession) -> Result<bool, LaneExit> {
         let mut batch = BatchProgress::new(run.policy, run.without_dead(), run.store_at);
         let mut next = batch.send();
@@ -179,9 +175,9 @@ impl Lane {
                     let answer = self.send(&part, run.store_at).await;
                     Happened::Answered(part, answer)
                 }
-                Next::SetAside(judgement) => {
-                    let count = self.set_aside(run, &judgement).await?;
-                    Happened::SetAside(judgement, count)
+                Next::Defer(judgement) => {
+                    let count = self.defer(run, &judgement).await?;
+                    Happened::Deferred(judgement, count)
                 }
                 Next::DeadLetter(judgement) => {
                     self.write_dead_letters(run, &judgement).await?;
@@ -240,7 +236,7 @@ impl Lane {
         run.opened = Instant::now();
     }
 
-    /// Sends a part of the batch. What the store then has of higher revisions supersedes what is set aside.
+    /// Sends a part of the batch. What the store then has of higher revisions supersedes what is deferred.
     pub(super) async fn send(&self, part: &Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let started = Instant::now();
         let answer = self.write_batch(part.clone(), floor).await;
@@ -271,22 +267,22 @@ impl Lane {
         Ok(())
     }
 
-    /// Sets records aside, durably, as many as there is room for, and returns how many.
-    pub(super) async fn set_aside(
+    /// Defers records durably, as many as there is room for, and returns how many.
+    pub(super) async fn defer(
         &mut self,
         run: &mut BatchSession,
-        Judgement { part, aside, .. }: &Judgement,
+        Judgement { part, deferred, .. }: &Judgement,
     ) -> Result<usize, LaneExit> {
-        let events = run.letters(part, aside.iter().map(|retry| (retry.index, &retry.reason)));
-        let count = self.until_written(|lane| lane.dead.set_aside(lane.name.shard, &events)).await?;
-        for record in aside.iter().take(count).filter_map(|retry| part.get(retry.index)) {
+        let events = run.letters(part, deferred.iter().map(|retry| (retry.index, &retry.reason)));
+        let count = self.until_written(|lane| lane.dead.defer(lane.name.shard, &events)).await?;
+        for record in deferred.iter().take(count).filter_map(|retry| part.get(retry.index)) {
             if let Some(slot) = run.slot_of(&record) {
-                run.builder.mark_set_aside(slot);
+                run.builder.mark_deferred(slot);
             }
         }
-        if count < aside.len() {
-            // What is stored of the others makes room.
-            self.retry_set_aside(&mut run.retries).await?;
+        if count < deferred.len() {
+            // Deferred events that are stored now make room.
+            self.retry_deferred(&mut run.retries).await?;
         }
         Ok(count)
     }
@@ -302,7 +298,7 @@ impl Lane {
         if is_accepted { Newest::Accepted } else { Newest::NotAccepted }
     }
 
-    /// So many of the newest events that follow the batch, if they fit into one.
+    /// This many of the newest events after the batch, if they fit into one.
     fn newest(&self, run: &BatchSession, count: u64) -> Option<Batch> {
         let after = self.shard.durable().saturating_sub(count).max(run.builder.batch().last());
         let (mut reader, mut rules) = (BatchReader::new(self.shard.reader(after)), run.rules.again());
@@ -319,8 +315,8 @@ impl Lane {
         (!builder.batch().is_empty()).then(|| builder.batch().clone())
     }
 
-    /// Asks a store that may lose its newest events in a failover whether it has lost some, and whether it still holds this process's claim.
-    /// Otherwise the lane would notice only with the next event.
+    /// Asks a store that may lose its newest events in a failover whether it has lost some, and whether it still holds
+    /// this process's claim. Otherwise the lane would notice only with the next event.
     async fn probe(&mut self, run: &BatchSession) -> Result<(), LaneExit> {
         match self.ask_held().await {
             Ok(Some(held)) if !run.policy.is_held_at(&held, run.store_at) => return Err(LaneExit::Moved),
@@ -334,7 +330,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The store has what this lane has brought it. Its failover window begins now.
+    /// The store has what this lane has sent. The failover window begins now.
     pub(super) fn note_contact(&self) {
         self.status.contacts.contacted();
         let settle = self.sink.capabilities().settle;

@@ -2,19 +2,20 @@
 //!
 //! A process claims each lane before it writes, in this order:
 //!
-//! 1. It reads the cursor and the claim that the store holds. If the two don't fit what this data directory knows, there is a
-//!    [`Dispute`]: the lane stops, and nothing is changed in the store.
+//! 1. It reads the cursor and the claim that the store holds. If they do not fit what this data directory knows, there
+//!    is a [`Dispute`]: the lane stops, and nothing is changed in the store.
 //! 2. It adds its own claim to those that the ledger knows of the sink, and saves both generations of the ledger.
 //! 3. It exchanges the store's claim for its own, if that is still one of those that the ledger knows.
 //!
-//! A crash before 3 leaves a claim in the ledger that no store holds. A crash behind 3 leaves the claim in the store that the ledger
-//! knows, whichever generation is read. Earlier claims stay known: a server that takes over may hold one of them.
+//! A crash before 3 leaves a claim in the ledger that no store holds. A crash after 3 leaves a claim in the store that
+//! both generations of the ledger know. Earlier claims stay known: a server that takes over may hold one of them.
 //!
 //! From then on each batch carries the claim. A store that holds another one writes nothing; the lane reads what the store holds and
 //! begins again with 1.
 //!
-//! An operator who accepts what the store has permits a lane to take it by force. The permission is saved in the ledger, and the lane uses
-//! it at 1 in the place of stopping: so it doesn't matter whether a crash comes before the store answers.
+//! The operator can accept what the store has, which permits the lane to take it by force. The permission is saved in
+//! the ledger, and the lane uses it at 1 instead of stopping. So it does not matter whether a crash happens before the
+//! store answers.
 
 use std::pin::pin;
 
@@ -27,7 +28,7 @@ use crate::lane::{Lane, LaneExit};
 use crate::status::LaneState;
 
 impl Lane {
-    /// Finds what the store holds of the lane, with this process's claim on it.
+    /// Reads what the store holds of the lane, with this process's claim on it.
     pub(crate) async fn claim_cursor(&mut self) -> Result<Cursor, LaneExit> {
         let mut found = self.find_held().await;
         loop {
@@ -68,11 +69,17 @@ impl Lane {
 
     async fn note_claim(&self, held: &Held) {
         let noted = self.ledger.note_claim(&self.name.sink, &held.claims, self.claim);
-        self.until_saved(noted, "the ledger can't be saved with the claim on its store").await;
+        self.until_saved(
+            noted,
+            "the claim on the store is not saved in the ledger yet; if this lasts, free space on \
+                                 the disk of the data directory",
+        )
+        .await;
     }
 
-    /// Makes durable which store a sink of a writer is bound to, before anything is written to it: the first one that its writers have named. The
-    /// next start then accepts no other one, whichever writer answers first.
+    /// Saves the binding of a writer's sink to a store durably, before anything is written to it. The first store that
+    /// its writers have named counts. The next start then accepts no other one, regardless of which writer answers
+    /// first.
     pub(super) async fn save_binding(&self) {
         let (mark, sink) = (self.sink.bound_to(), &self.name.sink);
         if mark.is_none() || self.ledger.mark(sink) == mark {
@@ -80,14 +87,24 @@ impl Lane {
         }
         let change = self.ledger.set_mark(sink, mark);
         let saved = self.ledger.saved_with(change);
-        self.until_saved(saved, "the ledger can't be saved with the mark of its store").await;
+        self.until_saved(
+            saved,
+            "the store id is not saved in the ledger yet; if this lasts, free space on the disk \
+                                 of the data directory",
+        )
+        .await;
     }
 
-    /// Waits until the ledger is saved with the store's first answer: before anything is written to the store, or after a crash it would
-    /// be taken for one that is ahead.
+    /// Waits until the ledger is saved with the store's first answer, before anything is written to the store.
+    /// Otherwise, after a crash, the store would count as ahead of the journal.
     pub(crate) async fn wait_until_answer_saved(&self) {
         let saved = self.ledger.answer_saved(&self.name);
-        self.until_saved(saved, "the ledger can't be saved with where its store stands").await;
+        self.until_saved(
+            saved,
+            "the store's cursor is not saved in the ledger yet; if this lasts, free space on the \
+                                 disk of the data directory",
+        )
+        .await;
     }
 
     pub(crate) async fn until_saved(&self, saved: impl Future<Output = ()>, or_else: &str) {
@@ -98,34 +115,33 @@ impl Lane {
         }
     }
 
-    /// In what the store and the journal disagree, if they do: in words, with what to do.
+    /// The dispute between the store and the journal, if there is one, with a message that says what to do.
     fn disputed(&self, held: &Held) -> Option<(Dispute, String)> {
         let (progress, end, known) = (self.ledger.lane(&self.name), self.reach(), self.ledger.claims(&self.name.sink));
         let (position, shard, sink) = (held.position, self.name.shard, &self.name.sink);
         if held.claims.iter().any(|claim| *claim != self.claim && !known.contains(claim)) {
             let reason = format!(
-                "another server has claimed it in the store: either a server runs on a copy of this data directory, or the directory \
-                 was restored from a backup. Events stay in the journal. See to it that no other server delivers for this data \
-                 directory, then let this one go on with: {}",
+                "another server has claimed this lane in the store: a copy or a restored backup of this data \
+                 directory is in use. Events stay in the journal. Stop the other server, then run {}",
                 OperatorCommand::RouteAccept(sink)
             );
             return Some((Dispute::Claimed, reason));
         }
         if progress.ahead || position > end {
             let reason = format!(
-                "the store has positions up to {position}, the journal of shard {shard} ended at {end}: was the data directory \
-                 restored from a copy? What the store has beyond that is none of these events. To accept it and deliver what was \
-                 accepted since: {}",
+                "the store has positions up to {position}, but the journal of shard {shard} ended at {end}: was the \
+                 data directory restored from a backup? To keep the store's events and deliver everything accepted \
+                 since, run {}",
                 OperatorCommand::RouteAccept(sink)
             );
             return Some((Dispute::StoreAhead, reason));
         }
-        let (goes_on_at, oldest) = (progress.resume_at(position), self.shard.segments().oldest().unwrap_or(1));
-        (goes_on_at < progress.cursor && goes_on_at + 1 < oldest).then(|| {
+        let (resume_at, oldest) = (progress.resume_at(position), self.shard.segments().oldest().unwrap_or(1));
+        (resume_at < progress.cursor && resume_at + 1 < oldest).then(|| {
             let reason = format!(
-                "the store's cursor is {goes_on_at}, the oldest event that shard {shard} still has is {oldest}, and those \
-                 between were stored before: was the store restored from a copy? Bring the newer one back. Or accept the loss and \
-                 send again what the journal still has: {}. Or go on with the events that wait: {}",
+                "the store's cursor went back to {resume_at}, and shard {shard} begins at {oldest}: was the store \
+                 restored from a backup? Restore the newer one, resend what the journal has ({}), or deliver only \
+                 pending events ({})",
                 OperatorCommand::RouteAccept(sink),
                 OperatorCommand::RouteDrop(sink)
             );
@@ -133,10 +149,11 @@ impl Lane {
         })
     }
 
-    /// Where the store's cursor is set: everything up to there is in the store, as far as anybody can tell, or gone from the journal.
+    /// The position to set the store's cursor to. As far as is known, everything up to it is in the store or gone from
+    /// the journal.
     fn accepted_position(&self, held: &Held, accept: Accept) -> u64 {
         let (progress, oldest) = (self.ledger.lane(&self.name), self.shard.segments().oldest().unwrap_or(1));
-        let most = if accept.again { progress.cursor } else { self.reach() };
+        let most = if accept.resend { progress.cursor } else { self.reach() };
         held.position.min(most).max(oldest.saturating_sub(1)).max(progress.start)
     }
 }

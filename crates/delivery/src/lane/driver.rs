@@ -1,4 +1,4 @@
-//! The loop of a lane: it reads the log, and has its session write what is due. The core decides, the session obeys.
+//! The loop of a lane: it reads the log, and has its session write what is due. The core decides, the session executes.
 
 use ::objects::ObjectSink;
 use aggregation::Halt;
@@ -9,7 +9,7 @@ use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
 
 impl Lane {
-    /// Delivers until the lane is to stop, after it has caught up if it is to.
+    /// Delivers until the lane has to stop, and catches up before if it has to.
     pub(super) async fn deliver(&mut self) -> Result<(), LaneExit> {
         match ObjectSink::of(&self.sink).cloned() {
             Some(store) => {
@@ -43,6 +43,6 @@ impl Lane {
     }
 
     fn turn(&self, reader: &BatchReader) -> Turn {
-        when_caught_up(*self.halt.borrow(), reader.has_ended(), || self.dead.has_aside(self.name.shard))
+        when_caught_up(*self.halt.borrow(), reader.has_ended(), || self.dead.has_deferred(self.name.shard))
     }
 }

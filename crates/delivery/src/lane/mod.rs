@@ -2,15 +2,16 @@
 //!
 //! No answer of a sink drops an event: the event is stored, becomes a dead letter, or is sent again.
 //!
-//! `core/` decides what comes next, without I/O and without a clock. `driver.rs` is the loop, over a session (`session.rs`) that gathers
-//! batches (`batches.rs`) or objects (`objects.rs`) and obeys. `claim.rs` and `cursor_sync.rs` find the lane's place, `aside.rs` sends again what was set aside.
+//! `core/` decides what comes next, without I/O and without a clock. `driver.rs` is the loop over a session
+//! (`session.rs`), which gathers batches (`batches.rs`) or objects (`objects.rs`) and executes. `claim.rs` and
+//! `cursor_sync.rs` find the lane's position, `deferred.rs` sends deferred events again.
 
-mod aside;
 mod batch_builder;
 mod batches;
 mod claim;
 mod core;
 mod cursor_sync;
+mod deferred;
 mod driver;
 mod objects;
 mod session;
@@ -31,7 +32,7 @@ use crate::options::Options;
 use crate::status::{LaneState, LaneStatus};
 use batch_builder::DeliveryState;
 
-/// A lane with all that it needs.
+/// A lane and its dependencies.
 pub(crate) struct Lane {
     pub(crate) name: event::Lane,
     pub(crate) shard: Arc<Shard>,
@@ -51,12 +52,12 @@ pub(crate) struct Lane {
 pub(crate) enum LaneExit {
     /// The store's cursor or claim is another one: the lane begins again from there.
     Moved,
-    /// The operator must act.
+    /// It needs an operator.
     Stop(String),
 }
 
 impl Lane {
-    /// Delivers until the lane is to stop, after it has caught up if it is to.
+    /// Delivers until the lane has to stop, and catches up before if it has to.
     pub(crate) async fn run(mut self) {
         loop {
             match self.deliver().await {
@@ -75,13 +76,13 @@ impl Lane {
         *self.halt.borrow() != Halt::No
     }
 
-    /// What the store holds of the lane; none where it keeps no cursor.
+    /// What the store holds of the lane; `None` if it keeps no cursor.
     pub(crate) async fn find_held(&mut self) -> Option<Held> {
         loop {
             match self.ask_held().await {
                 Ok(held) => return held,
                 Err(error) => {
-                    // Time in which the store doesn't answer isn't counted against what is set aside.
+                    // An outage of the store does not count against deferred events.
                     self.dead.outage(self.name.shard);
                     self.wait(&error.to_string()).await;
                 }
@@ -116,7 +117,7 @@ impl Lane {
         }
     }
 
-    /// An attempt has failed: says how long to pause.
+    /// An attempt has failed: returns how long to pause.
     pub(crate) fn begin_wait(&mut self, reason: &str) -> Duration {
         self.status.retries.add(1);
         self.status.contacts.interrupted();
@@ -131,7 +132,7 @@ impl Lane {
         self.pause(pause, std::future::pending()).await;
     }
 
-    /// Pauses for this time, or until `event` happens. The order to stop ends one pause early.
+    /// Pauses for this time, or until `event` happens. A stop ends one pause early.
     async fn pause(&mut self, pause: Duration, event: impl Future<Output = ()>) {
         tokio::select! {
             biased;
@@ -148,7 +149,7 @@ impl Lane {
         self.sink.write(&batch.sent_after(floor, again)).await
     }
 
-    /// Everything up to `last` has its outcome, but for what is lost.
+    /// Everything up to `last` has its outcome, except what is lost.
     pub(crate) fn advance_cursor_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);

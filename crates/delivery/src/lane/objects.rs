@@ -19,12 +19,12 @@ use crate::log_cursor::{BatchReader, FillResult};
 use crate::objects::{Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
 use crate::status::LaneState;
 
-/// What a lane has read, gathered and begun to upload since it took its place.
+/// What a lane has read, gathered and begun to upload since it took its position.
 pub(super) struct ObjectSession {
     store: ObjectSink,
     limits: ObjectFormat,
     file: IntentLog,
-    /// Events that a store of another kind has refused.
+    /// Events that an earlier store of another kind has rejected.
     dead_lettered: Arc<BTreeSet<u64>>,
     reader: BatchReader,
     rules: RouteFilter,
@@ -33,7 +33,7 @@ pub(super) struct ObjectSession {
 }
 
 impl ObjectSession {
-    /// When the oldest event was received that isn't known to be written.
+    /// When the oldest event was received that is not known to be written.
     fn oldest(&self) -> Option<i64> {
         let in_flight = self.uploads.intents().next().map(|intent| intent.received_at);
         in_flight.or_else(|| self.builder.received_at())
@@ -81,7 +81,7 @@ impl Session for ObjectSession {
         Ok(true)
     }
 
-    /// Waits for events, for the age of those that are gathered, or for the order to stop.
+    /// Waits for events, for the age of the gathered ones, or for a stop.
     async fn idle(&mut self, lane: &mut Lane) -> Result<(), LaneExit> {
         let has_records = self.builder.records() > 0;
         let wake_at = has_records.then(|| lane.due_at(self, Instant::now()));
@@ -91,7 +91,8 @@ impl Session for ObjectSession {
 }
 
 impl Lane {
-    /// Finds the store and the lane's place, and writes the objects that were committed and aren't known to be written.
+    /// Connects to the store and finds the lane's position, and writes the objects that were committed and are not
+    /// known to be written.
     pub(super) async fn open_objects(&mut self, store: ObjectSink) -> Result<ObjectSession, LaneExit> {
         self.enter(LaneState::Connecting);
         let (file, dead_lettered) = loop {
@@ -125,7 +126,7 @@ impl Lane {
         RouteFilter::new(self.ledger.clone(), self.name.clone())
     }
 
-    /// Brings the ledger to where the intent begins: the events before it are written.
+    /// Moves the ledger to the start of the intent: the events before it are written.
     fn reconcile_with_intents(&self) -> Result<(IntentLog, Arc<BTreeSet<u64>>), Blocked> {
         let (mut file, damaged) = IntentLog::of(&self.files, &self.name)?;
         damaged.iter().for_each(
@@ -136,9 +137,9 @@ impl Lane {
             if self.ledger.lane(&self.name).accept.is_none() {
                 self.ledger.dispute(&self.name, Dispute::StoreAhead);
                 return Err(Blocked::Stop(format!(
-                    "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \
-                     directory restored from a copy? To leave that object as it is, and write what the journal has into others: \
-                     {}",
+                    "object {} holds positions up to {}, but the journal of shard {} ended at {end}: was the data \
+                     directory partly restored from a backup? To keep that object and write the journal's events to \
+                     other objects, run {}",
                     open.names(),
                     open.last,
                     self.name.shard,
@@ -160,7 +161,7 @@ impl Lane {
         Ok((file, dead_lettered))
     }
 
-    /// What events come to that aren't to be written, or were.
+    /// The outcomes of events that are not written, or were written before.
     fn count(&self, run: (u64, u64), dead_lettered: &Arc<BTreeSet<u64>>) -> Result<(Tally, u64), Blocked> {
         let mut content = self.content(run, dead_lettered);
         loop {
@@ -178,7 +179,7 @@ impl Lane {
         Content::new(segments, self.name.clone(), run, dead_lettered.clone(), self.rules(), counted)
     }
 
-    /// Goes on behind positions without an event for this store.
+    /// Skips positions without an event for this store.
     fn pass_by(&self, run: &mut ObjectSession) {
         if run.builder.covers_any() && run.uploads.is_empty() {
             let (_, last) = run.builder.run();
@@ -188,11 +189,11 @@ impl Lane {
         }
     }
 
-    /// When a lane that has caught up writes what it has gathered. No event would make the object larger, so the time also counts that the first
-    /// event waited in a backlog before it was read.
+    /// When a lane that has caught up writes what it has gathered. No event would make the object larger, so the time
+    /// that the first event waited in a backlog before it was read also counts.
     fn due_at(&self, run: &ObjectSession, now: Instant) -> Instant {
         let waited = run.builder.received_at().map_or(0, |received| (self.options.clock)().saturating_sub(received));
-        // A clock that was put back: then only what has passed since counts.
+        // If the clock was set back, only the time since then counts.
         let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
         let by_receipt = now + run.limits.age_max.saturating_sub(waited);
         by_receipt.min(run.builder.due_at(&run.limits))
@@ -214,7 +215,7 @@ impl Lane {
         run.uploads.begin(&run.store, intent, contents);
     }
 
-    /// Waits until the oldest object is written, and goes on behind it.
+    /// Waits until the oldest object is written, and continues after it.
     async fn land(&mut self, run: &mut ObjectSession) {
         let Some(mut oldest) = run.uploads.pop() else { return };
         let attempted = match oldest.attempt.ended().await {
@@ -235,7 +236,7 @@ impl Lane {
         }
     }
 
-    /// What each of its objects holds.
+    /// The content of each of its objects.
     fn contents_of(&self, intent: &ObjectIntent, dead_lettered: &Arc<BTreeSet<u64>>) -> impl Iterator<Item = Content> {
         let run = (intent.first, intent.last);
         (0..intent.objects.len()).map(move |object| self.content(run, dead_lettered).keeping(intent, object))
@@ -251,8 +252,8 @@ impl Lane {
         UploadAttempt::begin(store, intent, contents).ended().await
     }
 
-    /// Writes a committed object, of which there was an attempt, however often it takes, and goes on behind it. Whether it had to
-    /// wait for the store.
+    /// Writes a committed object after a first attempt, with retries until it succeeds, and continues after it. Returns
+    /// whether it had to wait for the store.
     async fn finish(
         &mut self,
         store: &ObjectSink,

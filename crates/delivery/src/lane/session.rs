@@ -1,4 +1,4 @@
-//! What both kinds of sessions share: they read the log, write durably, and wait for events.
+//! The common part of both kinds of sessions: they read the log, write durably, and wait for events.
 
 use std::io;
 
@@ -13,17 +13,17 @@ use crate::options::Options;
 use crate::status::LaneState;
 use crate::timer::sleep_until_opt;
 
-/// What a lane gathers from the log since it took its place: a batch, or objects.
+/// What a lane gathers from the log since it took its position: a batch, or objects.
 pub(super) trait Session {
     fn reader(&mut self) -> &mut BatchReader;
 
-    /// Reads on, as far as there is room and time.
+    /// Reads on, as room and time permit.
     fn fill(&mut self) -> io::Result<FillResult>;
 
-    /// The events of the last chunk for which their route can't decide.
+    /// The events of the last chunk whose route condition is undecided.
     fn take_undecided(&mut self) -> Undecided;
 
-    /// Writes what is due. `false` if the log is to be read before the lane does anything else.
+    /// Writes what is due. Returns `false` if the log has to be read before the lane does anything else.
     async fn write_due(&mut self, lane: &mut Lane, fill: FillResult) -> Result<bool, LaneExit>;
 
     /// Waits for something to do.
@@ -31,8 +31,8 @@ pub(super) trait Session {
 }
 
 impl Lane {
-    /// Reads on, to the end of a chunk even if the lane is to stop: its undecided events become dead letters before the batch is sent. `None` if
-    /// the journal can't be read, after a pause.
+    /// Reads on, to the end of a chunk even if the lane has to stop: its undecided events become dead letters before
+    /// the batch is sent. `None` if the journal can't be read, after a pause.
     pub(super) async fn read_on(&mut self, session: &mut impl Session) -> Result<Option<FillResult>, LaneExit> {
         loop {
             let fill = match session.fill() {
@@ -56,8 +56,8 @@ impl Lane {
         }
     }
 
-    /// Makes the events dead letters, durably, whose route can't decide about them: they may not be intended for the store, and skipping
-    /// them would lose them without a trace.
+    /// Writes events whose route condition is undecided as dead letters, durably. They may be intended for the store,
+    /// and skipping them would lose them without a trace.
     async fn dead_letter_undecided(&mut self, reader: &mut BatchReader, undecided: &Undecided) -> Result<(), LaneExit> {
         let Some(chunk) = reader.undecided.take() else { return Ok(()) };
         let sequences: Vec<u64> = undecided.iter().map(|(sequence, _)| *sequence).collect();
@@ -69,7 +69,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Writes until that is durable, however long it takes.
+    /// Retries until the write is durable, however long it takes.
     pub(super) async fn until_written<T>(
         &mut self,
         write: impl Fn(&Self) -> Result<T, Blocked>,
@@ -94,7 +94,7 @@ impl Lane {
         }
     }
 
-    /// Waits for events, and some more after the first; for the time to wake up; or for the order to stop.
+    /// Waits for events, and for further ones after the first; for the time to wake up; or for a stop.
     pub(super) async fn wait_for_events(&mut self, reader: &BatchReader, wake_at: Option<Instant>) {
         let log = &reader.log;
         let events = async {
@@ -112,8 +112,8 @@ impl Lane {
     }
 }
 
-/// Waits for more events after the first. A batch for a writer waits longer: each batch costs both processes a request. If a client waits for
-/// this lane, the wait ends immediately.
+/// Waits for more events after the first. A batch for a writer waits longer: each batch costs both processes a request.
+/// If a client waits for this lane, the wait ends immediately.
 async fn gather(options: &Options, sink: &Sink, asked: impl Future<Output = ()>) {
     let Options { linger, linger_remote, .. } = *options;
     let linger = if sink.capabilities().remote { linger + linger_remote } else { linger };

@@ -1,4 +1,4 @@
-//! The events of an object, read from the journal a block at a time, and what they come to.
+//! The events of an object, read from the journal one block at a time, and their outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -23,27 +23,27 @@ pub(crate) struct Content {
     reader: Option<Reader>,
     first: u64,
     last: u64,
-    /// `None`: those that the rules lead to the sink.
+    /// `None`: the events that the rules route to the sink.
     kept: Option<Kept>,
     /// The period of its events, if it holds those of one.
     period: Option<Period>,
     /// Types of the other objects of the same run, each with its periods there.
     others: BTreeMap<String, BTreeSet<Option<Period>>>,
-    /// Whether what no object of the run keeps is counted here.
+    /// Whether events that no object of the run keeps are counted here.
     counts_rest: bool,
     dead_lettered: Arc<BTreeSet<u64>>,
     rules: RouteFilter,
-    /// What stands up to here is counted already.
+    /// Positions up to here are counted already.
     counted: u64,
     outcomes: BTreeMap<TypeName, OutcomeCounts>,
     lost: u64,
 }
 
-/// What events came to, and how many positions couldn't be read.
+/// The outcomes of events, and how many positions could not be read.
 pub(crate) type Account = (Tally, u64);
 
 impl Content {
-    /// All events of a run that the rules lead to the sink. What stands up to `counted` is counted already.
+    /// All events of a run that the rules route to the sink. Positions up to `counted` are counted already.
     pub(crate) fn new(
         segments: Segments,
         lane: Lane,
@@ -71,7 +71,7 @@ impl Content {
         }
     }
 
-    /// Only the events that this object of the run keeps. The first one counts what none of them does.
+    /// Only the events that this object of the run keeps. The first object counts the events that none of them keeps.
     pub(crate) fn keeping(self, intent: &ObjectIntent, object: usize) -> Self {
         let of_object = intent.objects.get(object);
         let kept = of_object.map(|object| object.kept.clone()).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Content {
         Self { kept: Some(kept), period, others, counts_rest: object == 0, ..self }
     }
 
-    /// Whether an event is looked at here.
+    /// Whether this object examines an event.
     fn has_part_in(&self, record: &JournalRecord<'_>) -> bool {
         match &self.kept {
             Some(kept) if !self.counts_rest => kept.contains_key(record.type_name) && self.is_of_period(record),
@@ -102,7 +102,7 @@ impl Content {
         self.period_of(record) == self.period
     }
 
-    /// Needn't read the first block where it is this one: of a large block many objects may be made.
+    /// Does not read the first block if it is this one: one large block may yield many objects.
     pub(crate) fn with_at_hand(self, chunk: Option<&LogChunk>) -> Self {
         let at_hand = match chunk {
             Some(LogChunk::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
@@ -122,7 +122,7 @@ impl Content {
         reader.read(self.last)
     }
 
-    /// What the events came to that were written, and how many positions couldn't be read.
+    /// The outcomes of the written events, and how many positions could not be read.
     pub(crate) fn account(self) -> Account {
         (self.outcomes.into_iter().collect(), self.lost)
     }
@@ -139,7 +139,7 @@ impl Content {
                 damaged.survivors().iter().for_each(|(at, record)| self.take(*at, record, bytes, &mut part));
             }
         }
-        // A damaged place belongs to the run in which it ends.
+        // A damaged range belongs to the run in which it ends.
         if self.counts_rest && chunk.end() - 1 <= self.last {
             self.lost += chunk.finding().map_or(0, Finding::lost_count);
         }
@@ -155,7 +155,7 @@ impl Content {
                 passage.map(|passage| passage.judge(sequence, record.payload, &mut 0))
             }
         };
-        // What isn't decided was made a dead letter before the object was committed.
+        // Undecided events became dead letters before the object was committed.
         verdict == Some(RouteDecision::Taken)
     }
 

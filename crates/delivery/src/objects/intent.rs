@@ -1,5 +1,5 @@
-//! What is made durable before an object is written, as [facts](eventlog::encode_facts): a line for each object that is on its way to the
-//! store, one after the other.
+//! The state that is durable before an object is written, as [facts](eventlog::encode_facts): a line for each object
+//! that is in flight to the store, in order.
 //!
 //! ```text
 //! {"format":"forebay-object","version":2}
@@ -32,7 +32,7 @@ pub(crate) struct ObjectIntent {
     pub(crate) objects: Vec<Object>,
 }
 
-/// An object as it is fixed.
+/// An object and what it keeps, which no longer change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Object {
@@ -47,7 +47,7 @@ impl ObjectIntent {
         Self { first, last, received_at, objects: vec![object] }
     }
 
-    /// Takes another object of the same run, or gives it back.
+    /// Adds another object of the same run, or returns it.
     fn take(&mut self, object: Object) -> Option<Object> {
         if (object.manifest.first, object.manifest.last) != (self.first, self.last) {
             return Some(object);
@@ -57,7 +57,7 @@ impl ObjectIntent {
         None
     }
 
-    /// Objects one behind the other, those of a run together.
+    /// Groups consecutive objects, those of a run together.
     pub(crate) fn gather(objects: impl IntoIterator<Item = Object>) -> Vec<Self> {
         objects.into_iter().fold(Vec::new(), |mut gathered, object| {
             let rest = match gathered.last_mut() {

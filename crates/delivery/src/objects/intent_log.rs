@@ -1,4 +1,4 @@
-//! The file of a lane that says which objects are on their way to the store.
+//! The file of a lane that says which objects are in flight to the store.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::objects::version1;
 
 const DIRECTORY: &str = "objects";
 
-/// Where a lane's newest intents stand.
+/// A lane's newest intents, in their file.
 pub(crate) struct IntentLog {
     file: StateFile,
     reserve: Arc<Reserve>,
@@ -20,7 +20,7 @@ pub(crate) struct IntentLog {
 }
 
 impl IntentLog {
-    /// Opens the file of `lane`, and says what of it is damaged.
+    /// Opens the file of `lane`, and returns which copies of it are damaged.
     pub(crate) fn of(files: &DeliveryFiles, lane: &Lane) -> Result<(Self, Vec<String>), Blocked> {
         let directory = files.data.join(DIRECTORY);
         let name = format!("{}.{:04}", lane.sink, lane.shard);
@@ -31,9 +31,8 @@ impl IntentLog {
             opened.map_err(|error| Blocked::Retry(format!("can't read the manifest {}: {error}", path.display())))?;
         if state.content.is_none() && !state.damaged.is_empty() {
             return Err(Blocked::Stop(format!(
-                "both copies of the manifest {} are damaged: nobody knows whether the object that was written last is \
-                 in the store as a whole. Restore one of them; or look which position the newest object of this shard in \
-                 the store ends with, and remove both",
+                "both copies of the manifest {} are damaged, so the last object in the store may be incomplete. \
+                 Restore a copy, or check the newest object of this shard and its end position, then remove both",
                 path.display()
             )));
         }
@@ -48,11 +47,11 @@ impl IntentLog {
                 path.display()
             ))
         })?;
-        let damaged = state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display()));
+        let damaged = state.damaged.iter().map(|path| format!("{} is damaged; the other copy is used", path.display()));
         Ok((Self { file, reserve: files.reserve.clone(), open: ObjectIntent::gather(objects) }, damaged.collect()))
     }
 
-    /// What was committed last, if there ever was anything.
+    /// What was committed last, if anything ever was.
     pub(crate) fn newest(&self) -> Option<&ObjectIntent> {
         self.open.last()
     }
@@ -62,13 +61,13 @@ impl IntentLog {
         Some(self.newest()?.objects.last()?.manifest.name.clone())
     }
 
-    /// What was committed last, in its order: what stands before the first of it is written.
+    /// What was committed last, in its order: everything before the first of it is written.
     pub(crate) fn open(&self) -> &[ObjectIntent] {
         &self.open
     }
 
-    /// Makes it durable that the objects of these runs are on their way, and those before them written. On a full disk the reserve makes
-    /// room: the objects may go elsewhere, and only behind them segments can be freed.
+    /// Records durably that the objects of these runs are in flight, and those before them written. On a full disk the
+    /// reserve makes room: the objects may go to another disk, and segments can be freed only after them.
     pub(crate) fn save(&mut self, open: Vec<ObjectIntent>) -> io::Result<()> {
         let text = encode(&open)?;
         self.reserve.help(|| self.file.write(&text)).map(|()| self.open = open)

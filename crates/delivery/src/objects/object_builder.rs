@@ -23,7 +23,7 @@ pub(crate) struct ObjectBuilder {
     portions: BTreeMap<PortionKey, Share>,
     received_at: Option<i64>,
     since: Instant,
-    /// What those of its events came to that aren't to be written.
+    /// The outcomes of the events that are not written.
     left_out: CountsBySlot,
     lost: u64,
     undecided: Undecided,
@@ -60,13 +60,12 @@ impl ObjectBuilder {
         }
     }
 
-    /// Events of the chunk that was added last. They are to be dead letters.
+    /// Events of the last chunk whose condition is undecided: they have to become dead letters.
     pub(crate) fn take_undecided(&mut self) -> Undecided {
         std::mem::take(&mut self.undecided)
     }
 
-    /// Counts what it hasn't counted yet of `chunk`: not all, if there is enough for an object, or the turn is over, before its
-    /// end.
+    /// Counts the rest of `chunk`. It stops before the end if there is enough for an object, or the slice is over.
     pub(crate) fn add(
         &mut self,
         chunk: &LogChunk,
@@ -118,7 +117,7 @@ impl ObjectBuilder {
         Consumed::All
     }
 
-    /// Whether its object has room for one more event of so many bytes. An object has room for one whatever its size.
+    /// Whether its object has room for another event of this size. An empty object has room for any event.
     fn has_room(&self, key: PortionKey, bytes: u64, limits: &ObjectFormat) -> bool {
         match self.portions.get(&key) {
             None => self.portions.len() < OBJECTS_GATHERED_MAX,
@@ -139,7 +138,8 @@ impl ObjectBuilder {
         share.slots.insert(slot);
     }
 
-    /// Whether an event isn't to be written: it is a dead letter, its route's condition keeps it out, or the store can't take it.
+    /// Whether an event is not written: it is a dead letter, its route's condition excludes it, or the store cannot
+    /// accept it.
     fn leaves_out(
         &mut self,
         slot: usize,
@@ -174,17 +174,17 @@ impl ObjectBuilder {
         self.records
     }
 
-    /// Whether it accounts for any position.
+    /// Whether it covers any position.
     pub(crate) const fn covers_any(&self) -> bool {
         self.next > self.first
     }
 
-    /// The positions that it accounts for.
+    /// The positions that it covers.
     pub(crate) const fn run(&self) -> (u64, u64) {
         (self.first, self.next - 1)
     }
 
-    /// What those events came to that aren't to be written: dead letters, and those that a condition keeps out.
+    /// The outcomes of the events that are not written: dead letters, and events that a condition excludes.
     pub(crate) fn left_out(&self, rules: &RouteFilter) -> Tally {
         self.left_out.tally(rules)
     }
@@ -199,12 +199,12 @@ impl ObjectBuilder {
         self.received_at
     }
 
-    /// When its first event is old enough.
+    /// When its first event will be old enough.
     pub(crate) fn due_at(&self, limits: &ObjectFormat) -> Instant {
         self.since + limits.age_max
     }
 
-    /// The objects of its events, if there are any, behind the object `previous`.
+    /// The objects of its events, if there are any, after the object `previous`.
     pub(crate) fn intent(
         &self,
         (lane, claim): (&Lane, Claim),

@@ -1,5 +1,5 @@
-//! Objects on their way to the store: several at once, each begun when it is committed, and ended in their order. While one
-//! is sent the next is made: a lane that has a backlog keeps the store busy.
+//! Objects in flight to the store: several concurrently, each begun when it is committed, and ended in order. While one
+//! is sent the next is built: a lane with a backlog keeps the store busy.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use crate::objects::ObjectIntent;
 use crate::objects::content::{Account, Content};
 
-/// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
+/// The outcomes of a run's written events, with the number of positions that could not be read; and how long the
+/// attempt took.
 pub(crate) type Attempted = (Result<Account, SinkError>, Duration);
 
 async fn write(store: &ObjectSink, intent: &ObjectIntent, contents: Vec<Content>) -> Result<Account, SinkError> {
@@ -31,19 +32,20 @@ async fn write(store: &ObjectSink, intent: &ObjectIntent, contents: Vec<Content>
 #[derive(Default)]
 pub(crate) struct Uploads(VecDeque<InFlight>);
 
-/// One that is committed.
+/// A committed run.
 pub(crate) struct InFlight {
     pub(crate) intent: ObjectIntent,
-    /// The store was away since the attempt began: that it failed says nothing of how the store is now.
+    /// The store was unavailable since the attempt began: its failure says nothing about the present state of the
+    /// store.
     pub(crate) is_stale: bool,
     pub(crate) attempt: UploadAttempt,
 }
 
-/// An attempt to write the objects of a run, which goes on by itself. It is given up with the value.
+/// An attempt to write the objects of a run. It continues in the background, and is aborted when the value is dropped.
 pub(crate) struct UploadAttempt(JoinHandle<Attempted>);
 
 impl UploadAttempt {
-    /// Begins to write the objects of a run, the contents of which are given in their order.
+    /// Begins to write the objects of a run; their contents are in the same order.
     pub(crate) fn begin(store: &ObjectSink, intent: &ObjectIntent, contents: Vec<Content>) -> Self {
         let (store, intent) = (store.clone(), intent.clone());
         Self(tokio::spawn(async move {
@@ -84,12 +86,12 @@ impl Uploads {
         self.0.len() >= OBJECTS_IN_FLIGHT
     }
 
-    /// Whether the oldest needn't be waited for.
+    /// Whether the oldest attempt has ended.
     pub(crate) fn has_landed(&self) -> bool {
         self.0.front().is_some_and(|oldest| oldest.attempt.0.is_finished())
     }
 
-    /// The store was away, and is there again.
+    /// The store was unavailable, and is available again.
     pub(crate) fn outlast(&mut self) {
         self.0.iter_mut().for_each(|object| object.is_stale = true);
     }

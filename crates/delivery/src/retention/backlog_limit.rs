@@ -1,18 +1,18 @@
-//! How much may wait for each sink: beyond it, events with a route to it are refused, so that a store that is dead for
-//! days doesn't take the disk from the others. And how much of the disk the stores on it will yet take.
+//! The backlog limit of each sink: beyond it, events with a route to it are rejected, so a store that is down for days
+//! does not use up the disk for the others. It also reserves the space that stores on this disk will need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use eventlog::{EventLog, Segments};
 use ledger::{LedgerState, SinkName, SinkProgress};
 
-/// A sink takes events again when its backlog has fallen by one part in so many.
+/// A sink at its limit accepts events again after its backlog has fallen by one part in this number.
 const MARGIN_PART: u64 = 4;
 
-/// What is to be known of a sink.
+/// The settings of a sink that matter here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BacklogLimit {
-    /// Bytes, where a configuration says how many.
+    /// Bytes, if the configuration sets them.
     pub(crate) bytes: Option<u64>,
     /// Whether it stores on a disk of this machine.
     pub(crate) on_this_disk: bool,
@@ -30,8 +30,8 @@ impl BacklogLimits {
         self.limits = limits.collect();
     }
 
-    /// Measures what waits, and closes and opens the gates of types accordingly. Says which sinks are at their limits
-    /// now and weren't, or the other way round.
+    /// Measures the backlogs, and closes and opens the gates of types accordingly. Returns which sinks have reached or
+    /// left their limits.
     pub(crate) fn look(&mut self, log: &EventLog, state: &LedgerState, disk_bytes: u64) -> Vec<(SinkName, bool)> {
         let full: BTreeSet<SinkName> = self
             .limits
@@ -44,7 +44,7 @@ impl BacklogLimits {
             })
             .collect();
         let changed = full.symmetric_difference(&self.full).map(|name| (name.clone(), full.contains(name))).collect();
-        // Also while nothing changes: a type may have been met since.
+        // Also without a change: a type may be new.
         if !full.is_empty() || !self.full.is_empty() {
             for (name, gate) in log.types().gates() {
                 gate.set_closed(full.iter().any(|sink| state.routes.leads(&name, sink)));
@@ -54,10 +54,10 @@ impl BacklogLimits {
         changed
     }
 
-    /// Has the log keep free what the stores on this disk will take for what waits for them, and for what still fits the segments
-    /// that are being written.
+    /// Reserves in the log the space that stores on this disk will need for their backlogs, and for what still fits the
+    /// segments that are being written.
     pub(crate) fn reserve(&self, log: &EventLog, state: &LedgerState) {
-        // Asked first: what is begun meanwhile is owed besides.
+        // Read first: what is begun after this is added to the reservation.
         let begun = log.disk_guard().bytes_begun();
         let local = || self.limits.iter().filter(|(_, limit)| limit.on_this_disk);
         let stores = local().count() as u64;

@@ -1,7 +1,8 @@
 //! The checkpointer: it saves the ledger with all cursors, and frees the segments that no saved cursor needs.
 //!
-//! A segment is freed only when both generations of the saved ledger have passed it, so that either still finds all
-//! events that it counts as pending, when `settle` is over since it was stored, and when no aggregate would read it again.
+//! A segment is freed only if both generations of the saved ledger have passed it, the failover window (`settle`) of
+//! its events is over, and no aggregate would read it again. So either generation still finds all events that it counts
+//! as pending.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,31 +30,31 @@ pub(crate) struct Checkpointer {
     counters: Arc<CheckpointCounters>,
     pub(crate) pins: Arc<AggregateRetention>,
     text: Vec<u8>,
-    /// The ledger as it was last looked at.
+    /// The ledger as of the last check.
     last: Option<(Stamp, Document)>,
-    /// Up to where the two saved generations need no segments.
+    /// The positions up to which the two saved generations need no segments.
     newer: Reached,
     older: Reached,
     dead: Vec<Arc<DeadLetters>>,
-    /// How long each sink that may lose a tail takes to settle.
+    /// The failover window of each sink that may lose its newest events.
     settle: BTreeMap<SinkName, Duration>,
-    /// Where the lanes of such sinks stood, and when, by sink and shard.
+    /// The cursors of such sinks' lanes and their times, by sink and shard.
     settling: BTreeMap<(SinkName, u16), FailoverWindow>,
     board: LaneBoard,
     backlogs: BacklogLimits,
     failing: bool,
     ids_failing: bool,
-    /// Shards of which a segment couldn't be freed, which was reported.
+    /// Shards with a segment that could not be freed, which was reported.
     stuck: BTreeSet<u16>,
-    /// The same of sinks' dead letters.
+    /// The same for sinks' dead letters.
     stuck_dead: BTreeSet<SinkName>,
 }
 
-/// Up to where a saved generation needs nothing.
+/// The positions up to which a saved generation needs nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Reached {
     cursors: Cursors,
-    /// By sink: of its journal of dead letters.
+    /// By sink: in its journal of dead letters.
     dead: BTreeMap<SinkName, u64>,
 }
 
@@ -101,12 +102,12 @@ impl Checkpointer {
         self.dead = dead;
     }
 
-    /// Shows it the lanes: without them nothing that may be lost is thought to have settled.
+    /// Sets the lanes. Without them no failover window ends.
     pub(crate) fn watch(&mut self, board: LaneBoard) {
         self.board = board;
     }
 
-    /// Holds the sinks of a configuration to their limits, and no others. What is known of how sinks settle stays known.
+    /// Applies the limits to the sinks of a configuration only. The failover windows of other sinks stay known.
     pub(crate) fn configure(&mut self, sinks: &[SinkSetup]) {
         let limit = |setup: &SinkSetup| BacklogLimit {
             bytes: setup.max_backlog,
@@ -122,12 +123,13 @@ impl Checkpointer {
         &self.counters
     }
 
-    /// Saves the ledger in both generations: where a route begins and ends must be known to whichever is read.
+    /// Saves the ledger in both generations: both must know where a route begins and ends.
     pub(crate) fn save_both(&mut self) -> bool {
         if !self.tick() {
             return false;
         }
-        // From here on it holds: the newer generation has it. Where the older one can't be written now it is with the next tick.
+        // From here on it counts: the newer generation has it. If the older one can't be written now, the next tick
+        // writes it.
         self.text.clear();
         let first = self.last.take();
         if let (true, Some((stamp, _))) = (self.tick(), first) {
@@ -136,7 +138,7 @@ impl Checkpointer {
         true
     }
 
-    /// Saves the ledger if it has changed, in both generations where somebody waits for that, and frees what may be freed.
+    /// Saves the ledger if it has changed, in both generations if a caller waits for that, and frees segments.
     pub(crate) fn save_as_requested(&mut self) {
         if self.ledger.has_waiters() {
             self.save_both();
@@ -145,10 +147,10 @@ impl Checkpointer {
         }
     }
 
-    /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
+    /// Saves the ledger if it has changed, and frees segments. Returns whether the ledger is saved.
     pub(crate) fn tick(&mut self) -> bool {
         let settling = self.settling_lanes();
-        // Asked first: what changes between the two is seen the next time.
+        // Read first: the next tick sees what changes in between.
         let stamp = self.ledger.stamp();
         let before = self.last.take().filter(|(before, _)| *before == stamp);
         let is_known = before.is_some();
@@ -169,12 +171,12 @@ impl Checkpointer {
         true
     }
 
-    /// Saves it where it has changed, and once more after the last change: then both generations agree, and all that was
-    /// delivered can be freed.
+    /// Saves the ledger if it has changed, and once more after the last change: then both generations agree, and all
+    /// that was delivered can be freed.
     fn save(&mut self, document: &Document, passed: &Reached) -> bool {
         let saved = self.write(document, passed);
         if let Err(error) = &saved {
-            // It may be on the disk all the same: what is known then is to be written, even if it was before.
+            // It may still be on the disk: write what is known then, even if it was written before.
             self.text.clear();
             self.save_failed(error);
         }
@@ -195,20 +197,20 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Lets no more events in before the disk is full, and again when there is space.
+    /// Rejects new events before the disk is full, and accepts them again when there is space.
     fn look_at_disk(&mut self) {
-        // A file system that doesn't answer is noticed by whoever writes to it.
+        // If the file system does not answer, the next write to it notices.
         let Ok((space, changed)) = self.log.disk_guard().look() else { return };
         let is_short = self.log.disk_guard().is_short();
         for shard in self.log.shards() {
-            // What can't be given back now is tried again with the next look.
+            // What can't be given back now is tried again at the next check.
             let _ = shard.segments().be_thrifty(is_short);
         }
         let (megabytes, files) = (space.bytes / 1_000_000, space.files);
         if changed && is_short {
             tracing::warn!(
-                "the disk has {megabytes} MB and {files} files left: new events are rejected until there is more, and accepted ones \
-                 are delivered"
+                "the disk has {megabytes} MB and {files} files left, which is too little (keep_free): new events are \
+                 rejected until space is freed, and accepted ones are delivered"
             );
         } else if changed {
             tracing::warn!("the disk has {megabytes} MB left: events are accepted again");
@@ -237,8 +239,8 @@ impl Checkpointer {
         }
     }
 
-    /// A segment takes the ids of its events with it: so they are written elsewhere before. Where the disk is full that
-    /// can't be, and to free it comes first: the stores' own keys know the ids too.
+    /// A freed segment takes the ids of its events with it, so they are written elsewhere before. On a full disk that
+    /// fails, and freeing is more urgent: the stores' own keys know the ids too.
     fn keep_ids(&mut self, limits: &mut [u64]) {
         match self.log.save_ids(limits) {
             Ok(safe) => {
@@ -256,26 +258,26 @@ impl Checkpointer {
         }
     }
 
-    /// The lanes of sinks that may lose a tail, each with how often its store was set back.
+    /// The lanes of sinks that may lose their newest events, each with the number of its store's setbacks.
     fn settling_lanes(&self) -> Vec<(Arc<LaneStatus>, u64)> {
         let lanes = self.board.lanes().into_iter().filter(|status| self.settle.contains_key(&status.lane().sink));
         lanes.map(|status| (status.clone(), status.contacts.steady().setbacks)).collect()
     }
 
-    /// Notes where `lanes` stand, which were looked at before the ledger was.
+    /// Notes the cursors of `lanes`, which were read before the ledger was.
     fn remember(&mut self, document: &Document, lanes: Vec<(Arc<LaneStatus>, u64)>) {
         for (status, setbacks) in lanes {
             let (lane, steady) = (status.lane(), status.contacts.steady());
             let sink = document.state.sinks.get(&lane.sink);
             let Some(known) = sink.and_then(|sink| sink.lanes.get(usize::from(lane.shard))) else { continue };
-            // A lane that was set back meanwhile may stand elsewhere than the ledger said.
+            // A lane that was set back in between may be at another position than the ledger says.
             if steady.setbacks == setbacks {
                 self.settling.entry((lane.sink.clone(), lane.shard)).or_default().note(steady, known.cursor);
             }
         }
     }
 
-    /// Up to where each shard has settled in all sinks that may lose a tail.
+    /// The positions up to which the failover windows of all sinks are over, by shard.
     fn settled(&mut self, limits: &mut [u64]) {
         let steady: BTreeMap<_, _> = self
             .board
@@ -324,7 +326,7 @@ impl Checkpointer {
         }
     }
 
-    /// Behind what both generations have counted, and what no lane can read again.
+    /// Up to what both generations have counted, and what no lane can read again.
     fn free_dead_letters(&mut self) {
         let oldest = |shard: &Arc<Shard>| shard.segments().oldest().unwrap_or(0);
         let oldest: Vec<u64> = self.log.shards().iter().map(oldest).collect();

@@ -1,16 +1,16 @@
 //! The failover window: how long the journal keeps what a store with an asynchronous standby has stored.
 //!
-//! A standby may be behind the server that it follows. What such a store has answered to have is kept in the journal for
-//! `settle`, and that is time in which the lane was seen to be in touch with its store: while the store is down, or
-//! isn't asked, a standby doesn't get any nearer either. Each contact shows besides that the store is still where the lane
-//! has brought it, so that nothing is let go between a failover and its being noticed.
+//! A standby may have less than the server that it follows. So the journal keeps what such a store has stored for
+//! `settle`. Only time in contact with the store counts: while the store is down, or is not asked, a standby does not
+//! catch up. Each contact also shows that the store's cursor is still where the lane left it. So no segment is freed
+//! between a failover and its detection.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use dead_letters::ContactTime;
 
-/// Where a lane stood, by its time in touch.
+/// The cursors of a lane, by its time in contact.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FailoverWindow {
     setbacks: u64,
@@ -18,7 +18,7 @@ pub(crate) struct FailoverWindow {
 }
 
 impl FailoverWindow {
-    /// Notes where the lane stands.
+    /// Notes the lane's cursor.
     pub(crate) fn note(&mut self, steady: ContactTime, cursor: u64) {
         if self.setbacks != steady.setbacks {
             self.setbacks = steady.setbacks;
@@ -31,7 +31,7 @@ impl FailoverWindow {
         }
     }
 
-    /// Up to where everything was stored for `settle`.
+    /// The position up to which everything was stored for `settle`.
     pub(crate) fn passed(&mut self, steady: ContactTime, settle: Duration) -> u64 {
         let is_old = |entry: &(Duration, u64)| steady.time.saturating_sub(entry.0) >= settle;
         while self.history.get(1).is_some_and(is_old) {

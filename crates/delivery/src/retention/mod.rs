@@ -1,4 +1,4 @@
-//! Retention: what is saved, what must stay in the journal, and how much of it may wait.
+//! Retention: what is saved, what must stay in the journal, and how large the backlog may be.
 
 mod backlog_limit;
 mod checkpointer;

@@ -34,7 +34,7 @@ pub(crate) struct Supervisor {
     pub(crate) lanes: LaneTasks,
     pub(crate) aggregates: AggregateManager,
     replayers: JoinSet<()>,
-    /// Replayers that wait for the runtime.
+    /// Replayers that have not started yet.
     new_replayers: Vec<Replayer>,
     pub(crate) checkpointer: Checkpointer,
     stop_replayers: watch::Sender<bool>,
@@ -45,12 +45,12 @@ pub(crate) struct Supervisor {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) board: LaneBoard,
     backoffs: u64,
-    /// Asked by those who wait for their events to be stored, as long as it is held here.
+    /// Requests that wait until their events are stored ask it, as long as it exists.
     _source: Arc<dyn DeliveryStatusSource>,
 }
 
 impl Supervisor {
-    /// The dead letters of a sink, which a replayer works on from now on.
+    /// The dead letters of a sink; a replayer handles them from now on.
     fn find_dead(&mut self, name: &SinkName) -> Arc<DeadLetters> {
         if let Some(dead) = self.dead.iter().find(|dead| dead.sink() == name) {
             return dead.clone();
@@ -108,7 +108,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts all lanes, and replayers and aggregates that don't work yet.
+    /// Starts all lanes, and the replayers and aggregates that do not run yet.
     pub(crate) fn start_lanes(&mut self) {
         if let Err(error) = self.aggregates.start() {
             tracing::warn!(reason = %error, "can't start the thread of aggregates, and retries");
@@ -144,7 +144,7 @@ impl Supervisor {
         self.checkpointer.counters().clone()
     }
 
-    /// Delivers until it is told otherwise.
+    /// Delivers until it gets another command.
     pub(crate) async fn run(mut self, mut orders: watch::Receiver<Command>, mut changes: mpsc::Receiver<Change>) {
         self.start_lanes();
         let (mut save_requests, mut save_at) = (self.ledger.save_requests(), Instant::now() + self.options.save_every);
@@ -174,7 +174,7 @@ impl Supervisor {
 
     async fn stop(&mut self, deadline: Duration) {
         let until = Instant::now() + deadline;
-        // A stop without a time limit of its own reports only pending events.
+        // With a deadline of zero only pending events are reported.
         let in_time = self.end(Halt::WhenDone, sleep(deadline / 2), || sleep_until(until)).await || deadline.is_zero();
         self.close(in_time).await;
     }
@@ -188,7 +188,8 @@ impl Supervisor {
         self.close(in_time).await;
     }
 
-    /// Ends aggregates, lanes and replayers when they are done, and the others when their time is over. Returns whether all were done.
+    /// Ends aggregates, lanes and replayers when they are done, or when their time is over. Returns whether all were
+    /// done.
     async fn end<F: Future<Output = ()>>(
         &mut self,
         when: Halt,
@@ -196,7 +197,7 @@ impl Supervisor {
         over: impl Fn() -> F,
     ) -> bool {
         self.stop_replayers.send_replace(true);
-        // Before the lanes, which deliver what they make.
+        // Before the lanes, which deliver their results.
         let ending = async {
             let in_time = self.aggregates.end_when(when, aggregates_over).await;
             self.lanes.end_when(when, &self.ledger, over()).await && in_time
@@ -243,7 +244,7 @@ impl Supervisor {
         }
     }
 
-    /// Closes the drivers that `kept` doesn't have.
+    /// Closes the drivers that are not in `kept`.
     pub(crate) async fn close_all_but(&self, kept: &[SinkSetup]) {
         for setup in &self.sinks {
             if kept.iter().any(|kept| kept.sink.is_same(&setup.sink)) {

@@ -1,11 +1,11 @@
-//! Changes of a delivery that runs: another configuration, and routes that are given up.
+//! Changes of a running delivery: another configuration, and discarded routes.
 //!
 //! No lane runs while the ledger is changed; events that the gateway accepts during this time wait in the journal. Either the change
 //! is complete and saved, or nothing has changed.
 
 use std::sync::Arc;
 
-use dead_letters::set_aside_events;
+use dead_letters::deferred_events;
 use event::TypeName;
 use ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, SinkName, nothing_held};
 use text::OperatorCommand;
@@ -18,7 +18,7 @@ use crate::supervisor::Supervisor;
 impl Supervisor {
     pub(crate) async fn change(&mut self, change: Change) {
         self.lanes.end_now().await;
-        // Whoever asked may have left: it is done all the same.
+        // The caller may have gone; the work is done anyway.
         match change {
             Change::Configuration(setup, reply) => {
                 let changed = self.configure(setup).await;
@@ -39,7 +39,7 @@ impl Supervisor {
     }
 
     async fn configure(&mut self, setup: Setup) -> Result<(), ChangeError> {
-        // Before the end of their routes is known: behind it they have no results.
+        // Before the end of their routes is known: after it they have no results.
         self.aggregates.end_others(&setup.aggregates).await;
         if let Err(error) = self.go_over_to(&setup) {
             self.aggregates.resume();
@@ -53,8 +53,8 @@ impl Supervisor {
 
     fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
         let before = self.ledger.copy();
-        let set_aside = |sink: &SinkName| set_aside_events(&self.files.disk, &self.files.data, sink);
-        let reconciler = Reconciler::new(&self.log, &set_aside, &setup.routes, Some(before.clone()));
+        let deferred = |sink: &SinkName| deferred_events(&self.files.disk, &self.files.data, sink);
+        let reconciler = Reconciler::new(&self.log, &deferred, &setup.routes, Some(before.clone()));
         let (state, _) = reconciler.reconcile(&setup.configuration()).map_err(ChangeError::Journal)?;
         let was_routed = |name: &TypeName| before.routes.has_entry(name);
         self.aggregates.prepare(&setup.aggregates, Some(was_routed)).map_err(ChangeError::Aggregates)?;
@@ -116,7 +116,8 @@ impl Supervisor {
         }
         if count == 0 {
             return Err(ChangeError::NothingHeld(format!(
-                "no lane of a sink {name} has stopped because of what its store has: {} shows what lanes do",
+                "nothing to accept: no lane of sink {name} has stopped because its store and the journal disagree. \
+                 {} shows the state of each lane",
                 OperatorCommand::RouteList
             )));
         }
@@ -127,7 +128,7 @@ impl Supervisor {
         Ok(count)
     }
 
-    /// The shards of the lanes that wait for the store which their sink is bound to, while writers have another one.
+    /// The shards of the lanes that wait for the store their sink is bound to, while writers have another one.
     fn refused_lanes(&self, name: &SinkName) -> Vec<usize> {
         let Some(setup) = self.sinks.iter().find(|setup| setup.name == *name) else { return Vec::new() };
         let waits =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aggregation::AggregateManager;
-use dead_letters::{DeadLetterService, DeliveryFiles, set_aside_events, sinks_with_letters};
+use dead_letters::{DeadLetterService, DeliveryFiles, deferred_events, sinks_with_letters};
 use event::TypeName;
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
 use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
@@ -73,7 +73,7 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// Finds the dead letters of all sinks, also of those that aren't configured any more.
+    /// Opens the dead letters of all sinks, also of those that are no longer configured.
     fn find_all_dead(&mut self, directory: &DataDirectory) -> Result<(), StartError> {
         let rows = self.ledger.snapshot();
         let mut with_letters = sinks_with_letters(directory).map_err(StartError::DeadLetters)?;
@@ -83,7 +83,7 @@ impl Supervisor {
             dead.mark_used();
             let mut rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);
             if rows.any(|row| row.removed && row.pending > 0) {
-                // No lane does it. If the journal can't be read now, the next request for the letters fails.
+                // No lane does it. If the journal can't be read now, the next request for the dead letters fails.
                 let _ = dead.open_existing();
             }
         }
@@ -91,15 +91,15 @@ impl Supervisor {
     }
 }
 
-/// The ledger to resume with, and whether routes have begun or ended.
+/// The ledger to continue with, and whether routes have begun or ended.
 fn reconcile(
     log: &EventLog,
     directory: &DataDirectory,
     setup: &Setup,
     before: Option<LedgerState>,
 ) -> Result<(LedgerState, bool), StartError> {
-    let set_aside = |sink: &SinkName| set_aside_events(directory.disk(), directory.path(), sink);
-    let reconciler = Reconciler::new(log, &set_aside, &setup.routes, before);
+    let deferred = |sink: &SinkName| deferred_events(directory.disk(), directory.path(), sink);
+    let reconciler = Reconciler::new(log, &deferred, &setup.routes, before);
     let (mut state, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
     for sink in state.sinks.values_mut() {
         sink.reset_confirmation(log.shards().iter().map(|shard| shard.recovered()));

@@ -43,7 +43,7 @@ fn setup(of: &str, aggregate: &str, definition: &Definition) -> AggregateSetup {
     AggregateSetup { of: name(of), rules }
 }
 
-/// Events of `hits` go nowhere, and their results to the fenced store.
+/// Events of `hits` go nowhere, and their results to the transactional store.
 fn harness(seed: u64, definition: &Definition) -> Harness {
     let mut harness = Harness::new(seed);
     // All of a process in one segment: the tests look at it afterwards.

@@ -14,7 +14,7 @@ use super::harness::KEYED;
 
 /// Where the objects are.
 pub(super) const ARCHIVE: &str = "/archive";
-/// Where their manifests are, unless they are beside them.
+/// Where their manifests are, unless they are next to them.
 pub(super) const MANIFESTS: &str = "_manifests";
 
 /// The simulated disk as a directory sink sees it.

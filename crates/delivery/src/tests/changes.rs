@@ -194,7 +194,7 @@ fn a_sink_that_goes_with_nothing_left_to_store_pins_nothing() {
         harness.start();
         harness.append(0, "x", 4).await;
         harness.wait_until_settled().await;
-        // Behind the lane's cursor stand only events of others.
+        // After the lane's cursor are only events of others.
         harness.append(0, "other", 30).await;
         harness.change(only(FENCED)).await.unwrap();
         for _ in 0..60 {

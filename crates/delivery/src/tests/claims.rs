@@ -19,7 +19,7 @@ fn harness(seed: u64) -> Harness {
     harness
 }
 
-/// Why the lane to the fenced store has stopped, if it has.
+/// Why the lane to the transactional store has stopped, if it has.
 fn stopped(harness: &Harness) -> Option<String> {
     let lanes = harness.process().lanes.iter();
     let states = lanes.filter(|lane| &*lane.lane().sink == FENCED).map(|lane| lane.state());
@@ -29,20 +29,20 @@ fn stopped(harness: &Harness) -> Option<String> {
     })
 }
 
-/// Stored and pending in the fenced store, as the ledger has it.
+/// Stored and pending in the transactional store, as the ledger has it.
 fn counts(harness: &Harness) -> (u64, u64) {
     let rows = harness.rows();
     let of_sink = rows.iter().flat_map(|row| &row.sinks).filter(|row| &*row.sink == FENCED);
     of_sink.fold((0, 0), |(stored, pending), row| (stored + row.stored, pending + row.pending))
 }
 
-/// Of the events that are numbered so, those that the fenced store lacks.
+/// Of the events that are numbered so, those that the transactional store lacks.
 fn lacking(harness: &Harness, numbers: std::ops::Range<u64>) -> Vec<u64> {
     numbers.filter(|number| harness.fenced.get(id(*number)).is_none()).collect()
 }
 
-async fn accept(harness: &Harness, again: bool) -> Result<u64, ChangeError> {
-    harness.control().accept(FENCED.into(), again).await
+async fn accept(harness: &Harness, resend: bool) -> Result<u64, ChangeError> {
+    harness.control().accept(FENCED.into(), resend).await
 }
 
 /// Appends events and gives their numbers.
@@ -70,7 +70,9 @@ fn of_two_copies_that_start_the_second_stops_and_nothing_of_it_counts_as_stored(
         one.wait_until_settled().await;
         seconds(30).await;
         let reason = stopped(&two).unwrap();
-        assert!(reason.contains("another server has claimed it") && reason.contains("forebay route accept fenced"));
+        assert!(
+            reason.contains("another server has claimed this lane") && reason.contains("forebay route accept fenced")
+        );
         assert_eq!((counts(&one), counts(&two)), ((60, 0), (10, 20)));
         assert_eq!((lacking(&one, of_one), lacking(&one, of_two.clone()).len()), (vec![], 20));
         // The same after a restart and a change of the configuration.
@@ -158,7 +160,7 @@ fn a_process_without_traffic_learns_of_another_from_a_store_that_it_looks_after(
 
 #[test]
 fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_has() {
-    for again in [false, true] {
+    for resend in [false, true] {
         run(async move {
             let mut harness = harness(204);
             harness.start();
@@ -181,7 +183,7 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
             seconds(5).await;
             let calls = restored.fenced.calls().len();
             assert!(stopped(&restored).unwrap().contains("restored from a backup"), "{:?}", restored.messages());
-            assert_eq!(accept(&restored, again).await.unwrap(), 1);
+            assert_eq!(accept(&restored, resend).await.unwrap(), 1);
             restored.wait_until_settled().await;
             assert_eq!(
                 (stopped(&restored), lacking(&restored, early), lacking(&restored, late)),
@@ -190,9 +192,9 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
             assert_eq!(counts(&restored), (70, 0));
             let first = restored.fenced.calls()[calls..].iter().map(|call| call.first).min();
             assert_eq!(first, Some(31), "what it had is in the store");
-            assert!(matches!(accept(&restored, again).await, Err(ChangeError::NothingHeld(_))));
+            assert!(matches!(accept(&restored, resend).await, Err(ChangeError::NothingHeld(_))));
             restored.check_balance();
-            // And for good.
+            // And permanently.
             restored.kill(4).await;
             restored.start();
             append(&mut restored, 5).await;
@@ -204,7 +206,7 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
 
 #[test]
 fn what_was_not_saved_as_stored_is_sent_again_only_if_the_operator_wants_it() {
-    for (again, sent) in [(false, 3), (true, 23)] {
+    for (resend, sent) in [(false, 3), (true, 23)] {
         run(async move {
             let mut harness = harness(205);
             harness.start();
@@ -226,7 +228,7 @@ fn what_was_not_saved_as_stored_is_sent_again_only_if_the_operator_wants_it() {
             seconds(5).await;
             assert!(stopped(&backup).is_some());
             let calls = backup.fenced.calls().len();
-            assert_eq!(accept(&backup, again).await.unwrap(), 1);
+            assert_eq!(accept(&backup, resend).await.unwrap(), 1);
             backup.wait_until_settled().await;
             let records: usize = backup.fenced.calls()[calls..].iter().map(|call| call.ids.len()).sum();
             assert_eq!((records, counts(&backup), backup.fenced.count()), (sent, (33, 0), 33));
@@ -341,7 +343,7 @@ fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
                 let oldest = harness.process().log.shards()[0].segments().oldest().unwrap();
                 assert!(oldest > 1, "the first segments are freed");
                 harness.fenced.fail_over(empty);
-                // The store in memory takes a batch behind a gap: nothing but another look tells that it is another one.
+                // The store in memory takes a batch after a gap: nothing but another look tells that it is another one.
                 harness.fenced.fail_next(1);
                 let late = append(&mut harness, 10).await;
                 seconds(5).await;

@@ -1,4 +1,4 @@
-//! Routes with conditions: each event is held against the condition that held where it stands in the journal, whatever
+//! Routes with conditions: each event is compared with the condition that held where it is in the journal, whatever
 //! happens to the process, the store or the configuration afterwards.
 
 use dead_letters::{DeadAction, DeadFilter};
@@ -223,7 +223,8 @@ fn a_type_without_routes_of_its_own_has_the_condition_of_all_others() {
     });
 }
 
-/// Elements that are held against each other: some 5,000 steps for an event, and a third of them has more than there are.
+/// Elements that are compared with each other: some 5,000 steps for an event, and a third of them has more than there
+/// are.
 fn costly() -> String {
     let list = (0..70).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
     let costly = |elements: &str| format!("[{elements}].all(a, [{elements}].all(b, a + b + n > 0))");

@@ -11,7 +11,7 @@ use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
 
-/// The files of the fenced sink's dead letters, with their lengths.
+/// The files of the transactional sink's dead letters, with their lengths.
 fn files(harness: &Harness) -> Vec<(PathBuf, usize)> {
     let paths = harness.disk.paths().into_iter().filter(|path| path.starts_with("/data/dead/fenced"));
     paths.map(|path| (path.clone(), harness.disk.content(path).unwrap().len())).collect()
@@ -109,7 +109,7 @@ fn what_is_known_of_dead_letters_is_not_read_again() {
         harness.kill(1).await;
         harness.start();
         seconds(3).await;
-        // The log's own records are handed over in memory, so that only dead letters could be read.
+        // The log's own records are handed over in memory, so only dead letters could be read.
         let reads = harness.disk.calls(Operation::ReadAt);
         let known = harness.process().dead[0].beyond(0, 1).unwrap();
         assert_eq!(known.into_iter().collect::<Vec<u64>>(), [2, 3]);

@@ -1,4 +1,4 @@
-//! Dead letters that get another payload, chosen by their reasons and by what stands in them.
+//! Dead letters that get another payload, chosen by their reasons and by what is in them.
 
 use dead_letters::{DeadAction, DeadFilter};
 
@@ -57,7 +57,7 @@ fn only_one_letter_of_a_sink_is_edited() {
         harness.append(0, "both", 2).await;
         harness.wait_until_settled().await;
         let outcome = harness.act(edit(), &all()).await;
-        assert!(outcome.edited == 0 && outcome.failure.unwrap().contains("several letters"));
+        assert!(outcome.edited == 0 && outcome.failure.unwrap().contains("several dead letters"));
         let of_sink = DeadFilter { sink: Some(KEYED.into()), ..second() };
         assert_eq!(harness.act(edit(), &of_sink).await.edited, 1);
         assert_eq!(harness.act(edit(), &second()).await.edited, 2, "one of each sink");

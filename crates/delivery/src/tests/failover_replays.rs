@@ -1,4 +1,4 @@
-//! Dead letters whose replay a store has lost, since it failed over to a copy of itself that is behind.
+//! Dead letters whose replay a store has lost, since it failed over to a copy of itself that is after.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn all() -> DeadFilter {
     DeadFilter::default()
 }
 
-/// So many events, all of which the store has refused, and would take now.
+/// So many events, all of which the store has rejected, and would take now.
 async fn with_letters(seed: u64, count: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.fenced = MemoryHandle::replicated(Duration::from_mins(1));
@@ -128,7 +128,7 @@ fn a_store_that_goes_down_while_its_letters_come_back_leaves_them_as_letters() {
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 3);
         harness.fenced.fail_over(standby);
-        // It says where it stands, and then nothing more.
+        // It says where it is, and then nothing more.
         harness.fenced.lose_answers(usize::MAX);
         seconds(15).await;
         assert_eq!(harness.held(FENCED), [1, 2, 3], "{:?}", harness.messages());

@@ -1,4 +1,4 @@
-//! Stores that fail over to a copy of themselves that is behind: what was lost is still in the journal.
+//! Stores that fail over to a copy of themselves that is after: what was lost is still in the journal.
 
 use std::time::Duration;
 

@@ -58,18 +58,18 @@ pub(super) struct Harness {
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
-    /// What takes the place of the fenced store, if anything.
+    /// What takes the place of the transactional store, if anything.
     pub(super) sqlite: Option<SqliteConfig>,
-    /// With these, a directory of objects on the same disk takes the place of the keyed store.
+    /// With these, a directory of objects on the same disk takes the place of the idempotent store.
     pub(super) objects: Option<ObjectFormat>,
-    /// Letters that were dropped, by sink; of some the answer was lost.
+    /// Dead letters that were dropped, by sink; of some the answer was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
     /// Of acknowledged events whose route to a sink had a condition, or wasn't there: whether it was true; nothing where it
     /// can't be told.
     pub(super) judged: BTreeMap<(String, u64), Option<bool>>,
-    /// The fenced sink was taken out and came back: what its store had before isn't retained for it.
+    /// The transactional sink was taken out and came back: what its store had before isn't retained for it.
     pub(super) fenced_came_back: bool,
-    /// The fenced store was exchanged, and its lanes may not have noticed.
+    /// The transactional store was exchanged, and its lanes may not have noticed.
     pub(super) fenced_was_lost: bool,
     next: u64,
 }
@@ -529,7 +529,7 @@ impl Harness {
         }
     }
 
-    /// The ids of all letters of a sink that are on the disk and held or dropped.
+    /// The ids of all dead letters of a sink that are on the disk and held or dropped.
     pub(super) fn dead_letters(&self, sink: &str) -> BTreeSet<EventId> {
         let directory = DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).unwrap();
         let path = Path::new(DATA).join("dead").join(sink);
@@ -548,7 +548,7 @@ impl Harness {
                     continue;
                 }
                 let letter = (record.id, dead.settled, dead.reason.to_owned());
-                // What a condition couldn't decide is sent again all the same, and the store may refuse it in words of its own.
+                // What a condition couldn't decide is sent again still, and the store may reject it in words separate.
                 let amends = match found.insert((dead.shard, dead.sequence), letter) {
                     Some((_, None, reason)) => dead.settled.is_some() || dead.reason != reason,
                     Some(_) | None => true,
@@ -562,7 +562,7 @@ impl Harness {
         dead.map(|(id, ..)| id).collect()
     }
 
-    /// The letters that are held.
+    /// The dead letters that are held.
     pub(super) fn list(&self, filter: &DeadFilter) -> DeadList {
         self.process().office.list(filter, 1000, true).unwrap()
     }
@@ -606,7 +606,7 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalReco
     }
 }
 
-/// The codes of ends of dead letters. Greater ones are of events that are set aside.
+/// The codes of ends of dead letters. Greater ones are of events that are deferred.
 const REPLAYED: u8 = 1;
 const DROPPED: u8 = 2;
 

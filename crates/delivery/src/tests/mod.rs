@@ -8,6 +8,7 @@ mod changes;
 mod claims;
 mod conditions;
 mod dead_letters;
+mod deferred;
 mod edits;
 mod failover_replays;
 mod failover_window;
@@ -16,14 +17,13 @@ mod objects;
 mod out;
 mod replays;
 mod sequences;
-mod set_aside;
 mod single;
 mod trouble;
 
 /// What a negative control breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutation {
-    /// Dead letters are appended, and not made durable: a crash loses them.
+    /// Dead letters are appended, and not durable: a crash loses them.
     UnsyncedDead,
     /// A start finds no dead letters, although there are some.
     LostDeadLetters,

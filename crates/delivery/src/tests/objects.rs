@@ -161,7 +161,7 @@ fn objects_follow_the_time_of_the_events() {
     });
 }
 
-/// One event for each of many hours: a run has as many objects as there may be, and no more.
+/// One event for each of many hours: a run has as many objects as there may be, and no longer.
 #[test]
 fn so_many_hours_are_gathered_at_once() {
     run(async {
@@ -181,7 +181,7 @@ fn so_many_hours_are_gathered_at_once() {
     });
 }
 
-/// A directory of an older version has manifests beside its objects. One that is committed keeps its name.
+/// A directory of an older version has manifests next to its objects. One that is committed keeps its name.
 #[test]
 fn manifests_that_were_committed_before_keep_their_names() {
     run(async {
@@ -253,7 +253,7 @@ fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
     });
 }
 
-/// Real clocks go on between two looks at them.
+/// Real clocks continue between two looks at them.
 #[test]
 fn by_a_clock_that_runs_they_do_not_wait_again_either() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -382,7 +382,7 @@ fn dead_letters_of_another_store_are_not_sent_to_one_of_objects() {
         assert!(
             outcome
                 .failure
-                .is_some_and(|reason| reason.contains("store of objects") && reason.contains("post the payload again"))
+                .is_some_and(|reason| reason.contains("stores objects") && reason.contains("as a new event"))
         );
         assert_eq!(harness.held(KEYED), [2]);
     });
@@ -569,7 +569,7 @@ fn a_manifest_that_is_saved_after_the_write_is_noticed() {
     assert!((1..200).any(fails));
 }
 
-/// The first sync behind a directory that was made fails; the directory was there for the next attempt, whose sync had
+/// The first sync after a directory that was made fails; the directory was there for the next attempt, whose sync had
 /// nothing to make durable, and the power cut took it with all that had been written into it.
 #[test]
 fn a_directory_whose_name_was_not_made_durable_is_made_anew() {

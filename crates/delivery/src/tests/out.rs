@@ -1,5 +1,5 @@
 //! Routes that are out for a time while their sink stays for other types: what comes meanwhile is skipped, wherever the
-//! lanes and their stores stand.
+//! lanes and their stores are.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn counts(harness: &Harness, sink: &str) -> [u64; 4] {
     [row.stored, row.dead, row.skipped, row.pending]
 }
 
-/// Waits until the fenced store has so many events, and no longer: its cursor isn't saved.
+/// Waits until the transactional store has so many events, and no longer: its cursor isn't saved.
 async fn until_stored(harness: &Harness, count: usize) {
     for _ in 0..1000 {
         if harness.fenced.count() == count {

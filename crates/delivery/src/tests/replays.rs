@@ -25,7 +25,7 @@ fn only(number: u64) -> DeadFilter {
     DeadFilter { id: Some(id(number)), ..all() }
 }
 
-/// Events 1, 2 and 3, of which the fenced store has refused the second.
+/// Events 1, 2 and 3, of which the transactional store has rejected the second.
 pub(super) async fn with_one_letter(seed: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.shards = 1;
@@ -97,7 +97,7 @@ fn only_what_fits_the_filter_is_replayed() {
             harness.keyed.refuse_id(id(number));
         }
         harness.start();
-        // One after the other: letters stand in the order in which they were refused.
+        // One after the other: dead letters are in the order in which they were rejected.
         harness.append(0, "both", 3).await;
         harness.wait_until_settled().await;
         harness.append(1, "both", 3).await;
@@ -254,7 +254,7 @@ fn a_lost_answer_leaves_the_letter_and_the_next_replay_finds_it_stored() {
     });
 }
 
-/// Events 1 to `count`, all of which the fenced store has refused and would take now.
+/// Events 1 to `count`, all of which the transactional store has rejected and would take now.
 async fn with_letters(seed: u64, count: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.shards = 1;
@@ -279,7 +279,7 @@ fn what_was_stored_without_an_answer_is_never_sent_again() {
         run(async {
             let mut harness = with_letters(63, 4).await;
             harness.fenced.refuse_id(id(2));
-            // That of the second write: the first is refused for the sake of 2.
+            // That of the second write: the first is rejected for the sake of 2.
             harness.fenced.lose_answers_behind(1, 1);
             let outcomes = harness.process().office.act(&DeadAction::Replay, &all(), 3).await;
             let outcome = outcomes.into_iter().find(|outcome| &*outcome.sink == FENCED).unwrap();

@@ -37,7 +37,7 @@ enum Step {
         fenced: bool,
         writes: usize,
     },
-    /// An event that comes soon is refused for now.
+    /// An event that comes soon is rejected for now.
     RetryNext {
         fenced: bool,
         ahead: u64,
@@ -220,11 +220,11 @@ fn without(routes: &Routes, gone: &str) -> Routes {
 }
 
 async fn replay(harness: &Harness) {
-    // It fails where the store does; the letters stay.
+    // It fails where the store does; the dead letters stay.
     drop(harness.process().office.act(&DeadAction::Replay, &DeadFilter::default(), u64::MAX).await);
 }
 
-/// Drops a letter whose event its store doesn't have: the ledger counts the others as dead for good.
+/// Drops a dead letter whose event its store doesn't have: the ledger counts the others as dead permanently.
 async fn drop_one(harness: &mut Harness, letter: usize) {
     let Ok(held) = harness.process().office.list(&DeadFilter::default(), 100, false) else { return };
     let Some(letter) = held.letters.get(letter % held.letters.len().max(1)) else { return };
@@ -309,7 +309,7 @@ fn a_cursor_that_passes_a_dead_letter_that_is_not_durable_is_noticed() {
 }
 
 #[test]
-fn a_cursor_that_passes_an_event_set_aside_that_is_not_durable_is_noticed() {
+fn a_deferred_event_that_is_not_durable_stops_its_cursor() {
     assert!(retries_and_crashes(Some(Mutation::UnsyncedDead)));
     assert!(!retries_and_crashes(None), "and nothing else is");
 }

@@ -260,7 +260,7 @@ fn a_store_that_lost_what_was_freed_is_not_written_to() {
         harness.check_balance();
         assert_eq!(harness.fenced.count(), 0);
         assert!(
-            harness.messages().iter().any(|text| text.contains("those between were stored before")),
+            harness.messages().iter().any(|text| text.contains("the store's cursor went back")),
             "{:?}",
             harness.messages()
         );
@@ -320,7 +320,7 @@ fn a_store_that_was_away_over_starts_is_not_taken_for_one_that_is_ahead() {
     });
 }
 
-/// A world whose data directory is as it was before the fenced store got 20 events of it.
+/// A world whose data directory is as it was before the transactional store got 20 events of it.
 async fn ahead_of_its_journal(seed: u64) -> Harness {
     use journal::disk::Disk;
     let mut harness = Harness::new(seed);

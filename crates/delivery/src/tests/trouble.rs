@@ -32,7 +32,7 @@ fn a_file_that_is_moved_aside_is_written_again_from_where_the_journal_can() {
         let mut harness = Harness::new(30);
         harness.shards = 1;
         harness.sqlite =
-            Some(SqliteConfig { path: path.clone(), table: TableName::new("events").unwrap(), keep: None });
+            Some(SqliteConfig { path: path.clone(), table: TableName::new("events").unwrap(), retention: None });
         harness.start();
         harness.append(0, "other", 20).await;
         until("the first events are stored", || harness.pending() == 0).await;

@@ -8,14 +8,14 @@ use journal::{DedupKey, JournalRecord, RecordBuffer};
 use super::original::Original;
 use crate::type_registry::TypeId;
 
-/// Of payloads that conflict with an id no further one is kept beyond so many bytes.
+/// Payloads that conflict with an id are kept up to this many bytes.
 const CONFLICT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The events of a batch, ready to be appended; and after the append, its duplicates and the lines that it rejected.
 #[derive(Default)]
 pub struct AppendBatch {
     records: RecordBuffer,
-    /// For each record the line that it was made of.
+    /// For each record its source line.
     lines: Vec<SourceLine>,
     type_counts: Vec<(TypeId, u64)>,
     pub(super) key: Option<DedupKey>,
@@ -23,9 +23,9 @@ pub struct AppendBatch {
     pub(super) own_ids: Vec<OwnId>,
     pub(super) dependent_lines: Vec<u32>,
     pub(super) indexes_individually: bool,
-    /// How it is appended.
+    /// The options of the append.
     pub options: AppendOptions,
-    /// What the last append found.
+    /// The result of the last append.
     pub result: DedupResult,
 }
 
@@ -36,11 +36,11 @@ pub struct AppendOptions {
     pub atomic: bool,
     /// It is appended only if the originals of its duplicates are durable. Set it unless the client gets the response before the commit.
     pub wait_for_originals: bool,
-    /// The payloads of so many lines are kept that conflict with an id.
+    /// The payloads of this many lines that conflict with an id are kept.
     pub conflicts_kept_max: usize,
 }
 
-/// What the dedup index found about a batch.
+/// The result of the dedup lookup of a batch.
 #[derive(Default)]
 pub struct DedupResult {
     /// The numbers of records that are duplicates, with the same bytes, and their originals.
@@ -51,7 +51,7 @@ pub struct DedupResult {
     pub conflicts: BTreeMap<u32, Box<[u8]>>,
 }
 
-/// What a record was made of.
+/// The source line of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceLine {
     /// The number of the line, or of another unit that the client sent. Later records have no smaller one.
@@ -60,7 +60,7 @@ pub struct SourceLine {
     pub type_id: TypeId,
 }
 
-/// A record with an index entry of its own.
+/// A record with a separate index entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnId {
     /// Its number among the batch's records, from 0.
@@ -86,7 +86,7 @@ impl AppendBatch {
         self.records = records;
     }
 
-    /// Adds a record that was made of `line`. A record with a content hash gets an index entry of its own.
+    /// Adds a record of `line`. A record with a content hash gets a separate index entry.
     pub fn push(&mut self, record: &JournalRecord<'_>, line: SourceLine) {
         if let Some(content) = record.content {
             self.own_ids.push(OwnId { number: self.records.len(), id: record.id, content });
@@ -116,7 +116,7 @@ impl AppendBatch {
         std::mem::take(&mut self.records)
     }
 
-    /// For each record that was added, the line that it was made of.
+    /// For each record that was added, its source line.
     #[must_use]
     pub fn lines(&self) -> &[SourceLine] {
         &self.lines
@@ -128,7 +128,7 @@ impl AppendBatch {
         &self.type_counts
     }
 
-    /// Whether each record has an index entry of its own.
+    /// Whether each record has a separate index entry.
     #[must_use]
     pub fn have_own_ids(&self) -> bool {
         self.own_ids.len() == self.records.len() as usize
@@ -150,9 +150,9 @@ impl AppendBatch {
         self.dependent_lines.push(line);
     }
 
-    /// Gives each record an index entry of its own: a retry then appends exactly what is missing. Call it, after [`Self::set_key`], if
-    /// some of what the client sent isn't in the batch: it was rejected, or dropped as a duplicate of another event. The records take more
-    /// bytes.
+    /// Gives each record a separate index entry: a retry then appends exactly the missing records. Call it, after
+    /// [`Self::set_key`], if the batch doesn't have all that the client sent: some was rejected, or dropped as a
+    /// duplicate of another event. The records take more bytes.
     pub fn index_individually(&mut self) {
         let Some(key) = self.key.filter(|_| !self.indexes_individually) else { return };
         let indexed: BTreeSet<u32> = self.own_ids.iter().map(|own| own.number).collect();
@@ -168,7 +168,7 @@ impl AppendBatch {
         self.key.is_some() || !self.own_ids.is_empty()
     }
 
-    /// The number of the line that a record was made of.
+    /// The number of a record's source line.
     pub(super) fn line_of(&self, record: u32) -> u32 {
         line_of(&self.lines, record)
     }

@@ -1,16 +1,17 @@
-//! The hash that tells duplicates from other bytes with the same id.
+//! The hash that distinguishes duplicates from other bytes with the same id.
 
 use std::fmt;
 
 use event::Origin;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// A hash of a request's bytes as they arrive: XXH3-64 under a seed that belongs to the data directory, so that it is the
-/// same after a restart. A client that knows the seed could make two texts with one hash, but both would be its own.
+/// A hash of a request's bytes as they arrive: XXH3-64 under a seed that belongs to the data directory, so it is the
+/// same after a restart. A client that knows the seed could construct two texts with one hash, but both would be its
+/// own.
 #[derive(Clone)]
 pub struct ContentHash {
     seed: u64,
-    /// Made with the first bytes: few requests need it.
+    /// Created with the first bytes: few requests need it.
     state: Option<Box<Xxh3>>,
 }
 
@@ -24,7 +25,7 @@ impl ContentHash {
     /// The hash of no bytes.
     #[must_use]
     pub fn new(origin: Origin) -> Self {
-        let (seed, _) = origin.0.split_first_chunk().expect("an origin has 16 bytes");
+        let (seed, _) = origin.0.split_first_chunk().expect("a gateway id has 16 bytes");
         Self { seed: u64::from_le_bytes(*seed), state: None }
     }
 
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_bytes_are_cut_makes_no_difference() {
+    fn hash_is_independent_of_chunk_boundaries() {
         let hash = ContentHash::new(Origin([3; 16]));
         assert_eq!(hash.value(), hash.of(b""));
         let mut cut = hash.clone();

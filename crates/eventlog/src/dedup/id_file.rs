@@ -1,8 +1,8 @@
-//! The ids on disk, in small files of their own: a segment that is freed takes its ids with it, and they must be known
-//! longer than it is needed.
+//! The ids on disk, in separate small files: a segment that is freed takes its ids with it, and they must be known for
+//! longer than the segment is needed.
 //!
-//! A file is a row of frames. A frame says what ids stand in one chunk of one shard's log, and has a checksum: what is
-//! torn isn't read. A process begins a file of its own and never writes to an older one.
+//! A file is a sequence of frames. A frame has the ids of one chunk of one shard's log, and a checksum: a torn frame
+//! isn't read. Each process begins a new file and never writes to an older one.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,14 +16,14 @@ const MAGIC: [u8; 4] = *b"FIDS";
 const HEADER_BYTES: usize = 48;
 const SUM_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 32;
-/// A file that has so many bytes is followed by a new one.
+/// A file with this many bytes is followed by a new one.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// More files than this are made one at the next start.
+/// At the next start, more files than this are joined into one.
 const FILES_MAX: usize = 16;
 /// Bytes that the files may have for each id that they hold at least: frames with few ids take more than these.
 const KEPT_BYTES_PER_ID: u64 = 4 * ENTRY_BYTES as u64;
 const PREFIX: &str = "ids-";
-/// No process comes so far: such a file is a stranger's.
+/// No process reaches this number: such a file isn't from Forebay.
 const NUMBER_MAX: u64 = 1 << 48;
 
 /// The ids of the chunk `(after, up_to]` of a shard.
@@ -37,7 +37,7 @@ pub(super) struct Frame {
     pub(super) ids: Vec<StoredId>,
 }
 
-/// An id, the hash of what came with it, and its sequence.
+/// An id, the hash of its event's bytes, and its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredId {
     pub(super) id: EventId,
@@ -66,7 +66,7 @@ impl Frame {
         bytes[at_sum..at_sum + SUM_BYTES].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The frame at the start of `bytes`, with its length, if it is a sound one.
+    /// The frame at the start of `bytes`, with its length, if it is valid.
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let (header, rest) = bytes.split_at_checked(HEADER_BYTES)?;
         let number = |at: usize| Some(u64::from_le_bytes(header.get(at..at + 8)?.try_into().ok()?));
@@ -121,7 +121,7 @@ fn number_of(name: &str) -> Option<u64> {
     (number < NUMBER_MAX && format!("{PREFIX}{number:08}") == name).then_some(number)
 }
 
-/// Frames as they stand in a file, and how many ids they have.
+/// The frames of a file, and how many ids they have.
 #[derive(Default)]
 struct Frames {
     bytes: Vec<u8>,
@@ -135,7 +135,7 @@ impl Frames {
     }
 }
 
-/// What is known of a file.
+/// A file's number and size.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     number: u64,
@@ -158,7 +158,8 @@ pub(crate) struct IdFiles {
 }
 
 impl IdFiles {
-    /// Finds the files in `directory`, which is made if it is missing, and gives each sound frame to `take`, oldest first.
+    /// Finds the files in `directory`, which is created if it is missing, and gives each valid frame to `take`, oldest
+    /// first.
     pub(super) fn open(
         disk: SharedDisk,
         directory: &Path,
@@ -183,12 +184,12 @@ impl IdFiles {
         Ok(this)
     }
 
-    /// Keeps of the frames what `keep` leaves of them: a later start must not believe the rest. Where the files can't be
-    /// written anew they go: an id that isn't known here is one that stores know by their own keys, but one that is known
-    /// for an event that is lost keeps it out. Whether they are still there. As [`IdFiles::join_files`] it must come first.
+    /// Keeps the part of each frame that `keep` returns: a later start must not trust the rest. Returns whether the
+    /// files still exist. If they can't be rewritten they are removed: stores recognise a duplicate by their own keys,
+    /// but the id of a lost event would keep the event out. Like [`IdFiles::join_files`] it must be called first.
     ///
     /// # Errors
-    /// What the file system says: a file is still there that must not be believed.
+    /// The file system's error: a file that must not be trusted still exists.
     pub(super) fn keep_only(&mut self, keep: impl FnMut(Frame) -> Option<Frame>) -> io::Result<bool> {
         let first_new = self.next;
         let written = self.join_files(keep).is_ok();
@@ -202,8 +203,8 @@ impl IdFiles {
         Ok(written)
     }
 
-    /// Makes few files of many: each process leaves one, and it may have written little. It must come before this process
-    /// adds its own frames, as they stand in the order of their files.
+    /// Joins many files into few: each process leaves one, and it may have written little. Call it before this process
+    /// adds its own frames, since frames are in the order of their files.
     fn join_files(&mut self, keep: impl FnMut(Frame) -> Option<Frame>) -> io::Result<()> {
         let (old, first_new) = (self.files.clone(), self.next);
         let written = self.write_again(&old, keep);
@@ -211,7 +212,7 @@ impl IdFiles {
             self.open = None;
         }
         let stays = |number: u64| (number >= first_new) == written.is_ok();
-        // One that can't be removed is read once more at the next start, which does no harm where it was only joined.
+        // If one can't be removed, the next start reads it again, which does no harm after a join.
         let files = std::mem::take(&mut self.files);
         self.files = files.into_iter().filter(|file| stays(file.number) || self.remove(file.number).is_err()).collect();
         written
@@ -236,7 +237,7 @@ impl IdFiles {
         self.directory.join(format!("{PREFIX}{number:08}"))
     }
 
-    /// Gives the sound frames of a file, and its length.
+    /// Gives the valid frames of a file to `take`, and returns the file's length.
     fn read(&self, number: u64, mut take: impl FnMut(Frame)) -> io::Result<u64> {
         let bytes = read_file(&self.disk, &self.path(number))?;
         let mut rest = &*bytes;
@@ -250,7 +251,7 @@ impl IdFiles {
     /// The files in `directory` that are damaged. A file that ends in the midst of a frame isn't: a process was killed there.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub(super) fn damaged(disk: &SharedDisk, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let mut names = journal::list_directory(&**disk, directory)?;
         names.retain(|name| number_of(name).is_some());
@@ -273,7 +274,7 @@ impl IdFiles {
     /// Adds a frame; it is durable when this returns.
     pub(super) fn append(&mut self, frame: &Frame) -> io::Result<()> {
         if !std::mem::replace(&mut self.has_begun, true) && self.files.len() > FILES_MAX {
-            // Where there is no space for it, the next process tries again.
+            // If there is no space for it, the next process tries again.
             drop(self.join_files(Some));
         }
         let mut frames = Frames::default();
@@ -283,7 +284,7 @@ impl IdFiles {
     }
 
     fn write(&mut self, frames: &Frames) -> io::Result<()> {
-        // After a failure nobody knows what the file holds: it is left, and the next one begins.
+        // After a failure the file's content is unknown: it is left, and the next one begins.
         match self.open.take() {
             Some((file, length)) if length < FILE_BYTES_MAX => self.write_to(file, length, frames),
             _ => {
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_read_after_a_power_cut() {
+    fn appended_frames_survive_a_power_cut() {
         let disk = SimulatedDisk::new(1);
         let (mut files, none) = open(&disk, 100);
         assert!(none.is_empty());
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_frame_ends_its_file_and_no_other() {
+    fn damaged_frame_ends_only_its_file() {
         let disk = SimulatedDisk::new(1);
         append(&mut open(&disk, 100).0, &[frame(0, 2), frame(2, 2), frame(4, 2)]);
         append(&mut open(&disk, 100).0, &[frame(6, 2)]);
@@ -407,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn files_with_few_ids_are_not_kept_for_ever() {
+    fn files_with_few_ids_are_removed() {
         let disk = SimulatedDisk::new(1);
         let empty = |after: u64| frame(after, 0);
         let mut files = open(&disk, 100).0;
@@ -419,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn many_small_files_are_made_one() {
+    fn many_small_files_are_joined() {
         let disk = SimulatedDisk::new(1);
         for start in 0..40 {
             append(&mut open(&disk, 1000).0, &[frame(start, 1)]);
@@ -446,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_space_to_join_them_the_small_files_stay() {
+    fn small_files_stay_without_space_to_join() {
         let disk = SimulatedDisk::new(1);
         for start in 0..=FILES_MAX as u64 {
             append(&mut open(&disk, 1000).0, &[frame(start * 10, 10)]);
@@ -465,14 +466,14 @@ mod tests {
         assert_eq!((file_count(&disk), open(&disk, 1000).1.len()), (1, FILES_MAX + 3));
     }
 
-    /// Keeps the frames behind the first, without their second ids.
+    /// Keeps the frames after the first, without their second ids.
     fn less(frame: Frame) -> Option<Frame> {
         let ids = frame.ids.iter().copied().filter(|known| known.sequence != frame.after + 2).collect();
         (frame.after > 0).then_some(Frame { ids, ..frame })
     }
 
     #[test]
-    fn what_is_not_kept_is_not_read_again() {
+    fn removed_ids_are_not_read_again() {
         for full in [false, true] {
             let disk = SimulatedDisk::new(1);
             append(&mut open(&disk, 100).0, &[frame(0, 3)]);

@@ -1,7 +1,7 @@
 //! The persistent dedup index: the window in memory, the id files, and how far the files are written.
 //!
-//! The files are written from the log itself, one chunk at a time: nothing is buffered for them, and what couldn't be written is
-//! read again. A segment is freed once the files have its ids.
+//! The files are written from the log itself, one chunk at a time: nothing is buffered for them, and chunks that
+//! couldn't be written are read again. A segment is freed once the files have its ids.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,8 +24,8 @@ use crate::committed_log::CommittedLog;
 const DIRECTORY: &str = "duplicates";
 /// Each write of the files costs an fdatasync: so they are written this often, unless segments wait to be freed.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
-/// A chunk without ids is only noted in the files after this time, or after so many bytes: else the files would grow for as long as
-/// the server runs. A start reads the log from there on, which takes little time.
+/// A chunk without ids is only recorded in the files after this time, or after this many bytes: else the files would
+/// grow for as long as the server runs. A start reads the log from there on, which takes little time.
 const EMPTY_INTERVAL: Duration = Duration::from_mins(1);
 const EMPTY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Ids that the files hold at least: about as many as the window.
@@ -56,7 +56,7 @@ struct Saved {
 struct Progress {
     /// No id up to here is missing in the files.
     up_to: u64,
-    /// Up to where the files say so, and since when: the log has no ids between the two.
+    /// The last sequence that the files cover, and since when: the log has no ids between the two.
     written: u64,
     written_at: Instant,
 }
@@ -73,13 +73,13 @@ impl Progress {
 }
 
 impl DedupIndex {
-    /// An empty index: it recognises duplicates of what is appended from now on.
+    /// An empty index: it recognises duplicates of later appends.
     pub(crate) fn new(window_bytes: usize) -> io::Result<Self> {
         let window = DedupWindow::new(getrandom::u64()?, window_bytes);
         Ok(Self { window, removals: AtomicU64::new(0), attached: OnceLock::new() })
     }
 
-    /// Loads the id files of the data directory as far as they are valid, and removes the rest from the files for good. So it must come
+    /// Loads the valid part of the data directory's id files, and removes the rest from the files permanently. Call it
     /// before a start makes any of recovery's results final.
     pub(crate) fn restore(
         &self,
@@ -119,7 +119,7 @@ impl DedupIndex {
         self.attached.get()?.logs.get(usize::from(position.shard))
     }
 
-    /// The log that hasn't made a position durable yet; `None` if it has, or the position is of an earlier process.
+    /// The log that must still make a position durable; `None` if the position is durable, or is of an earlier process.
     pub(super) fn log_behind(&self, position: PackedPosition) -> Option<&CommittedLog> {
         let position = position.position();
         self.log(position).filter(|log| log.durable() < position.sequence).map(|log| &**log)
@@ -130,12 +130,13 @@ impl DedupIndex {
         if ids.is_empty() {
             return;
         }
-        // Before the first of them goes: if a reader finds an entry gone and the count unchanged, the entry has made way for newer ones.
+        // Before the first removal: if a reader finds an entry gone and the count unchanged, newer entries have
+        // replaced the entry.
         self.removals.fetch_add(1, Ordering::SeqCst);
         ids.iter().for_each(|(id, position)| self.window.remove(*id, *position));
     }
 
-    /// How often that was begun.
+    /// How many removals were begun.
     pub(super) fn removals(&self) -> u64 {
         self.removals.load(Ordering::SeqCst)
     }
@@ -179,17 +180,17 @@ fn open_files(directory: &DataDirectory, take: impl FnMut(Frame)) -> io::Result<
 
 /// The id files that are damaged. Changes nothing.
 ///
-/// # Errors
-/// What the file system says.
+/// The file system's error.
+/// The file system's error.
 pub fn damaged_id_files(directory: &DataDirectory) -> io::Result<Vec<PathBuf>> {
     IdFiles::damaged(directory.disk(), &directory.path().join(DIRECTORY))
 }
 
-/// Removes the ids of lost events from the files, before a tool makes `findings`, those of each shard by number, final. What the log has
-/// after a damaged range the next start reads from the log.
+/// Removes the ids of lost events from the files. Call it before a tool makes `findings`, those of each shard by
+/// number, final. The next start reads the ids after a damaged range from the log.
 ///
 /// # Errors
-/// What the file system says: then the files may still have such ids.
+/// The file system's error: then the files may still have such ids.
 pub fn forget_lost_ids(directory: &DataDirectory, findings: &[Vec<Finding>]) -> io::Result<()> {
     let validity = Validity::new(findings.iter().map(|found| (u64::MAX, found.as_slice())));
     DedupIndex::new(DUPLICATE_WINDOW_BYTES)?.restore(directory, validity).map(drop)

@@ -1,7 +1,8 @@
 //! The ids of clients in a chunk of the log.
 //!
-//! The last record of a batch has the key of all its records. If one of them was lost to damage, the batch is indexed as a partial one, and
-//! each record that is left gets an entry of its own: a retry of the client then appends what is missing.
+//! The last record of a batch has the key of all its records. If damage lost one of them, the batch is indexed as a
+//! partial one, and each remaining record gets a separate entry: a retry of the client then appends the missing
+//! records.
 
 use std::io;
 
@@ -12,10 +13,10 @@ use journal::{DedupKey, JournalRecord, LogChunk, Reader};
 use super::id_file::{Frame, StoredId};
 use crate::committed_log::CommittedLog;
 
-/// Ids that are read and written at once: 2 MiB.
+/// Ids that are read and written as a unit: 2 MiB.
 pub(super) const FRAME_IDS_MAX: usize = 65_536;
 
-/// The ids of what is durable after `after`, up to [`FRAME_IDS_MAX`] and the rest of a block.
+/// The ids of durable events after `after`, up to [`FRAME_IDS_MAX`] and the rest of a block.
 pub(super) fn read_frame(log: &CommittedLog, after: u64) -> io::Result<Frame> {
     let durable = log.durable();
     let mut frame =
@@ -74,7 +75,7 @@ impl Whole {
     }
 }
 
-/// The records without hashes of their own in incomplete batches, with the hash of the batch.
+/// The records without content hashes in incomplete batches, with the hash of the batch.
 fn left_of_batches(chunk: &LogChunk) -> Vec<StoredId> {
     let mut left = Vec::new();
     let mut whole = Whole::default();
@@ -92,11 +93,11 @@ fn left_of_batches(chunk: &LogChunk) -> Vec<StoredId> {
     left
 }
 
-/// What is left of a request.
+/// The remaining records of a request.
 #[derive(Default)]
 struct Rest {
     records: Vec<(u64, EventId)>,
-    /// So many of them may be of an earlier request, whose end is lost too.
+    /// This many of them may be of an earlier request, whose end is lost too.
     doubtful: usize,
     last: u64,
 }

@@ -1,4 +1,4 @@
-//! The dedup lookup of what is appended: it finds duplicates and indexes new ids in one step.
+//! The dedup lookup of an append: it finds duplicates and indexes new ids in one step.
 
 use std::sync::Arc;
 
@@ -24,9 +24,10 @@ pub(crate) enum Conflict {
 pub(crate) enum BatchConflict {
     /// The index has an entry for its key.
     Whole(Conflict),
-    /// Some of it is accepted and some isn't, and its records have no index entries of their own: give them some, and append it again.
+    /// Some records are accepted and some aren't, and they have no separate index entries: add these, and append the
+    /// batch again.
     Partial,
-    /// Nothing of it is left.
+    /// No record of it is left.
     Empty,
     /// It depends on an original that isn't durable yet: wait until it is, or is lost, and append the batch again.
     Undecided(Original),
@@ -38,7 +39,7 @@ impl From<Conflict> for BatchConflict {
     }
 }
 
-/// The lookup of what is appended next.
+/// Dedup lookup for the next append.
 pub(crate) struct DedupLookup<'a> {
     index: &'a Arc<DedupIndex>,
     /// The ids of the commit group.
@@ -113,8 +114,8 @@ impl DedupLookup<'_> {
             batch.apply(found);
             return Err(BatchConflict::Empty);
         }
-        // The key may stand for the whole batch only if all of it is in one block: a block of another request may be lost while this one
-        // isn't.
+        // The key may cover the whole batch only if all of it is in one block: another request's block may be lost
+        // while this one isn't.
         let has_dropped = !found.duplicates.is_empty() || !found.rejected.is_empty();
         let is_partial = was_partial || batch.indexes_individually || has_dropped;
         if batch.key.is_some() && is_partial && !batch.indexes_individually {
@@ -140,20 +141,20 @@ impl DedupLookup<'_> {
         };
         let mut undecided = duplicates.iter().position(|(_, original)| is_open(original));
         if undecided.is_none() && self.index.removals() != self.removals {
-            // The position of one that was removed meanwhile may be another event's.
+            // If the original was removed, another event may have its position.
             undecided =
                 duplicates.iter().position(|(_, original)| original.position != self.position && !is_durable(original));
         }
         undecided.map(|number| duplicates.swap_remove(number))
     }
 
-    /// Indexes the key of a batch. Another shard may have indexed the same batch since the key was looked up: both index their key before
-    /// they look for the other's, so that one of them finds it.
+    /// Indexes the key of a batch. Another shard may have indexed the same batch since the key was looked up. Both
+    /// index their key before they look for the other's, so one of them finds it.
     fn key(&mut self, key: DedupKey, is_partial: bool) -> Result<(), BatchConflict> {
         let (own, other) = if is_partial { (partial_key(key), key) } else { (key, partial_key(key)) };
         match self.event(own.id, own.content) {
-            // Each of its records has an entry of its own. If the block of the other shard is never written, its key is removed, and then
-            // no key would stand for what this shard accepts now.
+            // Each of its records has a separate entry. If the other shard's block is never written, its key is
+            // removed, and then no key would cover what this shard accepts now.
             Err(Conflict::Duplicate(original)) if is_partial => {
                 let is_elsewhere = original.position().shard != self.position.position().shard;
                 if is_elsewhere && self.index.log_behind(original.position).is_some() {
@@ -172,7 +173,7 @@ impl DedupLookup<'_> {
         }
     }
 
-    /// Whether a batch with this key was accepted in part: then each of its records has an index entry of its own.
+    /// Whether a batch with this key was accepted in part: then each of its records has a separate index entry.
     fn was_partial(&self, key: DedupKey) -> Result<bool, Conflict> {
         let window = self.index.window();
         match window.look_up(key.id, key.content) {

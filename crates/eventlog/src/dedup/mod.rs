@@ -1,5 +1,6 @@
-//! The dedup window: it recognises duplicates by their idempotency keys. The ids of clients are indexed with a hash of the bytes
-//! that came with them, in memory for quick lookups, and in small files of their own for the time after a restart.
+//! The dedup window: it recognises duplicates by their idempotency keys. The ids of clients are indexed with a hash of
+//! the bytes that came with them: in memory for quick lookups, and in separate small files for the time after a
+//! restart.
 
 mod append_batch;
 mod content_hash;

@@ -69,9 +69,10 @@ pub(super) fn is_durable(original: &Original) -> bool {
     matches!(status(index, *id, *content, *position, *removals), Status::Durable)
 }
 
-/// An entry is removed before another event gets its sequence: so while the entry exists, the position is its own. The durability of the
-/// position is therefore read first: by the time of the lookup it could be another event's. If the entry is gone although none was removed
-/// since the original was found, it has made way for newer entries: then the position is its own as well.
+/// An entry is removed before another event gets its sequence: while the entry exists, the position is its own. So the
+/// durability of the position is read first: by the time of the lookup it could be another event's. If the entry is
+/// gone but none was removed since the original was found, newer entries have replaced it: then the position is its own
+/// too.
 fn status(index: &DedupIndex, id: EventId, content: u64, position: PackedPosition, removals: u64) -> Status {
     let behind = index.log_behind(position);
     match index.window().look_up(id, content) {
@@ -91,7 +92,7 @@ mod tests {
 
     /// The index has no shard, so all positions are durable.
     #[test]
-    fn a_replaced_entry_is_durable_and_a_removed_one_is_not() {
+    fn replaced_entry_is_durable_but_removed_is_not() {
         let index = Arc::new(DedupIndex::new(1 << 20).unwrap());
         let position = PackedPosition::new(0, 7);
         let original = |number: u8| {
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(
             [&there, &gone, &forgotten].map(is_durable),
             [true, false, false],
-            "nobody knows which of the two it was"
+            "it may have been replaced or removed"
         );
     }
 }

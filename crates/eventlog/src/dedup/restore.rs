@@ -11,7 +11,7 @@ use super::window::DedupWindow;
 use crate::committed_log::CommittedLog;
 use clock::unix_microseconds;
 
-/// What is loaded into the window.
+/// The content to load into the window.
 pub(crate) struct RestoredIds<'a> {
     window: &'a DedupWindow,
     validity: Validity,
@@ -20,7 +20,7 @@ pub(crate) struct RestoredIds<'a> {
     up_to: Vec<u64>,
     /// Whether the files have invalid entries.
     has_invalid: bool,
-    /// The next batch of entries: many at once are quicker than one by one.
+    /// The next batch of entries: inserting many together is quicker than one by one.
     entries: Vec<Entry>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> RestoredIds<'a> {
         Self { window, validity, now: unix_microseconds(), up_to, has_invalid: false, entries: Vec::new() }
     }
 
-    /// Adds what a file says.
+    /// Adds a frame of a file.
     pub(super) fn add(&mut self, frame: Frame) {
         let said_up_to = frame.up_to;
         let Some(frame) = self.validity.valid_part(frame) else {
@@ -39,7 +39,7 @@ impl<'a> RestoredIds<'a> {
         };
         self.has_invalid |= frame.up_to < said_up_to;
         self.collect(&frame);
-        // If a frame is missing, the log is read again from there on, as far as it exists.
+        // If a frame is missing, the log is read again from there on, if it still exists.
         if let Some(known) = self.up_to.get_mut(usize::from(frame.shard))
             && (frame.after <= *known || *known == 0)
         {
@@ -50,13 +50,13 @@ impl<'a> RestoredIds<'a> {
     /// Removes invalid entries from the files.
     pub(super) fn repair(&mut self, files: &mut IdFiles) -> io::Result<()> {
         if self.has_invalid && !files.keep_only(|frame| self.validity.valid_part(frame))? {
-            // The files are empty: their ids are written again, as far as the logs have them.
+            // The files are empty: their ids are written again if the logs have them.
             self.up_to.fill(0);
         }
         Ok(())
     }
 
-    /// Reads what only the logs have; returns for each shard up to where the files have its ids.
+    /// Reads the part that only the logs have; returns for each shard up to where the files have its ids.
     pub(super) fn read_logs(mut self, logs: &[Arc<CommittedLog>]) -> io::Result<Vec<u64>> {
         for log in logs {
             let mut after = self.up_to[usize::from(log.number())];

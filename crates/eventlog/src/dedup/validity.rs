@@ -1,7 +1,7 @@
 //! The validity of the id files after recovery.
 //!
-//! If recovery finds that events are lost, their ids must leave the index, so that clients can send the events again. From the first
-//! damaged range of a shard's log on, the files are invalid, and the ids are read from the log.
+//! If recovery finds that events are lost, their ids must leave the index, so clients can send the events again. After
+//! the first damaged range of a shard's log, the files are invalid, and the ids are read from the log.
 
 use journal::{Finding, LOG_ENDS_EARLY, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
 
@@ -43,7 +43,7 @@ impl Validity {
 }
 
 fn valid_up_to(finding: &Finding) -> u64 {
-    if LOST_ANYWHERE.contains(&finding.letter) {
+    if LOST_ANYWHERE.contains(&finding.case) {
         return 0;
     }
     finding.first.map_or(u64::MAX, |first| first.saturating_sub(1))
@@ -55,8 +55,8 @@ mod tests {
 
     use super::*;
 
-    fn finding(letter: char, first: Option<u64>) -> Finding {
-        Finding { letter, generation: 1, offset: 4096, first, lost: Vec::new(), saved: None }
+    fn finding(case: char, first: Option<u64>) -> Finding {
+        Finding { case, generation: 1, offset: 4096, first, lost: Vec::new(), saved: None }
     }
 
     fn frame(shard: u16, after: u64, up_to: u64) -> Frame {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_valid_up_to_the_first_damaged_range() {
+    fn frame_is_valid_until_the_first_damage() {
         let found = [finding('I', None), finding('E', Some(8)), finding('B', Some(5))];
         let validity = Validity::new([(20, &found[..]), (6, &[])].into_iter());
         let expected = [
@@ -84,11 +84,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_valid_if_the_lost_positions_are_unknown() {
-        for letter in LOST_ANYWHERE {
-            let found = [finding(letter, None)];
+    fn unknown_losses_invalidate_all_frames() {
+        for case in LOST_ANYWHERE {
+            let found = [finding(case, None)];
             let validity = Validity::new([(9, &found[..])].into_iter());
-            assert_eq!((validity.up_to(0), validity.valid_part(frame(0, 0, 2))), (0, None), "{letter}");
+            assert_eq!((validity.up_to(0), validity.valid_part(frame(0, 0, 2))), (0, None), "{case}");
         }
     }
 }

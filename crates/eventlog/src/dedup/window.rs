@@ -1,5 +1,5 @@
-//! The dedup window in memory: the latest ids of clients, over all shards. It is divided by id into window shards, each with a lock of
-//! its own, so that threads rarely wait for each other.
+//! The dedup window in memory: the latest ids of clients, over all shards. It is divided by id into window shards, each
+//! with a separate lock, so threads rarely wait for each other.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -67,8 +67,8 @@ impl DedupWindow {
         result
     }
 
-    /// Inserts the ids that aren't there already, oldest first. One window shard after the other is filled, so that memory accesses
-    /// are near each other.
+    /// Inserts the ids that aren't there already, oldest first. One window shard after the other is filled, so memory
+    /// accesses are near each other.
     pub(super) fn insert_all(&self, entries: &[Entry]) {
         let mut by_part = [const { Vec::new() }; PARTS];
         for entry in entries {
@@ -97,7 +97,7 @@ impl DedupWindow {
         part.find(id, hash).map(|known| known.position)
     }
 
-    /// Removes an id if it has this position: what was appended there was never written.
+    /// Removes an id if it has this position: the event appended there was never written.
     pub(crate) fn remove(&self, id: EventId, position: PackedPosition) {
         let (mut part, hash) = self.part(id);
         if part.find(id, hash).is_some_and(|known| known.position == position) {
@@ -105,7 +105,7 @@ impl DedupWindow {
         }
     }
 
-    /// Reads the clock. Entries need no more precision than the interval of these calls.
+    /// Reads the clock. Entries are as precise as the interval of these calls.
     pub(crate) fn tick(&self) {
         self.now.store(u32::try_from(self.start.elapsed().as_secs()).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_are_what_they_would_be_one_by_one() {
+    fn insert_all_equals_single_inserts() {
         let (at_once, one_by_one) = (DedupWindow::with_entries_max(9, 100), DedupWindow::with_entries_max(9, 100));
         let entry = |number: u64| Entry {
             id: id(number % 9000),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn full_it_has_its_size_and_forgets_the_oldest_first() {
+    fn full_window_forgets_the_oldest_first() {
         let window = DedupWindow::with_entries_max(9, 100);
         let count = 64 * 150;
         for number in 0..count {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_full_window_are_within_the_limit() {
+    fn full_window_stays_within_its_bytes() {
         let window = DedupWindow::new(1, DUPLICATE_WINDOW_BYTES);
         let entries_max = DUPLICATE_WINDOW_BYTES / PARTS / WindowShard::ENTRY_BYTES;
         assert!(entries_max > 20_000, "{entries_max}");

@@ -1,8 +1,8 @@
 //! One shard of the window: entries in order of arrival, and a hash table by id. The oldest entry makes room for the newest.
 //!
-//! The table has open addressing with linear probing. A removal shifts the entries behind it back (Knuth, TAOCP 3, 6.4, algorithm R),
-//! so it leaves no tombstone. Each slot has the hash next to the entry's number: probing and shifting read no other entries, which
-//! are far apart in memory.
+//! The table has open addressing with linear probing. A removal shifts later entries back (Knuth, TAOCP 3, 6.4,
+//! algorithm R), so it leaves no tombstone. Each slot has the hash next to the entry's number: probing and shifting
+//! read no other entries, which are far apart in memory.
 
 use event::EventId;
 
@@ -24,7 +24,7 @@ impl Hash {
     }
 }
 
-/// A place of the index: an entry and the hash of its id, or nothing.
+/// A slot of the index: an entry and the hash of its id, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot(u32);
 
@@ -36,7 +36,7 @@ impl Slot {
         Self((hash.0 << NUMBER_BITS) | number)
     }
 
-    /// Where the entry stands among the entries.
+    /// The entry's index among the entries.
     const fn at(self) -> usize {
         (self.0 as usize & ENTRIES_MAX) - 1
     }
@@ -51,7 +51,7 @@ pub(super) struct WindowShard {
     /// A ring when it is full.
     entries: Vec<Option<Entry>>,
     entries_max: usize,
-    /// Where the next entry goes in a full ring.
+    /// The index of the next entry in a full ring.
     next: usize,
     index: Vec<Slot>,
     len: usize,
@@ -65,7 +65,7 @@ impl WindowShard {
     pub(super) const ENTRY_BYTES: usize = size_of::<Option<Entry>>() + 3 * size_of::<Slot>();
 
     /// # Panics
-    /// It may have more entries than a place of the index can name.
+    /// It may have more entries than a slot can number.
     pub(super) const fn new(entries_max: usize) -> Self {
         assert!(entries_max <= ENTRIES_MAX, "a part has at most ENTRIES_MAX entries");
         Self { entries: Vec::new(), entries_max, next: 0, index: Vec::new(), len: 0 }
@@ -80,7 +80,7 @@ impl WindowShard {
         self.entries.capacity() * size_of::<Option<Entry>>() + self.index.capacity() * size_of::<Slot>()
     }
 
-    /// When the oldest entry came.
+    /// When the oldest entry was inserted.
     pub(super) fn oldest(&self) -> Option<i32> {
         let (newer, older) = self.entries.split_at(self.next);
         older.iter().chain(newer).flatten().next().map(|entry| entry.at)
@@ -90,7 +90,7 @@ impl WindowShard {
         self.place_of(id, hash).and_then(|place| self.entries[self.index[place].at()].as_ref())
     }
 
-    /// Where in the index an id stands.
+    /// The slot of an id in the index.
     fn place_of(&self, id: EventId, hash: Hash) -> Option<usize> {
         if self.index.is_empty() {
             return None;
@@ -114,7 +114,7 @@ impl WindowShard {
         (place + 1) & (self.index.len() - 1)
     }
 
-    /// Adds an entry whose id isn't there. `hash_of` is asked for the hash of the oldest, where it must go.
+    /// Adds an entry whose id isn't there. `hash_of` returns the hash of the oldest entry if it must be removed.
     pub(super) fn insert(&mut self, entry: Entry, hash: Hash, hash_of: impl Fn(EventId) -> Hash) {
         let at = if self.entries.len() < self.entries_max {
             self.make_room();
@@ -136,7 +136,7 @@ impl WindowShard {
         self.put(Slot::new(at, hash));
     }
 
-    /// Doubles, but never takes more than is needed in the end.
+    /// Doubles, but never uses more than is needed in the end.
     fn make_room(&mut self) {
         if self.entries.len() == self.entries.capacity() {
             let more = self.entries.len().max(INDEX_MIN);
@@ -158,27 +158,27 @@ impl WindowShard {
         self.index[place] = slot;
     }
 
-    /// Removes an id. Its room among the entries is free when the ring comes round to it.
+    /// Removes an id. Its slot among the entries is free when the ring reaches it.
     pub(super) fn remove(&mut self, id: EventId, hash: Hash) {
-        let Some(mut hole) = self.place_of(id, hash) else { return };
-        self.entries[self.index[hole].at()] = None;
+        let Some(mut empty) = self.place_of(id, hash) else { return };
+        self.entries[self.index[empty].at()] = None;
         self.len -= 1;
-        self.index[hole] = Slot::EMPTY;
-        let mut place = self.behind(hole);
+        self.index[empty] = Slot::EMPTY;
+        let mut place = self.behind(empty);
         while self.index[place] != Slot::EMPTY {
-            if self.may_move(place, hole) {
-                self.index[hole] = std::mem::replace(&mut self.index[place], Slot::EMPTY);
-                hole = place;
+            if self.may_move(place, empty) {
+                self.index[empty] = std::mem::replace(&mut self.index[place], Slot::EMPTY);
+                empty = place;
             }
             place = self.behind(place);
         }
     }
 
-    /// Whether what stands in a place may stand in the hole before it: its home isn't between the two.
-    fn may_move(&self, place: usize, hole: usize) -> bool {
+    /// Whether the entry of a slot may move to the empty slot before it: its home isn't between the two.
+    fn may_move(&self, place: usize, empty: usize) -> bool {
         let mask = self.index.len() - 1;
         let from_home = place.wrapping_sub(self.home(self.index[place].hash())) & mask;
-        from_home >= place.wrapping_sub(hole) & mask
+        from_home >= place.wrapping_sub(empty) & mask
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
         EventId([number; 16])
     }
 
-    /// So few that most ids want the same places.
+    /// Few enough that most ids have the same home.
     fn hash_of(id: EventId) -> Hash {
         Hash::new(u32::from(id.0[0] % 5))
     }

@@ -1,4 +1,4 @@
-//! Who waits in a queue is woken by its lane, and by nothing else.
+//! A request in a queue is woken only by its lane.
 
 use std::pin::pin;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +6,7 @@ use std::task::Wake;
 
 use super::*;
 
-/// Lanes at these cursors, each of which every event must pass.
+/// Lanes at these cursors; every event must pass each of them.
 #[derive(Default)]
 struct Lanes(Mutex<BTreeMap<&'static str, Option<u64>>>);
 
@@ -65,7 +65,7 @@ impl Fixture {
         Pin::new(wait).poll(&mut Context::from_waker(&self.waker)).is_ready()
     }
 
-    /// The lane goes on; whether it has woken somebody.
+    /// Advances the lane; returns whether it has woken a request.
     fn passes(&self, sink: &'static str, cursor: u64) -> bool {
         self.lanes.set(sink, Some(cursor));
         self.watch.advance(sink, 0, cursor);
@@ -78,7 +78,7 @@ fn up_to(last: u64) -> WatchRequest {
 }
 
 #[test]
-fn who_waits_is_woken_by_the_lane_that_is_missing_and_not_before() {
+fn request_is_woken_by_its_last_lane() {
     let fixture = Fixture::new();
     fixture.lanes.set("a", Some(0));
     fixture.lanes.set("b", Some(0));
@@ -93,7 +93,7 @@ fn who_waits_is_woken_by_the_lane_that_is_missing_and_not_before() {
 }
 
 #[test]
-fn nobody_waits_for_what_wont_come() {
+fn request_ends_if_its_events_cannot_be_delivered() {
     let fixture = Fixture::new();
     fixture.lanes.set("a", Some(0));
     let request = up_to(5);
@@ -105,7 +105,7 @@ fn nobody_waits_for_what_wont_come() {
 }
 
 #[test]
-fn who_leaves_is_forgotten() {
+fn dropped_request_leaves_the_queue() {
     let fixture = Fixture::new();
     fixture.lanes.set("a", Some(0));
     let request = up_to(5);
@@ -118,7 +118,7 @@ fn who_leaves_is_forgotten() {
 }
 
 #[test]
-fn without_a_witness_nothing_is_known() {
+fn request_waits_without_a_source() {
     let watch = DeliveryWatch::default();
     let request = up_to(0);
     let mut wait = watch.wait(&request);

@@ -1,5 +1,5 @@
-//! A shard under many requests, on a simulated disk, with commits inline and on the thread: each request hears what
-//! became of its events, and what was acknowledged can be read.
+//! A shard under many requests, on a simulated disk, with inline and offloaded commits: each request gets the result of
+//! its events, and acknowledged events can be read.
 
 use std::future::Future;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn sorted(results: Vec<Result<u64, AppendError>>) -> Vec<u64> {
 }
 
 #[test]
-fn every_request_is_answered_with_commits_inline_and_away() {
+fn every_request_is_answered_inline_and_offloaded() {
     for mode in [INLINE, AWAY] {
         let harness = Harness::new(SimulatedDisk::new(1), mode);
         let expected: Vec<u64> = (1..=64 * 200).collect();
@@ -110,7 +110,7 @@ fn every_request_is_answered_with_commits_inline_and_away() {
         assert_eq!(counters.commits_offloaded.get() > 0, mode == AWAY);
         assert_eq!(harness.log.accepted().hold().by_type, [64 * 200]);
         harness.shard().close().unwrap();
-        assert_eq!(harness.run(1, 1), [Err(AppendError::Failed)], "nothing is taken any more");
+        assert_eq!(harness.run(1, 1), [Err(AppendError::Failed)], "nothing is accepted");
     }
 }
 
@@ -125,7 +125,7 @@ fn batch(log: &EventLog, records: u32) -> AppendBatch {
 }
 
 #[test]
-fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
+fn batches_wait_in_small_blocks_while_disk_syncs() {
     const BATCHES: usize = 200;
     let harness = Harness::new(SimulatedDisk::new(12), AWAY);
     let returned = harness.shard().clone();
@@ -161,7 +161,7 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
 }
 
 #[test]
-fn a_large_block_is_committed_away_however_quick_the_disk_is() {
+fn large_block_is_offloaded_on_a_quick_disk() {
     let harness = Harness::new(SimulatedDisk::new(13), INLINE);
     let (returned, shard) = (harness.shard().clone(), harness.shard().clone());
     harness.runtime().block_on(async {
@@ -176,7 +176,7 @@ fn a_large_block_is_committed_away_however_quick_the_disk_is() {
 }
 
 #[test]
-fn a_failed_sync_is_told_to_all_and_nothing_is_taken_any_more() {
+fn failed_sync_fails_all_appends() {
     for mode in [INLINE, AWAY] {
         let harness = Harness::new(SimulatedDisk::new(2), mode);
         let before = harness.disk.calls(Operation::Sync);
@@ -191,7 +191,7 @@ fn a_failed_sync_is_told_to_all_and_nothing_is_taken_any_more() {
 }
 
 #[test]
-fn a_full_disk_refuses_and_goes_on_by_itself_with_the_next_sequence() {
+fn full_disk_rejects_and_resumes_when_freed() {
     for mode in [INLINE, AWAY] {
         let harness = Harness::new(SimulatedDisk::new(3), mode);
         harness.disk.set_capacity(Some(harness.disk.bytes_used()));
@@ -206,7 +206,7 @@ fn a_full_disk_refuses_and_goes_on_by_itself_with_the_next_sequence() {
 }
 
 #[test]
-fn what_was_appended_is_committed_though_its_client_has_left() {
+fn event_of_a_dropped_request_is_committed() {
     let harness = Harness::new(SimulatedDisk::new(4), INLINE);
     let id = harness.log.types().intern(&TypeName::new("event").unwrap());
     drop(harness.shard().append_one(&record(), id).unwrap());
@@ -215,7 +215,7 @@ fn what_was_appended_is_committed_though_its_client_has_left() {
 }
 
 #[test]
-fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
+fn lagging_lane_reads_from_disk_within_memory_budget() {
     let harness = Harness::new(SimulatedDisk::new(5), INLINE);
     let mut lane = harness.shard().reader(0);
     harness.run(1, 3_000);
@@ -243,7 +243,7 @@ fn is_settled(harness: &Harness) -> bool {
 }
 
 #[test]
-fn who_waits_for_what_was_appended_waits_for_its_commit() {
+fn settling_waits_for_pending_commits() {
     let harness = Harness::new(SimulatedDisk::new(6), INLINE);
     let id = harness.log.types().intern(&TypeName::new("event").unwrap());
     assert!(is_settled(&harness));
@@ -269,7 +269,7 @@ fn who_waits_for_what_was_appended_waits_for_its_commit() {
 }
 
 #[test]
-fn the_place_of_a_lane_that_has_left_is_used_again() {
+fn slot_of_a_dropped_reader_is_reused() {
     let harness = Harness::new(SimulatedDisk::new(7), INLINE);
     let (first, second) = (harness.shard().reader(0), harness.shard().reader(0));
     drop(first);

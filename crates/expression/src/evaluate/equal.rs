@@ -1,4 +1,4 @@
-//! Equality, and what rests on it.
+//! Equality, and the functions that are based on it.
 
 use std::cmp::Ordering;
 

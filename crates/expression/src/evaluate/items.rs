@@ -1,4 +1,4 @@
-//! What a macro goes over, one after the other.
+//! The items of a macro, one after the other.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, btree_map};
@@ -10,7 +10,7 @@ use crate::tree::Node;
 use crate::value::{Made, Value};
 use json::parts;
 
-/// A member takes room in a map, and its place there is looked for.
+/// A member takes memory in a map, and a search for its place there.
 const STEPS_PER_MEMBER: usize = 4;
 
 /// The elements of a list, or the names of an object's members.
@@ -37,7 +37,7 @@ impl<'a> Iterator for Items<'a> {
 }
 
 impl Items<'_> {
-    /// How many there are still.
+    /// How many remain.
     pub(super) fn count_left(&self) -> usize {
         match self {
             Self::Array(elements) => elements.len(),
@@ -48,7 +48,7 @@ impl Items<'_> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// What there is to go over; none in what is neither a list nor an object.
+    /// The items; none if the value is neither a list nor an object.
     pub(super) fn items(&mut self, over: Made<'a>, node: &Node) -> Evaluated<Option<Items<'a>>> {
         let items = match over {
             Made::List(elements) => {
@@ -68,7 +68,7 @@ impl<'a> Evaluation<'a> {
     }
 
     pub(super) fn members(&mut self, json: &'a str, node: &Node) -> Evaluated<BTreeMap<Cow<'a, str>, &'a str>> {
-        // To sort them costs about as much as to read them.
+        // Sorting them costs about as much as reading them.
         self.spend(json.len() / BYTES_PER_STEP * 2, node)?;
         let members = parts::members_by_name(json);
         self.spend(members.len() * STEPS_PER_MEMBER, node)?;
@@ -76,7 +76,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// What a copy of the value copies beside itself.
+/// The bytes that a copy of the value copies in addition to the value itself.
 pub(super) const fn owned_bytes(value: &Value<'_>) -> usize {
     match value {
         Value::Made(Made::Text(Cow::Owned(text))) => text.len(),

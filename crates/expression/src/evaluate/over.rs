@@ -1,4 +1,4 @@
-//! Macros: what goes over the elements of lists and the names of members.
+//! Macros over the elements of lists and the names of members.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ impl<'a> Evaluation<'a> {
         let Some(items) = self.items(over, node)? else {
             return Err(stop(node, Fault::Operand(parts.kind.name(), kind)));
         };
-        // A slot for the variable, which each element fills in turn.
+        // A slot for the variable, which each element fills.
         self.variables.push(Value::NULL);
         let made = self.over_items(parts, items);
         self.variables.pop();
@@ -80,7 +80,7 @@ impl<'a> Evaluation<'a> {
         self.condition(condition, parts.kind.name())
     }
 
-    /// The innermost variable stands for this now.
+    /// Sets the innermost variable.
     fn bind(&mut self, item: Value<'a>) {
         if let Some(variable) = self.variables.last_mut() {
             *variable = item;

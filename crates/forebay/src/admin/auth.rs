@@ -1,5 +1,5 @@
-//! Lets requests in on an admin port, that of a writer too: everybody who reaches it on loopback until the operator makes a token with the scope `admin`, then only
-//! clients that show one. To revoke the last such token lets nobody in.
+//! Authenticates requests on an admin port, that of a writer too. Until the operator creates a token with the scope `admin`, every client on
+//! loopback is let in; from then on only clients with such a token. After the last such token is revoked, no client is let in.
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,11 +59,12 @@ impl AdminAuth {
     pub(crate) fn admit(&self, headers: &HeaderMap, scopes: &[Scope]) -> Result<Caller, Refused> {
         if !self.needs_token() {
             let why = csrf::refuse(headers, self.has_tls);
-            return why.map_or(Ok(Caller::Loopback), |why| Err(refused(StatusCode::FORBIDDEN, "page", why.into())));
+            return why
+                .map_or(Ok(Caller::Loopback), |why| Err(refused(StatusCode::FORBIDDEN, "cross_origin", why.into())));
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
-        // Only scripts and commands send a bearer token. A browser adds the password of Basic by itself, also for another host's page.
+        // Only scripts and commands send a bearer token. A browser adds the password of Basic to each request, also for another host's page.
         let shown = shown.and_then(ShownToken::bearer);
         let tokens = self.tokens.current();
         match tokens.check(Demand::Always, shown.as_ref(), unix_microseconds()) {

@@ -1,17 +1,17 @@
-//! Keeps web pages away from the admin port. Without tokens everybody who reaches the port on loopback may use it, and so could a
-//! stranger's page in the browser of a person on this machine.
+//! Keeps web pages away from the admin port. Without tokens every client on loopback may use the port, also another site's page in a
+//! browser on this machine.
 
 use access::{is_known_host, is_own_origin};
 use hyper::HeaderMap;
 use hyper::header::{HOST, ORIGIN};
 
-/// Why a page of a stranger may have sent the request, if so.
+/// Why another site's page may have sent the request, if so.
 pub(super) fn refuse(headers: &HeaderMap, has_tls: bool) -> Option<&'static str> {
     let bytes = |name| headers.get(name).map(hyper::header::HeaderValue::as_bytes);
     let host = bytes(HOST).unwrap_or_default();
     if !is_known_host(host, &[]) {
         return Some(
-            "the header Host must be an IP address or `localhost`: a stranger's name may lead here too. Call http://127.0.0.1, or make \
+            "the header Host must be an IP address or `localhost`, because other sites can point a name here. Call http://127.0.0.1, or create \
              a token (forebay token new NAME --scope admin)",
         );
     }

@@ -2,9 +2,9 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/dead?…` | `{"letters": […], "more": false, "lost": 0}`, without payloads; 404 `sink`, as all others, where there is no such sink |
-//! | `GET /api/dead/ID?sink=` | the same with payloads, 404 where there is none |
-//! | `PUT /api/dead/ID?sink=` | the letters of this event have the payload that is sent: as `replay`; 404 where there is none |
+//! | `GET /api/dead?…` | `{"letters": […], "more": false, "lost": 0}`, without payloads; 404 `sink`, for all of these requests, if there is no such sink |
+//! | `GET /api/dead/ID?sink=` | the same with payloads, 404 if there is none |
+//! | `PUT /api/dead/ID?sink=` | replaces the payload of this event's dead letters; as `replay`; 404 if there is none |
 //! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "edited", "left", "failure"}]}` |
 //! | `POST /api/dead/drop?…` | the same; without a filter only with `all=true` |
 
@@ -17,14 +17,14 @@ use super::auth::Caller;
 use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::log::UNLIMITED;
-use admin_api::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
+use admin_api::dead::{DeadLetterJson, ListJson, OutcomeJson, OutcomesJson};
 use admin_api::query::DeadQuery;
 
-/// Letters in a list, unless the query says otherwise.
+/// Dead letters in a list, unless the query says otherwise.
 const LIST_DEFAULT: u64 = 100;
-/// Letters in a list at most: it is built in memory.
+/// Dead letters in a list at most: it is built in memory.
 const LIST_MAX: u64 = 10_000;
-/// Of each sink; more than one is refused.
+/// The number of a sink's dead letters that an edit reads; more than one is an error.
 const EDITED_MAX: u64 = 2;
 
 /// Answers a request whose path continues with `rest` after [`DEAD`](admin_api::paths::DEAD).
@@ -63,7 +63,7 @@ pub(super) async fn respond(
     }
 }
 
-/// Gives the letters of one event the payload that is sent. What it must be for a store only a replay can tell.
+/// Replaces the payload of one event's dead letters. Only a replay shows whether a store accepts the new one.
 async fn edit(
     request: &mut Request<Incoming>,
     admin: &Admin,
@@ -84,7 +84,7 @@ async fn edit(
 }
 
 fn no_letter() -> AdminResponse {
-    problem(StatusCode::NOT_FOUND, "letter", "no dead letter that is held has this id".into())
+    problem(StatusCode::NOT_FOUND, "letter", "there is no dead letter with this id".into())
 }
 
 fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
@@ -94,7 +94,7 @@ fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
 /// Logs the client that changed dead letters, and how many of each sink.
 fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
     for DeadOutcome { sink, stored, refused, dropped, edited, left, failure } in outcomes {
-        // An edit asks every sink, and one has the letter as a rule.
+        // An edit asks every sink, and usually one has the dead letter.
         if stored + refused + dropped + edited + left == 0 && failure.is_none() {
             continue;
         }
@@ -106,7 +106,7 @@ fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
     }
 }
 
-/// On a thread of its own: the letters are read from disk.
+/// On a separate thread: the dead letters are read from disk.
 async fn list(
     dead_letters: &DeadLetterService,
     filter: DeadFilter,
@@ -119,7 +119,7 @@ async fn list(
     match listed {
         Ok(Ok(DeadList { letters, .. })) if with_payload && letters.is_empty() => no_letter(),
         Ok(Ok(DeadList { letters, more, lost })) => {
-            json(StatusCode::OK, &ListJson { letters: letters.iter().map(LetterJson::of).collect(), more, lost })
+            json(StatusCode::OK, &ListJson { letters: letters.iter().map(DeadLetterJson::of).collect(), more, lost })
         }
         Ok(Err(error)) => problem(StatusCode::INTERNAL_SERVER_ERROR, "journal", error.to_string()),
         Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, "bug", error.to_string()),
@@ -133,7 +133,7 @@ async fn act(
     query: &DeadQuery,
 ) -> AdminResponse {
     if action == DeadAction::Drop && query.filter == DeadFilter::default() && !query.all {
-        let detail = "this would drop all dead letters: say which, or add all=true (--all)";
+        let detail = "this would drop all dead letters: add a filter, or all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());
     }
     let outcomes = dead_letters.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;

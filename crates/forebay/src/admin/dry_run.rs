@@ -1,8 +1,8 @@
-//! `/api/try`: one payload through the schema and the steps of its type, as `forebay try` takes it. Nothing of it is kept or counted.
+//! `/api/try`: runs one payload through the schema and the steps of its type, as `forebay try` does. Nothing of it is kept or counted.
 //!
 //! | request | answer |
 //! |---|---|
-//! | `POST /api/try/TYPE?client=&source=&received=&key=`, without `/TYPE` where the configuration is to tell it | what each stage does, how long it takes, and what would be stored or refused |
+//! | `POST /api/try/TYPE?client=&source=&received=&key=`, without `/TYPE` if the configuration is to find it | what each stage does, how long it takes, and what would be stored or rejected |
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -70,17 +70,17 @@ impl DryRuns {
                 Err(rejection) => return json(StatusCode::OK, &DryRunJson::of(&DryRunReport::without_type(rejection))),
             };
             let Some(config) = types.config_of(&name) else {
-                let detail = format!("the configuration has changed and has no [types.{name}] any more");
+                let detail = format!("the configuration has changed and no longer has [types.{name}]");
                 return problem(StatusCode::NOT_FOUND, "unknown_type", detail);
             };
-            let trial = DryRunner::new(name, &config).run(&bytes, &around);
-            json(StatusCode::OK, &DryRunJson::of(&trial))
+            let report = DryRunner::new(name, &config).run(&bytes, &around);
+            json(StatusCode::OK, &DryRunJson::of(&report))
         };
         tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
     }
 }
 
-/// What stands around the event: what the query says, and the headers of this request.
+/// The context of the event: from the query and the headers of this request.
 fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
     let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let received_at = unix_microseconds();
@@ -88,19 +88,21 @@ fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
     for pair in pairs(query) {
         let (key, value) = pair?;
         match key {
-            "client" => around.client = Some(value.parse().map_err(|_| format!("client={value}: wanted an address"))?),
+            "client" => {
+                around.client = Some(value.parse().map_err(|_| format!("client={value}: must be an IP address"))?)
+            }
             "source" => around.source = value,
             "received" => {
                 around.received_at = rfc3339::parse(&value).map_err(|why| format!("received={value}: {why}"))?;
             }
             "key" => around.key = value,
-            _ => return Err(format!("{key} is unknown: there are client, source, received and key")),
+            _ => return Err(format!("unknown parameter {key}: use client, source, received and key")),
         }
     }
     Ok(around)
 }
 
-/// Headers as steps see them: several of a name are one with commas. What lets a sender in no step may ask for.
+/// Headers as steps see them: several of a name are one with commas. Steps may not read the headers that authenticate a sender.
 fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
     let joined = |name| {
         let values = headers.get_all(name).iter().filter_map(|value| str::from_utf8(value.as_bytes()).ok());

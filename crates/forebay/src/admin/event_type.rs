@@ -1,9 +1,9 @@
-//! `/api/types`: which types are taken, and what their payloads must be.
+//! `/api/types`: the types that the gateway accepts, and the rules for their payloads.
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/types` | `{"types": [{"type", "names", "lowercase", "id", "time", "ack", "ack_memory", "routes", "text", "aggregates", "read", "refused_to", "schema": {"path", "formats"}, "transform"}]}` |
-//! | `GET /api/types/{type}/schema` | the schema as it was written, 404 where there is none |
+//! | `GET /api/types` | `{"types": [{"type", "aliases", "lowercase", "id", "time", "ack", "ack_memory", "routes", "unstorable", "aggregates", "read", "refused_to", "schema": {"path", "formats"}, "transform"}]}` |
+//! | `GET /api/types/{type}/schema` | the schema as configured, 404 if there is none |
 
 use hyper::{Method, StatusCode};
 use serde::Serialize;
@@ -27,12 +27,12 @@ pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> AdminRes
     }
     let unknown = |detail: String| problem(StatusCode::NOT_FOUND, "path", detail);
     let Some(name) = rest.strip_prefix('/').and_then(|rest| rest.strip_suffix("/schema")) else {
-        return unknown("there are /api/types and /api/types/{type}/schema".into());
+        return unknown("the paths are /api/types and /api/types/{type}/schema".into());
     };
     let name = percent::decode(name).unwrap_or_else(|| name.to_owned());
     match types.schema(&name) {
         None => unknown(format!("the configuration has no [types.{name}]")),
-        Some(None) => unknown(format!("type {name} has no schema: what is JSON is taken")),
+        Some(None) => unknown(format!("type {name} has no schema: any JSON is accepted")),
         Some(Some(schema)) => AdminResponse { body: schema.text().to_owned(), ..json(StatusCode::OK, &()) },
     }
 }

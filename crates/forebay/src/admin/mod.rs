@@ -1,5 +1,5 @@
-//! The admin port: metrics, dead letters, and whether the process lives. It is on another listener than the intake, so that
-//! nothing of it can be reached from there.
+//! The admin port: metrics, dead letters, and whether the process is alive. It has a listener separate from the intake, so clients of the intake
+//! can reach none of it.
 
 mod auth;
 mod csrf;
@@ -53,18 +53,18 @@ pub(crate) use routes::Routes;
 pub(crate) use status::{ServerStatus, status};
 use write_timeout::WriteTimeout;
 
-/// Connections at a time: a few scrapers and people. More wait.
+/// Open connections at most: a few scrapers and users. More wait.
 const CONNECTIONS_MAX: usize = 128;
-/// Connections of one client at a time. More are closed at once, as on the intake port.
+/// Open connections of one client at most. More are closed immediately, as on the intake port.
 const CONNECTIONS_PER_CLIENT_MAX: usize = CONNECTIONS_MAX / 2;
 /// A client gets this long for its request's head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A client that takes nothing of an answer for so long doesn't want it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait after the listener failed, for instance for want of a descriptor.
+/// How long to wait after the listener failed, for instance because there are no descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What can be asked for here.
+/// The services of the admin port.
 pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) status: ServerStatus,
@@ -125,16 +125,16 @@ async fn serve_requests<F: Future<Output = Response<Full<Bytes>>>>(
         }
     });
     let mut server = http1::Builder::new();
-    // Its date panics where the clock is before 1970 or beyond 9999.
+    // Its date panics if the clock is before 1970 or beyond 9999.
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).auto_date_header(false);
-    // A client that breaks off is its own business.
+    // A client may disconnect at any time.
     let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), answer).await;
 }
 
 /// Answers a request to the admin port of a server.
 pub(crate) async fn respond_as_server(mut request: Request<Incoming>, admin: Arc<Admin>) -> Response<Full<Bytes>> {
     let mut response = respond_to(&mut request, &admin).await;
-    // A page of another origin is refused where no token is needed.
+    // A page of another origin is rejected if no token is needed.
     response.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
     response
 }
@@ -197,7 +197,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "there are /api/status, /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
+            "the paths are /api/status, /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
         ),
     }
 }
@@ -207,7 +207,7 @@ async fn reload(admin: &Admin, caller: &Caller) -> Result<ReloadJson, ReloadErro
     admin.reload.reload().await
 }
 
-/// Whether a path goes on like this behind one that is known.
+/// Whether the rest of a path after a known prefix is empty or begins with `/`.
 fn is_below(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
@@ -239,7 +239,7 @@ pub(crate) fn metrics(text: String) -> AdminResponse {
     AdminResponse { content_type: text_format::CONTENT_TYPE, ..AdminResponse::text(StatusCode::OK, text) }
 }
 
-/// What a token must allow for this path; one of them is enough.
+/// The scopes that a token needs for this path; one of them is enough.
 pub(crate) fn scopes(path: &str) -> &'static [Scope] {
     if path == paths::METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
 }

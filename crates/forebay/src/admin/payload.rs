@@ -16,7 +16,7 @@ use super::response::{AdminResponse, problem, stopping};
 const PLACES: usize = 8;
 /// A client gets this long for its payload.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of a payload that is too large so much more is read, so that its client comes to read why it is refused.
+/// So much more is read of a payload that is too large, to let its client read the answer.
 const UNREAD_MAX: usize = 8 * EVENT_BYTES_MAX;
 
 /// Takes payloads.
@@ -29,22 +29,22 @@ impl Payloads {
         Self { places: Semaphore::new(PLACES) }
     }
 
-    /// The whole payload of a request, and its place: to be held while the payload is in memory. Who has the last place is
-    /// cut off by the time for payloads.
+    /// The whole payload of a request, and its permit: hold it while the payload is in memory. The timeout for payloads also ends a slow client that
+    /// has the last permit.
     ///
     /// # Errors
-    /// The answer: it is packed, too long, too slow, or broken off.
+    /// The answer: the payload is compressed, too long, too slow, or incomplete.
     pub(super) async fn read(
         &self,
         request: &mut Request<Incoming>,
     ) -> Result<(Vec<u8>, SemaphorePermit<'_>), AdminResponse> {
         if request.headers().get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
-            let detail = "a payload comes as it is here: without Content-Encoding";
+            let detail = "this API takes payloads without Content-Encoding: send it uncompressed";
             return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_encoding", detail.into()));
         }
         let place = self.places.acquire().await.map_err(|_| stopping())?;
         let late = || {
-            let detail = format!("the payload has to be there within {} seconds", BODY_TIMEOUT.as_secs());
+            let detail = format!("the payload didn't arrive within {} seconds", BODY_TIMEOUT.as_secs());
             problem(StatusCode::REQUEST_TIMEOUT, "timeout", detail)
         };
         let read = timeout(BODY_TIMEOUT, read(request.body_mut())).await;

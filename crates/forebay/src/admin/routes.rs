@@ -1,11 +1,11 @@
-//! `/api/routes`: lists routes, gives up what those hold that are out of the configuration, and lets stopped lanes accept what their
+//! `/api/routes`: lists routes, discards the backlog of removed ones, and lets stopped lanes accept what their
 //! store has.
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "set_aside", "last_set_aside", "last_dead"}]}` |
-//! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 where there is nothing to give up |
-//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 where no lane has stopped because of what its store has |
+//! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "deferred", "last_deferred", "last_dead"}]}` |
+//! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 if there is nothing to discard |
+//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 if no lane has stopped because of its store's cursor |
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::log::UNLIMITED;
 use admin_api::query::DeadQuery;
 use admin_api::route::{AcceptedJson, GivenUpJson, RoutesJson};
 
-/// What is known of routes, and who gives them up.
+/// The routes, and the delivery that discards their backlogs.
 pub(crate) struct Routes {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
@@ -59,7 +59,7 @@ impl Routes {
             "/accept" if *method == Method::POST => self.accept(&query, caller).await.unwrap_or_else(|refused| refused),
             "/drop" | "/accept" => not_allowed("POST"),
             _ => {
-                let paths = "there are /api/routes, /api/routes/drop and /api/routes/accept";
+                let paths = "the paths are /api/routes, /api/routes/drop and /api/routes/accept";
                 problem(StatusCode::NOT_FOUND, "path", paths.into())
             }
         }
@@ -67,10 +67,13 @@ impl Routes {
 
     async fn accept(&self, query: &DeadQuery, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
         let sink = sink(query)?;
-        let accepted = self.control.accept(sink.clone(), query.again).await;
+        if query.has_again {
+            tracing::warn!(by = %caller, "again=true is the old name of resend=true, and is accepted until 0.2: use resend=true");
+        }
+        let accepted = self.control.accept(sink.clone(), query.resend).await;
         let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
-        let again = query.again.then_some(true);
-        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, again, "route accept");
+        let resend = query.resend.then_some(true);
+        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, resend, "route accept");
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
@@ -87,11 +90,11 @@ impl Routes {
 }
 
 fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
-    let missing = || problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
+    let missing = || problem(StatusCode::BAD_REQUEST, "sink", "the parameter sink is missing: add sink=NAME".into());
     query.filter.sink.as_deref().map(Arc::from).ok_or_else(missing)
 }
 
-/// Why nothing was changed; `nothing` is the code where there is nothing to change.
+/// Why nothing was changed; `nothing` is the code if there is nothing to change.
 fn refused(error: ChangeError, nothing: &str) -> AdminResponse {
     match error {
         ChangeError::NothingHeld(detail) => problem(StatusCode::CONFLICT, nothing, detail),

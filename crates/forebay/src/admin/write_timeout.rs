@@ -69,6 +69,6 @@ mod tests {
         assert_eq!(near.write_all(&[0; 1]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
         far.read_exact(&mut [0; 8]).await.unwrap();
         near.write_all(&[0; 1]).await.unwrap();
-        assert!(near.waiting.is_none(), "a peer that takes something has as much time again");
+        assert!(near.waiting.is_none(), "each write restarts the timeout");
     }
 }

@@ -1,4 +1,4 @@
-//! `forebay check`: reads the configuration as a role would, and says what is wrong with it.
+//! `forebay check`: reads the configuration as a role would, and reports its errors.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use cli::EXIT_CONFIGURATION;
 use cli::output::Output;
 use cli::{CheckFlags, Common};
 
-/// Checks the configuration of the role that the flags name, or else `role`: what is right goes to the standard output, what is wrong to
+/// Checks the configuration of the role that the flags name, or else `role`: a valid one is printed to the standard output, errors to
 /// the error output. Gives the process's exit code.
 ///
 /// # Errors
@@ -35,11 +35,11 @@ pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environme
     conclude(shown(common.load(environment)), |configuration| {
         let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
         warn_of_memory(Plan::of(configuration, shards.get().into()).warning())?;
-        Ok(origin(&common))
+        Ok(gateway_id(&common))
     })
 }
 
-/// Shows the configuration, if it is right, with what there is to add.
+/// Shows a valid configuration, with additional facts.
 fn conclude<T: Display>(loaded: Option<T>, add: impl FnOnce(&T) -> io::Result<String>) -> io::Result<u8> {
     let Some(configuration) = loaded else { return Ok(EXIT_CONFIGURATION) };
     let added = add(&configuration)?;
@@ -51,10 +51,10 @@ fn warn_of_memory(warning: Option<String>) -> io::Result<()> {
     warning.map_or(Ok(()), |warning| writeln!(io::stderr(), "warning: {warning}"))
 }
 
-/// The origin of the data directory, once a gateway has made it.
-fn origin(common: &Common) -> String {
+/// The id of the gateway, which is the origin of its data directory, if it has started once.
+fn gateway_id(common: &Common) -> String {
     let path: &Path = common.directory();
     // A directory that can't be read is a matter of the start.
     let origin = journal::origin_of(Arc::new(ReadOnlyDisk), path).ok().flatten();
-    origin.map_or_else(String::new, |origin| format!("origin  {origin}, of {}\n", path.display()))
+    origin.map_or_else(String::new, |origin| format!("gateway id {origin}, of {}\n", path.display()))
 }

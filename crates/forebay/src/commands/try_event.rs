@@ -11,30 +11,30 @@ use settings::Environment;
 use transform::{Did, Filtered, Traced};
 
 use crate::configuration_report::valid;
-use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, config_of, of_nobody, type_of};
+use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, config_of, type_of, without_config};
 use cli::EXIT_CONFIGURATION;
 use cli::TryFlags;
 use cli::errors::unreadable;
 use cli::input;
 use cli::output::print;
 
-/// What the process exits with where the payload would be refused.
+/// The exit code if the payload would be rejected.
 const EXIT_REFUSED: u8 = 3;
-/// What stands for the type where the configuration is to tell it.
+/// The type argument that lets the configuration find the type.
 const BY_CONFIGURATION: &str = "-";
 
-/// Tries a payload and gives the process's exit code.
+/// Tries a payload and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> anyhow::Result<u8> {
     flags.common.warn_of_overlooked();
     let Some(configuration) = valid(flags.common.load(environment)) else { return Ok(EXIT_CONFIGURATION) };
     let named = flags.event_type.as_deref().filter(|name| *name != BY_CONFIGURATION);
     let named = match named.map(|name| (name, type_of(&configuration, name))) {
         Some((name, Err(_))) if Path::new(name).is_file() => bail!(
-            "`{name}` is a file, and the type stands before it: write `forebay try TYPE {name}`, or `-` for TYPE and the configuration \
-             tells it"
+            "`{name}` is a file, but the type comes first: write `forebay try TYPE {name}`, or `forebay try - {name}` to find the type by the \
+             configuration"
         ),
         Some((_, found)) => Some(found?),
         None => None,
@@ -44,17 +44,17 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> anyhow::Result
         Some((name, _)) => Ok(name),
         None => dry_run::finder(&configuration).of_payload(&bytes, &around),
     };
-    let trial = match found {
+    let report = match found {
         Ok(name) => {
-            let config = config_of(&configuration, &name).ok_or_else(|| of_nobody(&name))?;
+            let config = config_of(&configuration, &name).ok_or_else(|| without_config(&name))?;
             DryRunner::new(name, config).run(&bytes, &around)
         }
         Err(rejection) => DryRunReport::without_type(rejection),
     };
     let text =
-        if flags.json { serde_json::to_string(&DryRunJson::of(&trial))? + "\n" } else { as_text(&bytes, &trial) };
+        if flags.json { serde_json::to_string(&DryRunJson::of(&report))? + "\n" } else { as_text(&bytes, &report) };
     print(|output| output.write_all(text.as_bytes()))?;
-    Ok(if trial.rehearsed.end.refused.is_some() { EXIT_REFUSED } else { 0 })
+    Ok(if report.rehearsed.end.refused.is_some() { EXIT_REFUSED } else { 0 })
 }
 
 fn payload(flags: &TryFlags) -> anyhow::Result<Vec<u8>> {
@@ -77,11 +77,11 @@ fn around(flags: &TryFlags) -> RequestContext {
     }
 }
 
-fn as_text(received: &[u8], trial: &DryRunReport<'_>) -> String {
-    let DryRunTrace { schema, steps, more_steps, end, .. } = &trial.rehearsed;
+fn as_text(received: &[u8], report: &DryRunReport<'_>) -> String {
+    let DryRunTrace { schema, steps, more_steps, end, .. } = &report.rehearsed;
     let received = String::from_utf8_lossy(received);
     let mut text = format!("received  {}\n", received.trim());
-    if let Some(event_type) = &trial.event_type {
+    if let Some(event_type) = &report.event_type {
         text += &format!("type      {event_type}\n");
     }
     if let Some(took) = schema {
@@ -93,11 +93,11 @@ fn as_text(received: &[u8], trial: &DryRunReport<'_>) -> String {
     for step in steps {
         let Traced { step: number, operation, part, did, took, payload } = step;
         if part != part_before {
-            // Of each part what its first step comes to is new.
+            // Each part starts from the result of its first step.
             (before, part_before) = ("", part);
         }
         let part: String = part.iter().map(|part| format!(", event {}", part + 1)).collect();
-        text += &format!("step {number}    {operation}{part}: {}, {took:.1?}\n", said(did));
+        text += &format!("step {number}    {operation}{part}: {}, {took:.1?}\n", result_of(did));
         if let Some(payload) = payload.as_deref().filter(|payload| *payload != before) {
             text += &format!("          {payload}\n");
             before = payload;
@@ -106,17 +106,18 @@ fn as_text(received: &[u8], trial: &DryRunReport<'_>) -> String {
     if *more_steps > 0 {
         text += &format!("          and {more_steps} more\n");
     }
-    text + &end_as_text(end, trial)
+    text + &end_as_text(end, report)
 }
 
-fn end_as_text(end: &DryRunOutcome, trial: &DryRunReport<'_>) -> String {
+fn end_as_text(end: &DryRunOutcome, report: &DryRunReport<'_>) -> String {
     let stored = |taken: &AcceptedEvent| {
         let id = taken.id.map_or_else(|| "a new id".to_owned(), |id| format!("the id {id}"));
-        let unread = taken.time_unread.as_ref().map(|why| {
-            format!("          its time cannot be read ({why}): it counts as happened when it is received\n")
-        });
+        let unread = taken
+            .time_unread
+            .as_ref()
+            .map(|why| format!("          its time cannot be read ({why}): its time of receipt is used\n"));
         let unread = unread.unwrap_or_default();
-        format!("stored    {}\n          with {id}, in {}\n{unread}", taken.payload, trial.routing(taken))
+        format!("stored    {}\n          with {id}, in {}\n{unread}", taken.payload, report.routing(taken))
     };
     let mut text: String = end.taken.iter().map(stored).collect();
     for Filtered { step, operation } in &end.filtered {
@@ -131,12 +132,12 @@ fn end_as_text(end: &DryRunOutcome, trial: &DryRunReport<'_>) -> String {
     text
 }
 
-/// A place as a person reads it.
+/// A JSON pointer in readable form.
 pub(crate) fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "the value" } else { pointer }
 }
 
-fn said(did: &Did) -> String {
+fn result_of(did: &Did) -> String {
     match did {
         Did::Done => "done".to_owned(),
         Did::NotMet => "its condition is false".to_owned(),

@@ -19,7 +19,7 @@ use transform::{Did, Filtered, Traced};
 use crate::compose;
 use routing::Routing;
 
-/// What stands for all types that have no table of their own.
+/// The name of the rules for all types without a table.
 pub(crate) const OTHERS: &str = "*";
 
 /// How the gateway would find the type of an event.
@@ -41,22 +41,22 @@ impl<'c> DryRunner<'c> {
             time: config.time.clone(),
             schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
             steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
-            texts: config.texts,
+            texts: config.unstorable,
             ..TypeRules::default()
         };
         Self { name: name.clone(), config, rehearsal: DryRun::new(name, rules) }
     }
 
-    /// Tries a payload as it would come.
+    /// Tries a payload as if it were posted.
     pub(crate) fn run(&mut self, bytes: &[u8], around: &RequestContext) -> DryRunReport<'c> {
         let rehearsed = self.rehearsal.run(bytes, around);
         DryRunReport { event_type: Some(self.name.clone()), rehearsed, routes: &self.config.routes }
     }
 }
 
-/// What became of a payload.
+/// The outcome of a payload.
 pub(crate) struct DryRunReport<'c> {
-    /// As what it is taken; nothing where it is of no type that is.
+    /// The type that accepts it; `None` if there is none.
     pub(crate) event_type: Option<TypeName>,
     pub(crate) rehearsed: DryRunTrace,
     routes: &'c [Route],
@@ -69,13 +69,13 @@ impl<'c> DryRunReport<'c> {
         Self { event_type: None, rehearsed: DryRunTrace { end, ..DryRunTrace::default() }, routes: &[] }
     }
 
-    /// Where an event that is left of it would go.
+    /// The sinks of a remaining event.
     pub(crate) fn routing(&self, event: &AcceptedEvent) -> Routing<'c> {
         Routing::of(self.routes, &event.payload)
     }
 }
 
-/// A trial as JSON. Payloads stand in it byte for byte. Times are in microseconds.
+/// A dry run as JSON, with payloads byte for byte. Times are in microseconds.
 #[derive(Serialize)]
 pub(crate) struct DryRunJson<'t> {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ struct StepJson<'t> {
 /// An event that would be stored.
 #[derive(Serialize)]
 struct StoredJson<'t> {
-    /// Nothing where an id is made when it is taken.
+    /// `None` if the id is created at the real intake.
     id: Option<String>,
     /// Why the time in it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,17 +128,17 @@ struct FilteredJson {
 }
 
 impl<'t> DryRunJson<'t> {
-    pub(crate) fn of(trial: &'t DryRunReport<'_>) -> Self {
-        let DryRunTrace { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
+    pub(crate) fn of(report: &'t DryRunReport<'_>) -> Self {
+        let DryRunTrace { json, schema, steps, more_steps, ids, end } = &report.rehearsed;
         let stored = |taken: &AcceptedEvent| StoredJson {
             id: taken.id.map(|id| id.to_string()),
             time_unread: taken.time_unread.clone(),
-            ways: trial.routing(taken),
+            ways: report.routing(taken),
             payload: raw(&taken.payload),
         };
         let filtered = |by: &Filtered| FilteredJson { step: by.step, operation: by.operation };
         Self {
-            event_type: trial.event_type.as_ref().map(TypeName::as_str),
+            event_type: report.event_type.as_ref().map(TypeName::as_str),
             json_microseconds: microseconds(*json),
             schema_microseconds: schema.map(microseconds),
             steps: steps.iter().map(StepJson::of).collect(),
@@ -167,7 +167,7 @@ impl<'t> StepJson<'t> {
     }
 }
 
-/// What comes out of steps is JSON.
+/// The output of steps is JSON.
 fn raw(payload: &str) -> Option<Box<RawValue>> {
     serde_json::from_str::<&RawValue>(payload).and_then(to_raw_value).ok()
 }
@@ -181,21 +181,21 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// As what an event is taken that has this name as its type, and what the configuration says of it.
+/// The type that accepts events with this name as their type, and its configuration.
 ///
 /// # Errors
-/// It takes no events of it.
+/// The configuration has no such type.
 pub(crate) fn type_of<'c>(configuration: &'c Configuration, name: &str) -> anyhow::Result<(TypeName, &'c TypeConfig)> {
     let name = finder(configuration).named(name).map_err(|rejection| anyhow!("{}", rejection.detail()))?;
-    config_of(configuration, &name).map(|config| (name.clone(), config)).ok_or_else(|| of_nobody(&name))
+    config_of(configuration, &name).map(|config| (name.clone(), config)).ok_or_else(|| without_config(&name))
 }
 
-/// The gateway takes the type, and the configuration has no table for it.
-pub(crate) fn of_nobody(name: &TypeName) -> anyhow::Error {
-    anyhow!("BUG: type {name} is taken by no table of the configuration")
+/// The gateway accepts the type, but the configuration has no table for it.
+pub(crate) fn without_config(name: &TypeName) -> anyhow::Error {
+    anyhow!("BUG: no table of the configuration accepts type {name}")
 }
 
-/// What the configuration says of a type that is taken.
+/// The configuration of an accepted type.
 pub(crate) fn config_of<'c>(configuration: &'c Configuration, name: &TypeName) -> Option<&'c TypeConfig> {
     configuration.types.get(name).or(configuration.other_types.as_ref())
 }

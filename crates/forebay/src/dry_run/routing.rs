@@ -1,4 +1,4 @@
-//! Where an event would go: which of its type's sinks would get it, by the conditions of its routes.
+//! The route of an event: which of its type's sinks would get it, by the conditions of its routes.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ mod tests {
     use config::SinkName;
 
     #[test]
-    fn each_route_says_what_becomes_of_the_event() {
+    fn routing_shows_the_outcome_for_each_route() {
         let route = |to: &str, when: Option<&str>| Route {
             to: SinkName::new(to).unwrap(),
             when: when.map(|when| when.parse().unwrap()),

@@ -1,5 +1,5 @@
-//! Writes log lines. A server writes them on a thread of its own behind a bounded queue, so that a reader of stderr that stopped
-//! reading blocks nothing else. Before that thread runs, and in commands, each line is written directly.
+//! Writes log lines. A server queues them, up to a bound, for a separate thread: a reader of stderr that stopped reading then blocks nothing else.
+//! Before that thread runs, and in commands, each line is written directly.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -51,7 +51,7 @@ impl Writer {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the thread. `notice` makes the line that tells how many lines were dropped.
+    /// Starts the thread. `notice` builds the line that reports how many lines were dropped.
     pub(super) fn start(&'static self, output: impl Write + Send + 'static, notice: fn(u64) -> String) {
         let run = move || self.run(output, notice);
         // Without the thread, lines are written directly, as before.
@@ -119,7 +119,7 @@ impl Writer {
                 queue.is_writing = true;
                 return Entry { dropped_before: std::mem::take(&mut queue.dropped), line: String::new() };
             }
-            // A burst leaves no memory behind.
+            // After a burst, its memory is freed.
             queue.entries = VecDeque::new();
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_stopped_blocks_no_writer_and_learns_what_was_dropped() {
+    fn stopped_reader_blocks_no_writer_and_sees_drops() {
         static WRITER: Writer = Writer::new();
         static GATE: Mutex<()> = Mutex::new(());
         assert_eq!(WRITER.queue("direct".into(), false).as_deref(), Some("direct"), "no thread runs");
@@ -174,7 +174,7 @@ mod tests {
         let mut lines = BufReader::new(reader).lines().map(Result::unwrap);
         assert_eq!(lines.next().unwrap(), "first");
         (0..1000 - dropped).for_each(|number| assert!(lines.next().unwrap().starts_with(&format!("{number} "))));
-        assert_eq!(lines.next().unwrap(), format!("dropped {dropped}"), "it stands where the lines would have stood");
+        assert_eq!(lines.next().unwrap(), format!("dropped {dropped}"), "it replaces the dropped lines");
         assert_eq!(lines.next().unwrap(), "fatal");
         WRITER.queue("again\n".into(), false);
         assert_eq!(lines.next().unwrap(), "again");
@@ -182,7 +182,7 @@ mod tests {
         assert!(WRITER.lock().entries.is_empty());
     }
 
-    /// Writes only while nobody holds the gate.
+    /// Writes only while no test thread has the gate locked.
     struct Gated(io::PipeWriter, &'static Mutex<()>);
 
     impl Write for Gated {

@@ -20,7 +20,7 @@ use crate::reload::ReloadCounters;
 use crate::retention::RetentionBoard;
 use discovery::UpstreamBoard;
 
-/// Where the figures come from.
+/// The sources of the figures.
 pub(crate) struct Metrics {
     log: Arc<EventLog>,
     gateway: Arc<GatewayCounters>,
@@ -75,7 +75,7 @@ impl Metrics {
         unread_times(&mut text, &self.log);
         dead_letters(&mut text, &rows, &self.dead_letters);
         let errors = self.ledger.errors().get();
-        text.count("forebay_ledger_errors_total", "Times that the ledger didn't add up: a bug.", errors);
+        text.count("forebay_ledger_errors_total", "Inconsistent sums in the ledger: each is a bug.", errors);
         intake(&mut text, &self.gateway);
         self.journal(&mut text);
         let lane_list = self.lanes.lanes();
@@ -91,31 +91,39 @@ impl Metrics {
 
     fn journal(&self, text: &mut Exposition) {
         let shards = self.log.shards();
-        text.histogram("forebay_journal_commit_seconds", "Time of a commit: its write and fdatasync.", |series| {
-            each_shard(shards, |label, shard| series.durations(label, &shard.counters().commit_time.snapshot()));
-        });
-        text.histogram("forebay_journal_commit_bytes", "Size of a commit, padding included.", |series| {
+        text.histogram(
+            "forebay_journal_commit_seconds",
+            "Duration of a commit (write and fdatasync), by shard.",
+            |series| {
+                each_shard(shards, |label, shard| series.durations(label, &shard.counters().commit_time.snapshot()));
+            },
+        );
+        text.histogram("forebay_journal_commit_bytes", "Size of a commit with padding, by shard.", |series| {
             each_shard(shards, |label, shard| series.sizes(label, &shard.counters().commit_bytes.snapshot()));
         });
         let mut count = |name, help, of: fn(&Shard) -> u64| {
             text.counter(name, help, |series| each_shard(shards, |label, shard| series.count(label, of(shard))));
         };
-        count("forebay_journal_commits_total", "Commits.", |shard| shard.counters().commits.get());
-        count("forebay_journal_records_total", "Records committed.", |shard| shard.counters().records.get());
-        count("forebay_journal_commits_away_total", "Commits that were handed to the commit thread.", |shard| {
-            shard.counters().commits_offloaded.get()
-        });
+        count("forebay_journal_commits_total", "Commits, by shard.", |shard| shard.counters().commits.get());
+        count("forebay_journal_records_total", "Records committed, by shard.", |shard| shard.counters().records.get());
+        count(
+            "forebay_journal_commits_offloaded_total",
+            "Commits offloaded to the commit thread, by shard.",
+            |shard| shard.counters().commits_offloaded.get(),
+        );
         let mut gauge = |name, help, of: fn(&Shard) -> u64| {
             text.gauge(name, help, |series| each_shard(shards, |label, shard| series.count(label, of(shard))));
         };
-        gauge("forebay_journal_bytes", "Size of all segments.", |shard| shard.segments().bytes());
-        gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
-        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.tail_cache_bytes() as u64);
+        gauge("forebay_journal_bytes", "Size of all segments, by shard.", |shard| shard.segments().bytes());
+        gauge("forebay_journal_segments", "Segments, by shard.", |shard| shard.segments().count() as u64);
+        gauge("forebay_tail_cache_bytes", "Blocks kept in memory for delivery, by shard.", |shard| {
+            shard.tail_cache_bytes() as u64
+        });
         let room = self.log.disk_guard();
-        text.level("forebay_disk_free_bytes", "Space on the disk of the data directory.", room.free_bytes());
-        let help = "Whether events are refused because the disk has too little left.";
-        text.level("forebay_disk_short", help, room.is_short().into());
-        let help = "Damaged places that the last start found.";
+        text.level("forebay_disk_free_bytes", "Free space on the disk of the data directory.", room.free_bytes());
+        let help = "Whether events are rejected because the disk has too little space: 1 or 0.";
+        text.level("forebay_disk_pressure", help, room.is_short().into());
+        let help = "Damaged places in the journals that the last start found.";
         text.level("forebay_journal_recovery_findings", help, self.log.findings().len() as u64);
         let help = "Losses of acknowledged events that the operator hasn't accepted yet.";
         text.level("forebay_journal_open_losses", help, self.log.losses().open_ones().len() as u64);
@@ -125,40 +133,40 @@ impl Metrics {
     }
 
     fn duplicates(&self, text: &mut Exposition) {
-        let help = "How far back events that come again are recognised: the age of the oldest id.";
+        let help = "Age of the oldest event id in the deduplication window.";
         text.gauge("forebay_duplicate_window_seconds", help, |series| {
             series.value(&[], self.log.ids_age().as_secs_f64());
         });
         let ids = self.log.ids_remembered() as u64;
-        text.level("forebay_duplicate_window_ids", "Ids of clients that are remembered.", ids);
+        text.level("forebay_duplicate_window_ids", "Event ids in the deduplication window.", ids);
     }
 
     fn checkpoints(&self, text: &mut Exposition) {
         let checkpoints = &self.checkpoints;
-        text.count("forebay_ledger_saves_total", "Times that ledger and cursors were saved.", checkpoints.saves.get());
+        text.count("forebay_ledger_saves_total", "Saves of the ledger and the cursors.", checkpoints.saves.get());
         text.count(
             "forebay_ledger_failed_saves_total",
-            "Times that they couldn't be saved.",
+            "Failed saves of the ledger and the cursors.",
             checkpoints.failed_saves.get(),
         );
-        text.count("forebay_journal_freed_segments_total", "Segments freed.", checkpoints.freed_segments.get());
+        text.count("forebay_journal_freed_segments_total", "Journal segments freed.", checkpoints.freed_segments.get());
         text.count(
             "forebay_journal_failed_frees_total",
-            "Segments that couldn't be freed.",
+            "Journal segments that couldn't be freed.",
             checkpoints.failed_frees.get(),
         );
     }
 
     fn process(&self, text: &mut Exposition) {
-        text.counter("forebay_reloads_total", "Times that the configuration was read again, by result.", |series| {
+        text.counter("forebay_reloads_total", "Reloads of the configuration, by result.", |series| {
             series.count(&[("result", "applied")], self.reloads.applied.get());
             series.count(&[("result", "refused")], self.reloads.refused.get());
         });
-        let help = "Messages that were left out of the log because there were too many of their kind.";
+        let help = "Log messages suppressed because there were too many of their kind.";
         text.count("forebay_log_suppressed_total", help, log::suppressed());
-        let help = "Lines of the log that were dropped because nothing read stderr.";
+        let help = "Log lines dropped because stderr was full.";
         text.count("forebay_log_dropped_total", help, log::dropped());
-        text.gauge("forebay_build_info", "The version that runs; always 1.", |series| {
+        text.gauge("forebay_build_info", "The running version, as a label; always 1.", |series| {
             series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
         });
         text.gauge("forebay_start_time_seconds", "When the process started, in seconds since 1970.", |series| {
@@ -170,7 +178,7 @@ impl Metrics {
 
 fn objects(text: &mut Exposition, board: &ObjectRegistry) {
     let served = board.all();
-    let help = "Reads of objects, by sink and what came of them.";
+    let help = "Reads of objects, by sink and result.";
     text.counter("forebay_object_reads_total", help, |series| {
         for served in &served {
             let counters = served.reads.counters();
@@ -187,15 +195,15 @@ fn objects(text: &mut Exposition, board: &ObjectRegistry) {
             }
         }
     });
-    text.counter("forebay_object_fetched_bytes_total", "Bytes of objects that stores gave, by sink.", |series| {
+    text.counter("forebay_object_fetched_bytes_total", "Bytes of objects fetched from stores, by sink.", |series| {
         let fetched = |served: &Arc<Served>| served.reads.counters().fetched_bytes.get();
         served.iter().for_each(|served| series.count(&[("sink", &served.name)], fetched(served)));
     });
-    text.level("forebay_object_cache_bytes", "Objects that are in memory for those who read them.", board.bytes());
+    text.level("forebay_object_cache_bytes", "Size of the objects in the read cache.", board.bytes());
 }
 
 fn filtered(text: &mut Exposition, steps: &[(FilterStep, u64)]) {
-    let help = "Events that a step of their type's transform took out, by type, step and what it does.";
+    let help = "Events filtered out by a step of their type's transform, by type, step and operation.";
     text.counter("forebay_events_filtered_total", help, |series| {
         for (FilterStep { type_name, step, operation }, events) in steps {
             let step = step.to_string();
@@ -205,7 +213,7 @@ fn filtered(text: &mut Exposition, steps: &[(FilterStep, u64)]) {
 }
 
 fn unread_times(text: &mut Exposition, log: &EventLog) {
-    let help = "Events whose time could not be read, by type: they count as happened when they were received.";
+    let help = "Events whose time could not be read, by type; their time of receipt is used.";
     text.counter("forebay_event_times_unread_total", help, |series| {
         for (type_name, events) in log.types().unread_times().counts() {
             series.count(&[("type", type_name.as_str())], events);
@@ -214,38 +222,39 @@ fn unread_times(text: &mut Exposition, log: &EventLog) {
 }
 
 fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
-    text.counter("forebay_events_accepted_total", "Events that were made durable, by type.", |series| {
+    text.counter("forebay_events_accepted_total", "Events accepted and durable, by type.", |series| {
         let accepted = |row: &LedgerRow| if row.derived { 0 } else { row.accepted };
         rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], accepted(row)));
     });
-    text.counter("forebay_events_derived_total", "Results of aggregates that were made durable, by type.", |series| {
+    text.counter("forebay_events_derived_total", "Results of aggregates that are durable, by type.", |series| {
         let derived = |row: &LedgerRow| if row.derived { row.accepted } else { 0 };
         rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], derived(row)));
     });
-    let help = "Events that their store has, by type and sink.";
+    let help = "Events stored, by type and sink.";
     text.counter("forebay_events_stored_total", help, |series| each_sink(rows, series, |sink| sink.stored));
-    let help = "Events that their store refused for good, by type and sink.";
+    let help = "Events that became dead letters, by type and sink.";
     text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
-    let help = "Events that were not for the sink, by type and sink.";
+    let help = "Events skipped, because they were not for the sink, by type and sink.";
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
-    let help = "Events that are lost from the journal without an outcome, by type and sink.";
+    let help = "Events lost from the journal before an outcome, by type and sink.";
     text.counter("forebay_events_lost_total", help, |series| each_sink(rows, series, |sink| sink.lost));
     let help = "Events without an outcome yet, by type and sink.";
     text.gauge("forebay_events_pending", help, |series| each_sink(rows, series, |sink| sink.pending));
-    let help = "Whether the route was taken out of the configuration: what is pending there is held.";
+    let help =
+        "Whether the route is removed from the configuration (1) and its pending events are held, by type and sink.";
     text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
 fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLetterService) {
-    text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
+    text.gauge("forebay_dead_letters", "Dead letters held, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
     });
     let help =
-        "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
-    text.gauge("forebay_events_set_aside", help, |series| {
-        each_route(rows, series, |row, sink| dead_letters.set_aside(&sink.sink, &row.type_name).0);
+        "Deferred events: pending, because their store rejects them for now and accepts others, by type and sink.";
+    text.gauge("forebay_events_deferred", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.deferred(&sink.sink, &row.type_name).0);
     });
-    let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
+    let help = "Lost positions in the journal of dead letters, until the loss is accepted, by sink.";
     text.gauge("forebay_dead_letters_lost", help, |series| {
         for (sink, lost) in dead_letters.lost() {
             series.count(&[("sink", &sink)], lost);
@@ -256,11 +265,11 @@ fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLe
             dead_letters.counters().iter().for_each(|(sink, dead)| series.count(&[("sink", sink)], of(dead)));
         });
     };
-    count("forebay_dead_replayed_total", "Dead letters that were replayed and stored.", |dead| dead.replayed.get());
-    count("forebay_dead_refused_again_total", "Dead letters that were replayed and refused again.", |dead| {
+    count("forebay_dead_replayed_total", "Dead letters replayed and stored, by sink.", |dead| dead.replayed.get());
+    count("forebay_dead_refused_again_total", "Dead letters replayed and rejected again, by sink.", |dead| {
         dead.refused_again.get()
     });
-    count("forebay_dead_dropped_total", "Dead letters that were given up.", |dead| dead.dropped.get());
+    count("forebay_dead_dropped_total", "Dead letters dropped, by sink.", |dead| dead.dropped.get());
 }
 
 fn each_sink(rows: &[LedgerRow], series: &mut Series<'_>, of: impl Fn(&SinkRow) -> u64) {
@@ -285,62 +294,84 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
         }
     });
     refusals::add(text, gateway);
-    text.histogram("forebay_http_request_seconds", "Time from a request's head to its answer.", |series| {
+    text.histogram("forebay_http_request_seconds", "Time from a request's head to its response, by route.", |series| {
         series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());
         series.durations(&[("route", RouteName::Batch.as_str())], &gateway.batch_time());
     });
-    text.count("forebay_http_body_bytes_total", "Bytes of bodies received.", gateway.body_bytes());
-    text.count("forebay_http_connections_total", "Connections taken.", gateway.connections_accepted());
+    text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
+    text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
     let refused = gateway.connections_refused();
     text.count(
         "forebay_http_connections_refused_total",
-        "Connections closed since their client had too many.",
+        "Connections closed because their client had too many.",
         refused,
     );
-    text.count("forebay_tls_handshakes_total", "Connections on which TLS was agreed on.", gateway.tls_handshakes());
-    let help = "Connections that spoke without TLS where it is needed, or didn't agree on it.";
+    text.count("forebay_tls_handshakes_total", "Completed TLS handshakes.", gateway.tls_handshakes());
+    let help = "Failed TLS handshakes, and connections without TLS on a port that needs it.";
     text.count("forebay_tls_failures_total", help, gateway.tls_failures());
-    text.count("forebay_duplicates_total", "Events that came again and were recognised.", gateway.duplicates());
-    text.count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
-    text.level("forebay_http_connections", "Connections open.", gateway.open_connections() as u64);
+    text.count("forebay_duplicates_total", "Duplicates that were recognised.", gateway.duplicates());
+    text.count("forebay_http_accept_errors_total", "Connections that couldn't be accepted.", gateway.accept_errors());
+    text.level("forebay_http_connections", "Open connections.", gateway.open_connections() as u64);
     let drains = gateway.drains();
-    let help = "Connections that are read on after a response that left before the request was read.";
+    let help = "Connections being drained: their response was sent before the request was read.";
     text.level("forebay_http_draining_connections", help, drains.draining() as u64);
-    text.count("forebay_http_drained_bytes_total", "Bytes discarded on such connections.", drains.discarded_bytes());
-    let help = "Connections closed at once after such a response, since too many were being drained.";
+    text.count(
+        "forebay_http_drained_bytes_total",
+        "Bytes discarded while draining connections.",
+        drains.discarded_bytes(),
+    );
+    let help = "Connections closed without draining, because too many were being drained.";
     text.count("forebay_http_drains_refused_total", help, drains.refused());
     text.level(
         "forebay_http_in_flight_bytes",
-        "Bytes of bodies that aren't answered yet.",
+        "Bytes of request bodies without a response yet.",
         gateway.bytes_in_flight() as u64,
     );
 }
 
 fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
-    text.gauge("forebay_lane_backlog_events", "Events of all types behind the lane's cursor.", |series| {
-        each_lane(lanes, |labels, lane| series.count(labels, lane.backlog()));
-    });
-    text.gauge("forebay_lane_backlog_age_seconds", "Age of the oldest event that is being delivered.", |series| {
-        each_lane(lanes, |labels, lane| series.value(labels, age(lane)));
-    });
-    text.gauge("forebay_lane_state", "What the lane does: 1 for its state, 0 for the others.", |series| {
-        each_lane(lanes, |labels, lane| {
-            let now = state_name(&lane.state());
-            for state in ["connecting", "delivering", "waiting", "stopped"] {
-                series.count(&[labels[0], labels[1], ("state", state)], u64::from(state == now));
-            }
-        });
-    });
+    text.gauge(
+        "forebay_lane_backlog_events",
+        "Events of all types after the lane's cursor, by sink and shard.",
+        |series| {
+            each_lane(lanes, |labels, lane| series.count(labels, lane.backlog()));
+        },
+    );
+    text.gauge(
+        "forebay_lane_backlog_age_seconds",
+        "Age of the oldest event in delivery, by sink and shard.",
+        |series| {
+            each_lane(lanes, |labels, lane| series.value(labels, age(lane)));
+        },
+    );
+    text.gauge(
+        "forebay_lane_state",
+        "State of the lane, by sink, shard and state: 1 for the current state, 0 for the others.",
+        |series| {
+            each_lane(lanes, |labels, lane| {
+                let now = state_name(&lane.state());
+                for state in ["connecting", "delivering", "waiting", "stopped"] {
+                    series.count(&[labels[0], labels[1], ("state", state)], u64::from(state == now));
+                }
+            });
+        },
+    );
     let mut count = |name, help, of: fn(&LaneStatus) -> u64| {
         text.counter(name, help, |series| each_lane(lanes, |labels, lane| series.count(labels, of(lane))));
     };
-    count("forebay_lane_batches_total", "Batches written.", |lane| lane.batches.get());
-    count("forebay_lane_retries_total", "Attempts that failed.", |lane| lane.retries.get());
-    count("forebay_lane_lost_events_total", "Events that damage has made unreadable.", |lane| lane.lost.get());
-    text.histogram("forebay_lane_write_seconds", "Time that the sink took for a batch.", |series| {
+    count("forebay_lane_batches_total", "Batches written, by sink and shard.", |lane| lane.batches.get());
+    count("forebay_lane_retries_total", "Failed attempts to write a batch, by sink and shard.", |lane| {
+        lane.retries.get()
+    });
+    count(
+        "forebay_lane_lost_events_total",
+        "Events that the lane can't read because of damage, by sink and shard.",
+        |lane| lane.lost.get(),
+    );
+    text.histogram("forebay_lane_write_seconds", "Duration of a batch's write, by sink and shard.", |series| {
         each_lane(lanes, |labels, lane| series.durations(labels, &lane.write_time.snapshot()));
     });
-    text.histogram("forebay_lane_batch_records", "Records of a batch.", |series| {
+    text.histogram("forebay_lane_batch_records", "Records in a batch, by sink and shard.", |series| {
         each_lane(lanes, |labels, lane| series.sizes(labels, &lane.batch_records.snapshot()));
     });
 }
@@ -354,22 +385,22 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
             }
         });
     };
-    count("forebay_aggregate_events_total", "Events that the aggregate has taken.", |_, now| now.counts.taken);
-    let help = "Times that an event came too late for a window and is in no result of it.";
+    count("forebay_aggregate_events_total", "Events read by the aggregate.", |_, now| now.counts.taken);
+    let help = "Events too late for a window, and in no result of it: one for each window, by aggregate.";
     count("forebay_aggregate_late_total", help, |_, now| now.counts.late);
-    let help = "Times that an event went to a part of a window that was over.";
+    let help = "Late events counted in a separate part of a closed window: one for each window, by aggregate.";
     count("forebay_aggregate_parts_total", help, |_, now| now.counts.parts);
-    let help = "Events that were dated too far ahead, or before 1970, and are in no result.";
+    let help = "Events in no result because their time is too far in the future, or before 1970, by aggregate.";
     count("forebay_aggregate_misdated_total", help, |_, now| now.counts.misdated);
-    let help = "Times that an event went to an overflow group.";
+    let help = "Events counted in an overflow group: one for each window, by aggregate.";
     count("forebay_aggregate_overflowed_total", help, |_, now| now.counts.overflowed);
-    let help = "Values that no measure could use.";
+    let help = "Values that no measure could use, by aggregate.";
     count("forebay_aggregate_unused_values_total", help, |_, now| now.counts.unused);
-    count("forebay_aggregate_results_total", "Results that were given out.", |_, now| now.counts.results);
-    let help = "Events of all types that damage has made unreadable for the aggregate.";
+    count("forebay_aggregate_results_total", "Results emitted, by aggregate.", |_, now| now.counts.results);
+    let help = "Events of all types that the aggregate can't read because of damage.";
     count("forebay_aggregate_lost_events_total", help, |status, _| status.lost.get());
-    count("forebay_aggregate_saves_total", "Times that its state was saved.", |status, _| status.saves.get());
-    let help = "Times that its state couldn't be saved.";
+    count("forebay_aggregate_saves_total", "Saves of the aggregate's state.", |status, _| status.saves.get());
+    let help = "Failed saves of the aggregate's state.";
     count("forebay_aggregate_failed_saves_total", help, |status, _| status.failed_saves.get());
     let mut gauge = |name, help, of: fn(&AggregateStatus, &AggregateFigures) -> f64| {
         text.gauge(name, help, |series| {
@@ -378,18 +409,18 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
             }
         });
     };
-    gauge("forebay_aggregate_windows", "Windows that may still change.", |_, now| float(now.windows as u64));
-    gauge("forebay_aggregate_groups", "Groups of all its windows.", |_, now| float(now.groups as u64));
-    let help = "Memory of its groups, as it is counted against its budget.";
+    gauge("forebay_aggregate_windows", "Open windows, by aggregate.", |_, now| float(now.windows as u64));
+    gauge("forebay_aggregate_groups", "Groups in all windows, by aggregate.", |_, now| float(now.groups as u64));
+    let help = "Memory of the groups, as counted in the memory budget, by aggregate.";
     gauge("forebay_aggregate_memory_bytes", help, |_, now| float(now.memory_bytes as u64));
-    let help = "What its groups may take of memory at most: its budget.";
+    let help = "Memory budget of the groups, by aggregate.";
     gauge("forebay_aggregate_memory_limit_bytes", help, |_, now| float(now.memory_limit_bytes as u64));
-    let help = "Durable events of all types that it hasn't read yet.";
+    let help = "Durable events of all types that the aggregate hasn't read yet.";
     gauge("forebay_aggregate_lag_events", help, |status, _| float(status.lag()));
-    let help = "Up to when everything has come, late events apart, in seconds since 1970; 0 before that is known.";
-    gauge("forebay_aggregate_frontier_seconds", help, |_, now| {
-        let frontier = now.frontier.and_then(|frontier| u64::try_from(frontier).ok()).unwrap_or(0);
-        Duration::from_micros(frontier).as_secs_f64()
+    let help = "Time up to which all events except late ones have arrived, in seconds since 1970, or 0 if unknown, by aggregate.";
+    gauge("forebay_aggregate_watermark_seconds", help, |_, now| {
+        let watermark = now.watermark.and_then(|watermark| u64::try_from(watermark).ok()).unwrap_or(0);
+        Duration::from_micros(watermark).as_secs_f64()
     });
 }
 

@@ -1,4 +1,4 @@
-//! Metrics of what was refused, and of what became of it.
+//! Metrics of rejected requests and events, and of their quarantine.
 
 use gateway::{ErrorCode, GatewayCounters};
 
@@ -6,7 +6,7 @@ use super::text_format::Exposition;
 
 pub(super) fn add(text: &mut Exposition, gateway: &GatewayCounters) {
     let counts = gateway.refusal_list();
-    let help = "Requests and records of batches refused, by code, type and source. Type and source are left out if there is none.";
+    let help = "Rejected requests and records of batches, by code, type and source. Type and source are left out if there is none.";
     text.counter("forebay_refusals_total", help, |series| {
         for code in ErrorCode::ALL {
             let of_code = counts.iter().filter(|count| count.code == code);
@@ -23,7 +23,7 @@ pub(super) fn add(text: &mut Exposition, gateway: &GatewayCounters) {
             }
         }
     });
-    let help = "Refused events that a type's refused_to would store: stored, stored before, or left out.";
+    let help = "Rejected events of types with refused_to, by outcome: stored, stored before, or left out.";
     let quarantine = gateway.quarantine();
     text.counter("forebay_quarantine_events_total", help, |series| {
         for (result, count) in

@@ -4,7 +4,7 @@ use super::text_format::Exposition;
 use crate::retention::RetentionBoard;
 
 pub(crate) fn add(text: &mut Exposition, board: &RetentionBoard) {
-    let help = "Rows that a sink has deleted because they were older than its keep.";
+    let help = "Rows deleted because they were older than the sink's retention, by sink.";
     text.counter("forebay_retention_deleted_rows_total", help, |series| {
         for (name, rows) in board.deleted() {
             series.count(&[("sink", &name)], rows);

@@ -1,6 +1,6 @@
 //! Metrics as text: the classic format of Prometheus, version 0.0.4.
 //!
-//! Everything stands in the order in which it is added. Names follow the habits that `promtool check metrics`
+//! Metrics are in the order in which they are added. Names follow the conventions that `promtool check metrics`
 //! checks: base units (`_seconds`, `_bytes`) at the end, and `_total` after them for counters only.
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 /// Names of labels with their values.
 pub(crate) type Labels<'a> = &'a [(&'a str, &'a str)];
 
-/// A text of metrics in the making.
+/// An incomplete text of metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition {
     text: String,
@@ -33,7 +33,7 @@ impl Exposition {
         add(&mut Series { text: &mut self.text, name });
     }
 
-    /// Adds a number that goes up and down.
+    /// Adds a gauge.
     pub(crate) fn gauge(&mut self, name: &'static str, help: &str, add: impl FnOnce(&mut Series<'_>)) {
         self.family(name, help, "gauge");
         add(&mut Series { text: &mut self.text, name });
@@ -44,7 +44,7 @@ impl Exposition {
         self.counter(name, help, |series| series.count(&[], count));
     }
 
-    /// Adds a number that goes up and down and has no labels.
+    /// Adds a gauge without labels.
     pub(crate) fn level(&mut self, name: &'static str, help: &str, level: u64) {
         self.gauge(name, help, |series| series.count(&[], level));
     }
@@ -110,7 +110,7 @@ impl HistogramSeries<'_> {
         self.buckets(labels, &snapshot.bounds.map(float), &snapshot.buckets, float(snapshot.sum));
     }
 
-    /// Adds a series of buckets: their upper bounds, ascending; how many values each has by itself, with one
+    /// Adds a series of buckets: their upper bounds, ascending; how many values each has alone, with one
     /// more for those beyond all bounds; and the sum of the values.
     pub(crate) fn buckets(&mut self, labels: Labels<'_>, bounds: &[f64], counts: &[u64], sum: f64) {
         debug_assert_eq!(bounds.len() + 1, counts.len(), "the last bucket has no bound");
@@ -128,7 +128,7 @@ impl HistogramSeries<'_> {
 }
 
 /// Sizes and counts are far below 2⁵³, where a float is still exact.
-#[expect(clippy::cast_precision_loss, reason = "figures for people; exact below 2⁵³")]
+#[expect(clippy::cast_precision_loss, reason = "figures for users; exact below 2⁵³")]
 pub(super) const fn float(value: u64) -> f64 {
     value as f64
 }
@@ -174,7 +174,7 @@ fn push_float(text: &mut String, value: f64) {
     if value.is_infinite() {
         text.push_str(if value > 0.0 { "+Inf" } else { "-Inf" });
     } else {
-        // `NaN` is what both call it.
+        // Both call it `NaN`.
         write!(text, "{value}").expect("a String takes everything");
     }
 }
@@ -241,7 +241,7 @@ forebay_commit_size_bytes_count 0
         assert_eq!(example(), expected);
     }
 
-    /// What promtool says of a text; nothing where it isn't installed.
+    /// The messages of promtool about a text; `None` if it isn't installed.
     fn promtool(text: &str) -> Option<Result<(), String>> {
         let mut command = Command::new("promtool");
         command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -9,22 +9,26 @@ use crate::metrics::text_format::{Exposition, Labels};
 
 /// Renders the metrics. A writer's backlog is that of the lanes whose last batch went to it.
 pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc<LaneStatus>]) {
-    text.counter("forebay_upstream_requests_total", "Requests to writers, by their outcome.", |series| {
-        each_server(upstreams, |[upstream, server], state| {
-            for outcome in RequestOutcome::ALL {
-                series.count(&[upstream, server, ("outcome", outcome.as_str())], state.requests(outcome));
-            }
-        });
-    });
-    let help = "Time from a request to the end of its answer, the work of the store included.";
+    text.counter(
+        "forebay_upstream_requests_total",
+        "Requests to writers, by upstream, server and outcome.",
+        |series| {
+            each_server(upstreams, |[upstream, server], state| {
+                for outcome in RequestOutcome::ALL {
+                    series.count(&[upstream, server, ("outcome", outcome.as_str())], state.requests(outcome));
+                }
+            });
+        },
+    );
+    let help = "Time from a request to a writer to the end of its answer, including the store's work.";
     text.histogram("forebay_upstream_request_seconds", help, |series| {
         each_server(upstreams, |labels, server| series.durations(&labels, &server.latency().snapshot()));
     });
-    let help = "Times that a writer was ejected because it failed or refused a request, or a store behind it failed.";
+    let help = "Ejections of a writer, because it failed or rejected a request, or one of its stores failed.";
     text.counter("forebay_upstream_ejections_total", help, |series| {
         each_server(upstreams, |labels, server| series.count(&labels, server.ejections().get()));
     });
-    let help = "Writers of an upstream, by state: untried ones have neither answered nor failed since the start.";
+    let help = "Writers of an upstream, by state; untried ones have neither answered nor failed since the start.";
     text.gauge("forebay_upstream_servers", help, |series| {
         for upstream in upstreams {
             let states: Vec<ServerState> = upstream.servers().iter().map(|server| server.state()).collect();
@@ -43,7 +47,7 @@ pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc
             }
         }
     });
-    let help = "Events of all types behind the cursors of the lanes whose last batch went to the writer.";
+    let help = "Events of all types after the cursors of the lanes whose last batch went to the writer.";
     text.gauge("forebay_upstream_backlog_events", help, |series| {
         for upstream in upstreams {
             let used: Vec<_> =

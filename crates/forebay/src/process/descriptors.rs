@@ -3,11 +3,11 @@
 use config::ConnectionLimits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What is kept for everything but connections on the intake port: segments, spares, stores, the admin port, logs.
+/// Descriptors for all but connections on the intake port: segments, spares, stores, the admin port, logs.
 const OTHERS: u64 = 256;
 
-/// These limits as far as the process may have descriptors: its soft limit is raised to the hard one. If even that is less than `OTHERS`
-/// needs, half of it is for connections. A client keeps its share of all connections if these are fewer, so that it can't use all of them.
+/// Lowers the limits to the descriptors that the process may have: its soft limit is raised to the hard one. If even that is less than `OTHERS`
+/// needs, half of it is for connections. If these are fewer, a client still gets only its share of them, and can't use all.
 pub(crate) fn within_limit(wanted: ConnectionLimits) -> ConnectionLimits {
     bounded_both(wanted, raise())
 }
@@ -18,12 +18,12 @@ fn bounded_both(wanted: ConnectionLimits, descriptors: Option<u64>) -> Connectio
     ConnectionLimits { all, per_client: per_client.max(1) }
 }
 
-/// Raises the soft limit to the hard one, as servers do that don't use `select`, and gives what it is then. `None` is
+/// Raises the soft limit to the hard one, as servers do that don't use `select`, and returns the result. `None` is
 /// without limit.
 fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
-    // Where that isn't allowed, the limit stays what it was.
+    // If that isn't allowed, the limit stays.
     if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_what_it_may_be() {
+    fn soft_limit_is_raised_to_the_hard_one() {
         let before = getrlimit(Resource::Nofile);
         assert_eq!(raise(), before.maximum);
         assert_eq!(getrlimit(Resource::Nofile).current, before.maximum);

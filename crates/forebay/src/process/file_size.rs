@@ -4,7 +4,7 @@
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Has SIGXFSZ end the process no more. If the handler can't be set, the limit acts as it always does.
+/// Keeps SIGXFSZ from ending the process. If the handler can't be set, the limit ends the process as before.
 pub(crate) fn outlive_limit() {
     let Ok(runtime) = Builder::new_current_thread().enable_io().build() else { return };
     let _context = runtime.enter();

@@ -1,4 +1,4 @@
-//! How much memory the system lets the process have: the least limit of its control group and of those above it, of version 1 or 2.
+//! The memory that the system grants the process: the least limit of its control group and of those above it, of version 1 or 2.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) fn of_process() -> Option<MemoryLimit> {
     least(&text("/proc/self/cgroup")?, &text("/proc/self/mountinfo")?, |path| fs::read_to_string(path).ok())
 }
 
-/// The least limit of the group that `cgroup` names and of those above it, as far as `mountinfo` shows them.
+/// The least limit of the group that `cgroup` names and of those above it, if `mountinfo` shows them.
 fn least(cgroup: &str, mountinfo: &str, read: impl Fn(&Path) -> Option<String>) -> Option<MemoryLimit> {
     let mounts = mountinfo.lines().filter_map(Mount::parse);
     let limits = mounts.filter_map(|mount| {
@@ -38,7 +38,7 @@ enum Version {
 /// A hierarchy of groups that limits memory.
 struct Mount {
     version: Version,
-    /// The group that stands at the mount point.
+    /// The group at the mount point.
     root: PathBuf,
     point: PathBuf,
 }
@@ -111,7 +111,7 @@ mod tests {
                        35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory";
 
     #[test]
-    fn the_least_limit_of_a_group_and_those_above_it_counts() {
+    fn least_limit_of_group_and_ancestors_counts() {
         let group = "0::/system.slice/forebay.service";
         let [above, own] =
             ["/sys/fs/cgroup/system.slice/memory.max", "/sys/fs/cgroup/system.slice/forebay.service/memory.max"];
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one_has_its_own_names_and_its_own_way_to_say_none() {
+    fn cgroup_v1_limit_is_read_from_its_files() {
         let group = "9:name=systemd:/\n4:memory:/docker/abc\n0::/";
         let [top, own] =
             ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes"];
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_container_the_mount_may_show_the_group_itself_or_not_say_where_it_is() {
+    fn limit_of_a_containers_group_is_found() {
         let bound = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory";
         let own = ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "33554432");
         assert_eq!(limit("4:memory:/docker/abc", bound, &[own]).map(|found| found.0), Some(33_554_432));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use settings::Environment;
 
-/// The manager's variable: the path of its socket, or the name of an abstract socket behind `@`.
+/// The manager's variable: the path of its socket, or the name of an abstract socket after `@`.
 const VARIABLE: &str = "NOTIFY_SOCKET";
 /// The longest wait for a manager whose receive queue is full.
 const SEND_MAX: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(crate) enum State {
     Stopping,
 }
 
-/// Where the manager listens, if there is one.
+/// The manager's socket, if there is one.
 #[derive(Debug)]
 pub(crate) struct ServiceManager(Option<String>);
 
@@ -34,11 +34,11 @@ impl ServiceManager {
         Self(environment.get(VARIABLE).and_then(Result::ok).map(|value| value.text.into_owned()))
     }
 
-    /// Notifies the manager. A failure is a warning: systemd will end the process after its start time-out.
+    /// Notifies the manager. A failure is a warning: systemd will end the process after its start timeout.
     pub(crate) fn notify(&self, state: State) {
         let Some(name) = &self.0 else { return };
         if let Err(error) = send(name, state) {
-            tracing::warn!(reason = %error, "can't notify the service manager at {VARIABLE}={name} of {state:?}");
+            tracing::warn!(reason = %error, "can't notify the service manager of {state:?}: check the socket {VARIABLE}={name}");
         }
     }
 }
@@ -76,7 +76,7 @@ mod tests {
         ServiceManager::of(&[(VARIABLE, name)].into_iter().collect())
     }
 
-    fn heard(socket: &UnixDatagram) -> String {
+    fn received(socket: &UnixDatagram) -> String {
         let mut buffer = [0; 64];
         let length = socket.recv(&mut buffer).unwrap();
         String::from_utf8(buffer[..length].to_vec()).unwrap()
@@ -92,7 +92,7 @@ mod tests {
             [(State::Ready, "READY=1"), (State::Reloading, "RELOADING=1"), (State::Stopping, "STOPPING=1")]
         {
             manager.notify(state);
-            assert_eq!(heard(&socket), message);
+            assert_eq!(received(&socket), message);
         }
     }
 
@@ -102,7 +102,7 @@ mod tests {
         let name = format!("@forebay-notify-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&address(&name).unwrap()).unwrap();
         manager(&name).notify(State::Ready);
-        assert_eq!(heard(&socket), "READY=1");
+        assert_eq!(received(&socket), "READY=1");
     }
 
     #[test]

@@ -44,10 +44,10 @@ use discovery::UpstreamBoard;
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Serves until a signal comes, and gives the process's exit code.
+/// Serves until a signal comes, and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<u8> {
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
     let (runtime, (signals, hangup)) = runtime_with_signals()?;
@@ -57,7 +57,7 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
     let code = runtime.block_on(serve(configuration, inputs, signals, hangup));
-    // A DNS look-up may take longer than the end of the process should.
+    // A DNS lookup may take longer than the end of the process should.
     runtime.shutdown_background();
     code
 }
@@ -86,7 +86,7 @@ async fn serve(
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
-    tokio::spawn(tell_unread_times(running.log.types().clone()));
+    tokio::spawn(log_unread_times(running.log.types().clone()));
     tokio::spawn(running.retention.clone().follow());
     tokio::spawn(log::refusals::follow(running.gateway.counters().clone()));
     tls.follow();
@@ -132,7 +132,7 @@ async fn serve(
     reloads.abort();
     let shown = humantime::format_duration(deliver);
     tracing::info!("stopping: requests in flight are answered, then events are delivered for up to {shown}");
-    // On a blocking thread, so that the runtime still receives a second signal.
+    // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     stopped.unwrap_or_else(|_| Err(anyhow!("the stop was interrupted by a bug")))
 }
@@ -154,7 +154,7 @@ fn bind(configuration: &Configuration) -> anyhow::Result<(TcpListener, tokio::ne
     Ok((intake, admin.map_err(cannot_listen(gateway.admin, "--admin"))?))
 }
 
-/// What everything is started with.
+/// The inputs of the start.
 struct Start<'a> {
     configuration: &'a Configuration,
     data: &'a std::path::Path,
@@ -216,7 +216,7 @@ impl Running {
         );
         let admin = Arc::new(Admin {
             metrics,
-            status: ServerStatus::new(role, log.clone(), &gateway, &delivery, upstreams.clone()),
+            status: ServerStatus::new(role, directory.origin(), log.clone(), &gateway, &delivery, upstreams.clone()),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),
@@ -258,7 +258,7 @@ impl Running {
         }
     }
 
-    /// Answers 500 to the requests that wait for the journal. Then the process ends, so that the next start recovers the journal.
+    /// Answers 500 to the requests that wait for the journal. Then the process ends, and the next start recovers the journal.
     fn fail(self, reason: String) -> anyhow::Result<u8> {
         tracing::error!("{reason}");
         self.gateway.stop(Instant::now() + ANSWER_MAX);
@@ -277,13 +277,13 @@ impl Running {
 }
 
 /// Logs the first event of each type whose time cannot be read. The others are counted.
-async fn tell_unread_times(types: Arc<Types>) {
+async fn log_unread_times(types: Arc<Types>) {
     loop {
         for (name, reason) in types.unread_times().news().await {
             tracing::warn!(
                 "type" = %name, %reason,
-                "the time of an event can't be read: it counts as happened when it was received. Others of the type are counted in \
-                 forebay_event_times_unread_total. See time_format and time_zone, or reject them with time_unreadable = \"refuse\""
+                "the time of an event can't be read: its time of receipt is used. forebay_event_times_unread_total counts others of the type. Set \
+                 time_format and time_zone, or reject them with time_unreadable = \"refuse\""
             );
         }
     }

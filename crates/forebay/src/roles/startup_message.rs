@@ -1,4 +1,4 @@
-//! What a person sees at the start: that it runs, how to post the first event, and where to look.
+//! The message at the start: the addresses, how to post the first event, and where to see the results.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::dry_run::DryRunner;
 use crate::{dry_run, log};
 use cli::admin_address::target;
 
-/// Where the server can be reached.
+/// The addresses of the server.
 pub(crate) struct Ports {
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
@@ -45,7 +45,7 @@ fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origi
     let admin_url = target(admin, configuration.admin.tls.is_some());
     let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
-        "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n",
+        "Forebay {} accepts events on {intake}{listen} and keeps its data in {}.\n",
         env!("CARGO_PKG_VERSION"),
         data.display()
     );
@@ -55,17 +55,17 @@ fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origi
         text += &format!("\nPost the first event:\n  curl -i {url}{path} -d {payload}{shows}\n");
     }
     if configuration.sinks.values().any(|settings| settings.store.remote().is_some()) {
-        text += &format!("Writers know it by its origin {origin}.\n");
+        text += &format!("Its gateway id, by which writers know it, is {origin}.\n");
     }
     for (name, sink) in &configuration.sinks {
         let Some(look) = sink.store.store().and_then(StoreConfig::look_command) else { continue };
-        text += &format!("Look at what sink {name} has stored:\n  {look}\n");
+        text += &format!("Read the events that sink {name} has stored:\n  {look}\n");
     }
     text += &format!("Watch it:\n  curl -s {admin_url}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
 }
 
-/// Where an event is taken that doesn't say its type, or one of the first type that there is.
+/// The path of an event without a type, if the gateway accepts one, or else of one of the first type.
 fn path(configuration: &Configuration) -> String {
     match first_type(configuration) {
         Some(name) => format!("/ingest/event/{name}"),
@@ -73,14 +73,14 @@ fn path(configuration: &Configuration) -> String {
     }
 }
 
-/// The first type that there is, where events that don't say theirs aren't taken.
+/// The first type, if the gateway doesn't accept events without one.
 fn first_type(configuration: &Configuration) -> Option<&str> {
     let names = || configuration.types.keys().map(TypeName::as_str);
     let takes_default = configuration.other_types.is_some() || names().any(|name| name == DEFAULT_TYPE);
     names().next().filter(|_| !takes_default)
 }
 
-/// A payload that is taken. Where the type's schema or steps refuse the usual one, whoever runs it knows better what is.
+/// A payload that is accepted. If the type's schema or steps reject the usual one, the operator has to choose another.
 fn payload(configuration: &Configuration) -> String {
     const HELLO: &str = "{\"hello\": \"world\"}";
     let name = first_type(configuration).unwrap_or(DEFAULT_TYPE);

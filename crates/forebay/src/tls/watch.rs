@@ -8,7 +8,7 @@ use net::tls::{Identity, ServerTls};
 
 use crate::file_stamp::{self, Stamp};
 
-/// A port's files, and what is shown of them. Shared by whoever serves the port and whoever reloads.
+/// A port's files, and the certificate in use. The port and a reload share it.
 pub(crate) struct TlsWatch {
     tls: Arc<ServerTls>,
     state: Mutex<State>,
@@ -16,7 +16,7 @@ pub(crate) struct TlsWatch {
 
 struct State {
     files: TlsFiles,
-    /// The files as they were when the pair was read that is shown.
+    /// The stamps of the files when the pair in use was read.
     seen: [Stamp; 2],
     /// The last thing that was warned of: once is enough.
     warned: Option<String>,
@@ -26,7 +26,7 @@ fn stamps(files: &TlsFiles) -> [Stamp; 2] {
     [Stamp::of(&files.certificate), Stamp::of(&files.key)]
 }
 
-/// Files that were read, and what was in them.
+/// Files that were read, and their content.
 pub(crate) struct Read {
     files: TlsFiles,
     seen: [Stamp; 2],
@@ -39,7 +39,7 @@ impl Read {
     /// # Errors
     /// They can't be used.
     pub(crate) fn of(files: TlsFiles) -> Result<Self, TlsFilesError> {
-        // Looked at before they are read: what changes in between is seen as a change.
+        // Stamped before they are read: a change in between is detected as a change.
         let seen = stamps(&files);
         let identity = files.read()?;
         Ok(Self { files, seen, identity })
@@ -57,7 +57,7 @@ impl TlsWatch {
         Ok(Self { tls, state: Mutex::new(State { files, seen, warned: None }) })
     }
 
-    /// What is shown.
+    /// The pair in use.
     pub(crate) const fn tls(&self) -> &Arc<ServerTls> {
         &self.tls
     }
@@ -67,7 +67,7 @@ impl TlsWatch {
         file_stamp::follow(|| self.look()).await;
     }
 
-    /// Shows what was read of files, which may be others, and follows these from now on.
+    /// Applies files that were read, which may be others, and follows these from now on.
     pub(crate) fn show(&self, Read { files, seen, identity }: Read) {
         let mut state = self.state();
         self.tls.publish(identity);
@@ -85,7 +85,7 @@ impl TlsWatch {
             Ok(identity) => {
                 self.tls.publish(identity);
                 (state.seen, state.warned) = (seen, None);
-                tracing::info!("{} is shown from now on", state.files.certificate.display());
+                tracing::info!("the certificate {} is in use now", state.files.certificate.display());
             }
             Err(error) => state.warn(error.to_string()),
         }
@@ -99,7 +99,7 @@ impl TlsWatch {
 impl State {
     fn warn(&mut self, what: String) {
         if self.warned.as_ref() != Some(&what) {
-            tracing::warn!("{what}: the certificate that was shown before still is");
+            tracing::warn!("{what}: the previous certificate stays in use. Correct the files");
             self.warned = Some(what);
         }
     }
@@ -136,7 +136,7 @@ mod tests {
         }
         watch.show(Read::of(second.clone()).unwrap());
         assert_eq!(followed(&watch), second);
-        // What becomes of the files of before is of no interest any more.
+        // The previous files no longer matter.
         fs::remove_file(&first.key).unwrap();
         watch.look();
         assert_eq!(watch.state().warned, None);

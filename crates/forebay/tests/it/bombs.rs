@@ -1,5 +1,5 @@
-//! Bodies that are made to cost much: each is answered as docs/http.md has it, costs no more memory than it may, and
-//! harms nobody else.
+//! Bodies that are built to be expensive: each is answered as docs/http.md says, stays within its memory limit, and harms no other
+//! client.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ struct Bomb {
     fields: &'static str,
     body: Vec<u8>,
     status: u16,
-    /// Stands in the answer.
+    /// The code in the answer.
     code: &'static str,
 }
 
@@ -125,7 +125,7 @@ impl Bomb {
     }
 }
 
-/// Starts a server that has taken its first events.
+/// Starts a server that has accepted its first events.
 fn warm(folder: &Folder) -> (Server, usize) {
     let server = Server::start(&folder.data());
     assert_eq!(server.post("/ingest/batch", "0\n1\n").0, 200);
@@ -134,13 +134,13 @@ fn warm(folder: &Folder) -> (Server, usize) {
     (server, memory)
 }
 
-/// How much more the server has taken at any time. The kernel counts pages by batches for each core: where there was no growth
-/// it may even say that there were less.
+/// The greatest growth of the server's memory. The kernel counts pages in batches for each core: without growth the count may
+/// even fall.
 fn growth(server: &Server, before: usize) -> usize {
     server.memory("VmHWM").saturating_sub(before)
 }
 
-/// Each has a process of its own: memory that another left behind would hide what this one takes.
+/// Each runs in a separate process: memory left from another test would hide its growth.
 #[test]
 fn a_bomb_is_answered_and_costs_little() {
     for bomb in bombs() {
@@ -162,7 +162,7 @@ fn a_bomb_is_answered_and_costs_little() {
 /// What must be there together counts as in flight, and of that there are 64 MiB at most: the rest is turned away. Twice as
 /// much leaves room for buffers that grow and for what the allocator hasn't given back yet.
 #[test]
-fn bombs_at_once_cost_no_more_than_may_be_in_flight() {
+fn concurrent_bombs_stay_within_the_in_flight_limit() {
     let folder = Folder::new();
     let (server, before) = warm(&folder);
     let (bombs, intake) = (bombs(), server.intake);

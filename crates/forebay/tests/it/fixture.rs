@@ -1,4 +1,4 @@
-//! A server with a configuration and a directory of its own, which may be killed and started again.
+//! A server with a configuration and a separate directory, which tests may kill and restart.
 
 use serde_json::Value;
 

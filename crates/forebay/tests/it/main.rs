@@ -35,6 +35,7 @@ mod mended;
 mod nats;
 mod objects_back;
 mod old_data;
+mod old_names;
 mod output;
 mod parquet;
 mod portable;

@@ -53,7 +53,7 @@ fn start(folder: &Folder, gateway: &str, sink: &str) -> Server {
 
 const DIRECTORY: &str = "kind = \"directory\"\npath = \"archive\"\nmax_age = \"1s\"\nserve = true\n";
 
-/// A directory with one file of some hundred kilobytes, beside which others have put files: the server, and the file's name and bytes.
+/// A directory with one file of several hundred kilobytes, and foreign files next to it: the server, and the file's name and bytes.
 fn directory(folder: &Folder, gateway: &str) -> (Server, String, Vec<u8>) {
     let server = start(folder, gateway, DIRECTORY);
     let batch = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000)).repeat(300);
@@ -133,7 +133,7 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
 }
 
 #[test]
-fn a_file_of_a_directory_is_given_from_memory_and_from_the_disk() {
+fn directory_file_is_served_from_memory_and_disk() {
     for (gateway, kept) in [("", true), ("object_cache = \"0\"\n", false)] {
         let folder = Folder::new();
         let (server, name, bytes) = directory(&folder, gateway);
@@ -195,7 +195,7 @@ fn nothing_else_is_given() {
 }
 
 #[test]
-fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
+fn image_is_served_and_unreachable_store_reported() {
     let Some(swift) = SwiftServer::start() else { return };
     let sink = |more: &str| {
         format!(
@@ -220,13 +220,13 @@ fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
     assert!(server.metric("forebay_object_reads_total{sink=\"archive\",result=\"revalidated\"}") > 10);
     let lines = names.iter().find(|name| name.ends_with(".ndjson")).unwrap();
     swift.kill_part(SwiftProcess::Proxy);
-    assert_eq!(ask(server.intake, "GET", &path, "").body, bytes, "what is kept is given out");
+    assert_eq!(ask(server.intake, "GET", &path, "").body, bytes, "cached bytes are served");
     let away = ask(server.intake, "GET", &format!("/objects/archive/{lines}"), "");
     assert_eq!((away.status, away.header("retry-after")), (503, Some("1")), "{}", away.head);
     swift.run_part(SwiftProcess::Proxy);
     let bytes = swift.client().get("shots", lines).unwrap();
     check(&server, &format!("/objects/archive/{lines}"), &bytes, "application/x-ndjson");
-    // Another configuration: nothing may be given out any more that the store doesn't vouch for; then nothing at all.
+    // Another configuration: first no object may be served that the store doesn't confirm; then none at all.
     let reload = |more: &str| {
         let configuration = format!("[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\n{}", sink(more));
         folder.write("forebay.toml", configuration.replace("serve = true\n#", "#"));
@@ -263,7 +263,7 @@ fn begin(address: SocketAddr, path: &str) -> (TcpStream, u16) {
 }
 
 #[test]
-fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
+fn large_objects_use_little_memory() {
     const BYTES: usize = 48 << 20;
     let folder = Folder::new();
     let (server, name, small) = directory(&folder, "");
@@ -271,7 +271,7 @@ fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
     let path = put_large(&folder, 1, &large);
     let before = server.memory("VmHWM");
     let mut slow: Vec<_> = (0..40).map(|_| begin(server.intake, &path)).collect();
-    let taken = slow.iter().filter(|(_, status)| *status == 200).count();
+    let served = slow.iter().filter(|(_, status)| *status == 200).count();
     assert!(slow.iter().all(|(_, status)| [200, 503].contains(status)));
     let (mut patient, _) = slow.remove(0);
     let mut rest = Vec::new();
@@ -280,17 +280,17 @@ fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
     // Who leaves gives its room back.
     drop(slow);
     assert!(wait_until(|| {
-        let streams: Vec<_> = (0..taken).map(|_| begin(server.intake, &path)).collect();
+        let streams: Vec<_> = (0..served).map(|_| begin(server.intake, &path)).collect();
         streams.iter().all(|(_, status)| *status == 200)
     }));
     // These have left, too, but the server may not know it yet.
     assert!(wait_until(|| ask(server.intake, "GET", &format!("/objects/archive/{name}"), "").body == small));
     let more = server.memory("VmHWM") - before;
-    assert!((8..40).contains(&taken) && more < BYTES, "{more} bytes for {taken} readers");
+    assert!((8..40).contains(&served) && more < BYTES, "{more} bytes for {served} readers");
 }
 
 #[test]
-fn five_hundred_who_ask_at_once_are_all_answered() {
+fn five_hundred_concurrent_readers_are_answered() {
     let folder = Folder::new();
     let (server, name, bytes) = directory(&folder, "");
     let path = format!("/objects/archive/{name}");
@@ -329,7 +329,7 @@ fn all_sinks_share_one_bound() {
 }
 
 #[test]
-fn what_waits_for_its_store_is_told() {
+fn pending_object_is_reported() {
     let folder = Folder::new();
     let server = start(&folder, "", &DIRECTORY.replace("max_age = \"1s\"", "max_age = \"1h\"\nmax_records = 2"));
     (0..3).for_each(|_| assert_eq!(server.post("/ingest/event", "1").0, 200));
@@ -353,7 +353,7 @@ fn what_waits_for_its_store_is_told() {
 }
 
 #[test]
-fn a_page_that_somebody_has_posted_is_not_shown_as_one() {
+fn posted_html_is_not_served_as_a_page() {
     let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
     let server = start(

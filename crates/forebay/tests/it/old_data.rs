@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 use crate::aggregates::{results, short};
 use crate::support::{Folder, Server, forebay, payloads, wait_until};
 use crate::webhook::Picky;
-use story::{BACKLOG, OBJECTS, SQLITE, numbers, numbers_of, set_aside, start, windows};
+use story::{BACKLOG, OBJECTS, SQLITE, deferred, numbers, numbers_of, start, windows};
 
 fn archive(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/276bf5a1").join(format!("{name}.tar.zst"))
@@ -84,7 +84,7 @@ fn dead_letters_of_old_build_are_replayed_once() {
     server.wait("forebay_dead_letters{", |letters| letters == 2);
     assert_eq!(payloads(&folder.data()), [r#"{"good":1}"#]);
     let replayed = text(command(&server, &["dead", "replay"]));
-    assert!(replayed.starts_with("local: 2 stored, 0 refused again"), "{replayed}");
+    assert!(replayed.starts_with("local: 2 stored, 0 rejected again"), "{replayed}");
     let again = format!("{{\"sent\":{{\"shard\":0,\"sequence\":3,\"number\":{number}}}}}\n");
     assert!(has(&replays, "local", &again), "the replay is not resent under its numbers: {again}");
     for _ in 0..2 {
@@ -95,21 +95,21 @@ fn dead_letters_of_old_build_are_replayed_once() {
 }
 
 #[test]
-fn events_set_aside_by_old_build_are_delivered_once() {
+fn events_deferred_by_old_build_are_delivered_once() {
     let folder = unpack("set-aside");
     let (receiver, address) = Picky::start(u64::MAX);
-    let mut server = start(forebay(), &folder, &set_aside(address));
+    let mut server = start(forebay(), &folder, &deferred(address));
     for _ in 0..2 {
-        server.wait("forebay_events_set_aside{", |count| count == 0);
+        server.wait("forebay_events_deferred{", |count| count == 0);
         server.wait_delivered();
         assert_eq!(server.metric("forebay_events_stored_total{"), 6);
         assert_eq!((receiver.taken(), receiver.has_any_twice()), (1, false));
-        server = restart(server, &folder, &set_aside(address));
+        server = restart(server, &folder, &deferred(address));
     }
 }
 
 #[test]
-fn windows_open_in_old_build_have_their_results_once() {
+fn windows_of_old_build_emit_results_once() {
     let folder = unpack("windows");
     let server = start(forebay(), &folder, &windows());
     let hit = r#"{"time":"2026-11-20T10:01:00Z","status":200,"bytes":1,"client":"192.0.2.1"}"#;
@@ -181,12 +181,15 @@ fn dispute_of_old_build_is_still_shown() {
     let server = start(forebay(), &folder, story::DISPUTE);
     story::wait_stopped(&server);
     let listed = text(command(&server, &["route", "list"]));
-    assert!(listed.contains("another server has claimed it") && listed.contains("forebay route accept s"), "{listed}");
+    assert!(
+        listed.contains("another server has claimed this lane") && listed.contains("forebay route accept s"),
+        "{listed}"
+    );
     let stored = || story::numbers_in(&folder.path("store.db"));
     assert_eq!(stored(), (0..20).collect::<Vec<_>>());
     assert_eq!(
         text(command(&server, &["route", "accept", "s"])),
-        "s: what the store has is accepted for 1 stopped lane\n"
+        "s: the store's cursor is accepted for 1 stopped lane\n"
     );
     server.wait_delivered();
     let all: Vec<u64> = (0..20).chain(200..206).collect();

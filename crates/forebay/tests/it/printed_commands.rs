@@ -88,7 +88,7 @@ fn printed_commands_reach_a_server_with_flags() {
 }
 
 #[test]
-fn hint_for_a_token_leads_to_the_file_of_the_server() {
+fn token_hint_names_the_servers_file() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("elsewhere")).unwrap();
     let file =

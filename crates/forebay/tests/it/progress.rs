@@ -25,7 +25,7 @@ fn in_terminal(arguments: &[&str], awaited: &str) -> String {
 }
 
 #[test]
-fn a_bench_rewrites_one_line_and_clears_it_before_the_figures() {
+fn bench_rewrites_and_clears_one_line() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -39,7 +39,7 @@ fn a_bench_rewrites_one_line_and_clears_it_before_the_figures() {
 }
 
 #[test]
-fn a_load_that_went_on_shows_its_own_rate_and_the_total() {
+fn resumed_load_shows_its_rate_and_the_total() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -47,14 +47,14 @@ fn a_load_that_went_on_shows_its_own_rate_and_the_total() {
     let (code, text) = finish(load(&[&file, "--url", &url]));
     assert!(code == 3 && counts(&text, "lines read") == 3 && !text.contains("earlier"), "{text}");
     let (code, text) = finish(load(&[&file, "--url", &url]));
-    assert!(code == 3 && text.contains("with earlier runs   3 lines, 1 of them refused\n"), "{text}");
+    assert!(code == 3 && text.contains("with earlier runs   3 lines, 1 of them rejected\n"), "{text}");
     let arguments = ["load", &file, "--url", &url, "--follow"];
     let shown = in_terminal(&arguments, " 100 %  0 lines  0/s");
     assert!(!shown.contains(" left"), "what an earlier run has loaded says nothing of this one's speed: {shown}");
     folder.write("a", "1\nno\n3\n4\nno\n");
     let shown = in_terminal(&arguments, " 100 %  3 lines  ");
     assert!(!shown.contains("  5 lines  ") && shown.contains("  0:00 left"), "{shown}");
-    assert!(shown.contains("with earlier runs   5 lines, 2 of them refused"), "{shown}");
+    assert!(shown.contains("with earlier runs   5 lines, 2 of them rejected"), "{shown}");
     assert_eq!(
         shown.lines().filter(|line| line.starts_with("time ") && line.ends_with(" lines/s")).count(),
         1,

@@ -38,7 +38,7 @@ impl Page {
     }
 }
 
-/// What stands in an answer of JSON, as text.
+/// The value of a member in a JSON answer, as text.
 fn field(body: &str, name: &str) -> String {
     let document: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {body}"));
@@ -73,7 +73,7 @@ fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_was_posted_is_read_back_byte_for_byte() {
+fn events_are_read_back_byte_for_byte() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let large = format!("[{}1]", "1,\n".repeat(100_000));
@@ -131,7 +131,7 @@ fn events_are_chosen_by_type_time_and_key() {
     let server = Server::start(&folder.data());
     for n in 0..6 {
         post(&server, if n % 2 == 0 { "/ingest/event/even" } else { "/ingest/event/odd" }, "", &n.to_string());
-        // One after the other, so that the order in the store is theirs.
+        // One after the other: that gives their order in the store.
         server.wait_delivered();
     }
     let key = |key: &str| format!("Idempotency-Key: {key}\r\n");

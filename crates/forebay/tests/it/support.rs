@@ -15,7 +15,7 @@ pub(crate) const HANGS: Duration = Duration::from_secs(120);
 /// The program.
 pub(crate) fn forebay() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-    // What it is told is the test's, not whoever's runs it.
+    // Its environment is the test's, not that of the user who runs it.
     let own = std::env::vars_os().map(|(name, _)| name);
     for name in own.filter(|name| name.as_encoded_bytes().starts_with(b"FOREBAY_")) {
         command.env_remove(name);
@@ -95,7 +95,7 @@ impl Server {
         Self::start_on(data, "127.0.0.1:0")
     }
 
-    /// Starts it on a port that nobody else is given while it is down.
+    /// Starts it on a port that no other process gets while it is down.
     pub(crate) fn start_to_come_back(data: &Path) -> Self {
         Self::start_on(data, &free_address().to_string())
     }
@@ -115,7 +115,7 @@ impl Server {
     /// Starts it where other machines can reach it and everybody may post.
     pub(crate) fn start_open(data: &Path) -> Self {
         let mut command = forebay();
-        command.env("FOREBAY_GATEWAY_OPEN", "true");
+        command.env("FOREBAY_GATEWAY_ALLOW_ANONYMOUS", "true");
         Self::spawn(command, data, "0.0.0.0:0", "127.0.0.1:0")
     }
 
@@ -132,7 +132,7 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
-    /// Ends it as a person does: its exit code.
+    /// Ends it with Ctrl-C, as in a terminal: its exit code.
     pub(crate) fn stop_in_terminal(mut self) -> Option<i32> {
         const CTRL_C: &[u8] = b"\x03";
         self.process.0.stdin.as_mut().unwrap().write_all(CTRL_C).unwrap();
@@ -154,7 +154,7 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
-    /// Starts it with a limit on its file descriptors, and perhaps on a client's connections; its log goes to `log`.
+    /// Starts it with a limit on its file descriptors, and optionally on a client's connections; its log goes to `log`.
     pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32, per_client: Option<u32>, log: &Path) -> Self {
         let mut command = after(&format!("ulimit -n {descriptors}"));
         command.stderr(std::fs::File::create(log).unwrap());
@@ -194,7 +194,7 @@ impl Server {
             let line = line.unwrap().replace("localhost", "127.0.0.1");
             line.split("://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
         };
-        let (intake, admin) = (address("takes events on"), address("/metrics"));
+        let (intake, admin) = (address("accepts events on"), address("/metrics"));
         // Read on to the end, or the server could meet a closed pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Self { process: Running(process), intake, admin, banner }
@@ -288,8 +288,8 @@ fn sum(metrics: &str, series: &str) -> u64 {
     lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// Between two looks at what another process does. Without a pause two programs that answer each other can keep a core
-/// so busy that the kernel doesn't get to end the writes that everybody waits for: seen for as long as the loop ran.
+/// Between two checks of another process. Without a pause two programs that answer each other can keep a core
+/// so busy that the kernel never ends the writes that all wait for: seen for as long as the loop ran.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Asks until the answer is yes. No: it hangs.
@@ -304,7 +304,10 @@ pub(crate) fn wait_until(mut ask: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// One request on a connection of its own: status and body of its answer.
+/// The header field of a gateway's requests to a writer.
+pub(crate) const PROTOCOL: &str = "Forebay-Protocol: 2/test\r\n";
+
+/// One request on a separate connection: status and body of its answer.
 pub(crate) fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();

@@ -102,7 +102,7 @@ fn events_are_stored_as_the_steps_leave_them() {
 }
 
 #[test]
-fn a_reload_changes_the_steps_and_keeps_what_others_remember() {
+fn reload_changes_steps_and_keeps_other_state() {
     let fixture = Fixture::start();
     assert_eq!(fixture.post("once", "{\"n\":1}"), 200);
     let other = CONFIG.replace("${HASH_KEY}", "secret").replace("{ explode = \"/items\" }", "{ drop = \"/no\" }");
@@ -134,7 +134,7 @@ fn events() -> Vec<String> {
 }
 
 #[test]
-fn what_is_tried_is_what_is_stored_byte_for_byte() {
+fn dry_run_shows_the_stored_bytes() {
     let fixture = Fixture::start();
     let (mut expected, mut refused) = (Vec::new(), 0);
     for event in events() {
@@ -184,7 +184,7 @@ fn a_trial_shows_each_step() {
 }
 
 #[test]
-fn cases_are_run_and_what_differs_is_shown() {
+fn cases_run_and_show_differences() {
     let folder = files();
     let case = |name: &str, file: &str, text: &str| {
         std::fs::create_dir_all(folder.path(&format!("cases/{name}"))).unwrap();

@@ -97,21 +97,21 @@ pub(crate) fn not_yet(status: StatusCode) -> StatusCode {
     if status == StatusCode::OK { StatusCode::ACCEPTED } else { status }
 }
 
-/// The response to events that are durable, of which sinks have rejected some for good.
+/// The response to durable events of which sinks have rejected some permanently.
 pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
-    let Dead { letters, count, .. } = dead;
-    let detail = letters.first().map_or_else(
-        || "a sink refused an event for good; it is kept as a dead letter: don't send it again".to_owned(),
+    let Dead { listed, count, .. } = dead;
+    let detail = listed.first().map_or_else(
+        || "a sink rejected an event permanently; it is kept as a dead letter: do not resend it".to_owned(),
         |RejectedEvent { sink, id, reason, .. }| {
             let reason = reason.as_str();
             format!(
-                "sink {sink} refused the event for good ({reason}); it is kept as a dead letter (forebay dead show {id} \
-                 --sink {sink}): don't send it again"
+                "sink {sink} rejected the event permanently ({reason}); it is kept as a dead letter: do not resend \
+                 it. See: forebay dead show {id} --sink {sink}"
             )
         },
     );
-    let is_cut = *count > letters.len() as u64;
-    let dead = letters.iter().map(DeadLetterMember::of).collect();
+    let is_cut = *count > listed.len() as u64;
+    let dead = listed.iter().map(DeadLetterMember::of).collect();
     let members = WithDead { members, dead, dead_count: is_cut.then_some(*count) };
     responses::problem_with(&Problem::new(ErrorCode::DeadLetter, detail), &members)
 }

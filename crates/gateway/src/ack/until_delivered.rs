@@ -18,14 +18,14 @@ pub(crate) enum DeliveryStatus {
     Stored,
     /// Some of these sinks may not have all of them yet. None is named if it isn't known, because delivery has ended.
     Pending(Vec<Arc<str>>),
-    /// A sink has rejected some for good.
+    /// A sink has rejected some permanently.
     Refused(Dead),
 }
 
-/// Events that were rejected for good.
+/// Events that were rejected permanently.
 #[derive(Debug)]
 pub(crate) struct Dead {
-    pub(crate) letters: Vec<RejectedEvent>,
+    pub(crate) listed: Vec<RejectedEvent>,
     /// How many there are.
     pub(crate) count: u64,
     /// Sinks that may not have all of the others.
@@ -41,8 +41,8 @@ pub(crate) fn new_span(first: Position, count: u64) -> SequenceRange {
 /// So many first copies are sorted in a tenth of a millisecond about; more of them on another thread.
 const SORTED_INLINE: usize = 1_000;
 
-/// Adds the originals of duplicates: the events with these ids, at these positions or behind them in the same request. Without ids the whole
-/// request is meant.
+/// Adds the originals of duplicates: the events with these ids, at these positions or later in the same request. Without ids it adds the
+/// whole request.
 pub(crate) async fn add_copies(
     shard: &ShardContext,
     copies: Vec<(Position, Option<EventId>)>,
@@ -111,6 +111,6 @@ fn status(mut pending: BTreeSet<Arc<str>>, refusals: Rejections) -> DeliveryStat
     match (refusals.count, pending.is_empty()) {
         (0, true) => DeliveryStatus::Stored,
         (0, false) => DeliveryStatus::Pending(pending),
-        (count, _) => DeliveryStatus::Refused(Dead { letters: refusals.listed, count, pending }),
+        (count, _) => DeliveryStatus::Refused(Dead { listed: refusals.listed, count, pending }),
     }
 }

@@ -1,5 +1,5 @@
 //! Quotas of clients: how much of what is in flight each has. When little room is left, a client with more than an equal share is rejected
-//! first, so that one client can't keep others out.
+//! first, so one client can't keep others out.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -69,8 +69,8 @@ impl BucketTotals {
         Self([0; BUCKETS])
     }
 
-    /// Whether a client has more than its share of `all`, besides `own` bytes of the request in question. There is always a share for one
-    /// client more than there are, so that a new client finds room.
+    /// Whether a client has more than its share of `all`, in addition to `own` bytes of the request in question. There is always one share
+    /// more than there are clients, so a new client finds room.
     pub(crate) fn has_too_much(&self, client: ClientBucket, own: usize, all: usize) -> bool {
         let clients = self.0.iter().filter(|bytes| **bytes > 0).count();
         self.0[usize::from(client.0)].saturating_sub(own) > all / (clients + 1)
@@ -83,7 +83,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Two that aren't the same.
+    /// Two clients in different buckets.
     pub(crate) fn two_clients() -> [ClientBucket; 2] {
         let clients = ClientBuckets::default();
         let address = |last| clients.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
@@ -92,7 +92,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_source_counts_before_an_address_and_an_ipv6_network_is_one() {
+    fn source_outranks_address_and_ipv6_uses_network() {
         let clients = ClientBuckets::default();
         let address = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
         assert_eq!(clients.of("shop", address(1)).0, clients.of("shop", address(2)).0);
@@ -103,7 +103,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_has_more_than_its_part_has_too_much() {
+    fn client_above_its_share_is_over_quota() {
         let shares = BucketUsage::default();
         shares.add(ClientBucket(1), 60);
         shares.add(ClientBucket(2), 20);

@@ -44,7 +44,7 @@ pub(crate) struct Admission {
     waiting: WaitQueue,
 }
 
-/// If more than so many eighths of the room are taken, the rest is for clients with less than their share.
+/// If more than so many eighths of the room are in use, the rest is for clients with less than their share.
 const EIGHTHS_FOR_ALL: usize = 7;
 
 impl Admission {
@@ -107,7 +107,7 @@ impl Admission {
     /// A permit for a batch that has `announced` a length or hasn't.
     ///
     /// # Errors
-    /// There is no room for it besides the batches that have begun.
+    /// There is no room for it in addition to the batches that have begun.
     pub(crate) fn batch_permit(
         &self,
         shard: usize,
@@ -147,25 +147,25 @@ pub(crate) struct Permit<'a> {
 }
 
 fn too_many() -> Refused {
-    Problem::boxed(ErrorCode::Overload, "too many bytes wait to become durable; send the request again later")
+    Problem::boxed(ErrorCode::Overload, "too many bytes are waiting to become durable; retry later")
 }
 
 fn never_fits(bytes_max: usize) -> Refused {
     let detail = format!(
-        "the request takes more than {bytes_max} bytes of memory as a body or as records, which is the limit of this server's memory: send \
-         it in parts"
+        "the request takes more than {bytes_max} bytes of memory as a body or as records, the limit of this server: \
+         send it in parts"
     );
     Problem::boxed(ErrorCode::TooLarge, detail)
 }
 
 fn more_than_others() -> Refused {
-    let detail = "your other requests have more than their part of what can be in flight; send the request again later";
+    let detail = "your other requests use more than your share of the in-flight limit; retry later";
     Problem::boxed(ErrorCode::Overload, detail)
 }
 
 impl Permit<'_> {
-    /// Counts bytes that have arrived. They are counted before they are compared, so that shards that ask at one time
-    /// may refuse too much but never take too much.
+    /// Counts bytes that have arrived. They are counted before they are compared, so shards that ask concurrently may reject too much but
+    /// never accept too much.
     ///
     /// # Errors
     /// They are too many for the process, or for their client, for now; or they never fit.
@@ -180,7 +180,7 @@ impl Permit<'_> {
         let Some(expected) = &mut self.expected else { return self.check(self.admission.bytes()) };
         load.forecast.received(expected, bytes);
         if self.admission.bytes() <= self.admission.bytes_max {
-            // A batch that has begun goes on, whatever else its client has: otherwise the work so far would be lost.
+            // A batch that has begun continues regardless of its client's other requests: otherwise the work so far would be lost.
             return Ok(());
         }
         // The batch would have grown further: the next ones reserve more.
@@ -206,12 +206,12 @@ impl Permit<'_> {
         self.client
     }
 
-    /// Releases all but so many bytes: the rest isn't in memory any more.
+    /// Releases all but so many bytes: the rest is no longer in memory.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let load = &self.admission.loads[self.shard];
         let back = self.bytes.saturating_sub(bytes);
         let before = load.bytes.fetch_sub(back, Ordering::Relaxed);
-        debug_assert!(before >= back, "what is given back was taken");
+        debug_assert!(before >= back, "only counted bytes are released");
         load.shares.take(self.client, back);
         self.bytes -= back;
         if let Some(expected) = &mut self.expected {
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Two who don't fall together.
+    /// Two clients in different buckets.
     fn clients(admission: &Admission) -> [ClientBucket; 2] {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let one = admission.bucket("", address);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn where_little_is_left_it_is_for_those_who_have_least() {
+    fn last_room_goes_to_clients_with_least() {
         let admission = Admission::new(2, 80, 80, Duration::ZERO);
         let [hog, other] = clients(&admission);
         let mut events: Vec<_> = (0..7).map(|_| admission.permit(0, hog, 1)).collect();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_holds_for_all_shards_together() {
+    fn byte_limit_spans_all_shards() {
         let admission = Admission::new(2, 10, 10, Duration::ZERO);
         let [a, b] = clients(&admission);
         let (mut one, mut other) = (admission.permit(0, a, 1), admission.permit(1, b, 1));
@@ -288,12 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_begins_where_there_is_room_for_those_that_have_begun() {
+    fn batch_is_admitted_if_reservations_leave_room() {
         let admission = Admission::new(2, 100, 100, Duration::ZERO);
         let [a, b] = clients(&admission);
         let mut first = admission.batch_permit(0, a, Some(60), 1).unwrap();
         assert_eq!(admission.batch_permit(1, b, Some(50), 1).unwrap_err().code, ErrorCode::Overload);
-        assert!(admission.batch_permit(1, b, Some(40), 1).is_ok(), "it was dropped at once");
+        assert!(admission.batch_permit(1, b, Some(40), 1).is_ok(), "its permit is dropped immediately");
         assert!(first.admit(60).is_ok() && admission.permit(1, b, 1).admit(40).is_ok());
         assert!(admission.batch_permit(1, b, Some(41), 1).is_err());
         first.complete();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_ended_for_want_of_room_leaves_more_to_the_next() {
+    fn batch_shed_midway_raises_the_next_reservation() {
         let admission = Admission::new(1, 100, 100, Duration::ZERO);
         let [a, _] = clients(&admission);
         let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_fit_is_too_large_and_what_doesnt_fit_now_is_told_to_come_again() {
+    fn oversized_request_is_rejected_and_excess_retried() {
         let admission = Admission::new(1, 100, 50, Duration::ZERO);
         let [a, b] = clients(&admission);
         let mut other = admission.permit(0, b, 1);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_go_to_the_fewest_bytes_then_connections() {
+    fn connection_goes_to_least_loaded_shard() {
         let admission = Admission::new(2, 10, 10, Duration::ZERO);
         let [a, _] = clients(&admission);
         admission.connection_opened(0);

@@ -38,25 +38,26 @@ impl ReadBudget {
         self.page_bytes
     }
 
-    /// Where more than this is taken, the rest, a page of full size, is for those who have less than their part: a client that
-    /// takes its answers as slowly as it may keeps nobody else from reading.
+    /// If more than this is in use, the rest, a page of full size, is for clients with less than their share: a client that reads its
+    /// responses slowly doesn't keep others from reading.
     const fn for_all_bytes(&self) -> usize {
         self.bytes_max - self.page_bytes
     }
 
     /// # Errors
-    /// There isn't as much left, or not for this client.
+    /// Less is left, or this client has more than its share.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
         let Ok(before) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) else {
-            return refused("too much is being read; ask again later, or for fewer events");
+            return refused("the memory for reads is in use; retry later, or request fewer events with `limit`");
         };
         self.shares.add(client, bytes);
         let permit = ReadPermit { room: self.clone(), client, bytes };
         if before + bytes > self.for_all_bytes() && permit.is_of_one_who_has_too_much() {
             return refused(
-                "you are reading more than others already; take those answers first, or ask for fewer events",
+                "your other reads use more than your share of the memory for reads; receive their responses first, \
+                 or request fewer events with `limit`",
             );
         }
         Ok(permit)
@@ -70,12 +71,12 @@ impl ReadPermit {
         sums.has_too_much(self.client, self.bytes, self.room.bytes_max)
     }
 
-    /// Gives back what isn't needed after all.
+    /// Releases all but so many bytes.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);
         self.room.shares.take(self.client, back);
         let before = self.room.taken.fetch_sub(back, Ordering::Relaxed);
-        debug_assert!(before >= back, "what is given back was taken");
+        debug_assert!(before >= back, "only counted bytes are released");
         self.bytes -= back;
     }
 }
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
     use crate::admission::client_quota::ClientBuckets;
 
-    /// Some who don't fall together.
+    /// Clients in different buckets.
     fn some<const N: usize>() -> [ClientBucket; N] {
         let clients = ClientBuckets::default();
         let mut apart: Vec<ClientBucket> = Vec::new();
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_is_bounded_and_given_back() {
+    fn read_budget_is_bounded_and_released() {
         let room = Arc::new(ReadBudget::new(&Budgets::FULL));
         let [one, other] = some();
         let mut most = room.take(READS_IN_FLIGHT_BYTES_MAX - 1, one).unwrap();
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_takes_no_answers_keeps_nobody_else_from_reading() {
+    fn slow_reader_does_not_block_other_clients() {
         let room = Arc::new(ReadBudget::new(&Budgets::FULL));
         let [hog, one, other] = some();
         let mut held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();

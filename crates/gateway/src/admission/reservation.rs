@@ -2,8 +2,7 @@
 //!
 //! A batch that is rejected halfway wastes the work so far. If every batch began when a little room is left, all would grow until none
 //! has any, and under overload most work would be wasted. So a batch begins only if there is room for its reservation and those of the
-//! batches before it. A reservation expires after a second or two, so that clients which announce much and send little don't keep others
-//! out.
+//! batches before it. A reservation expires after a second or two, so clients that announce much and send little don't keep others out.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -11,7 +10,7 @@ use super::client_quota::{BucketTotals, BucketUsage, ClientBucket};
 
 /// The average follows a new batch by one part in this many.
 const SMOOTHING: usize = 8;
-/// An announcement of so many bytes is believed.
+/// An announcement of up to so many bytes is trusted.
 const ANNOUNCED_BYTES_MAX: usize = 1024 * 1024;
 /// For how many seconds an expectation counts, that of its beginning included.
 const SECONDS: usize = 2;
@@ -41,8 +40,8 @@ pub(crate) struct Reservation {
 }
 
 impl Reservations {
-    /// The size that a batch will probably reach. An announcement of much more than is usual isn't believed: otherwise a few heads could
-    /// keep all others out.
+    /// The size that a batch will probably reach. An announcement of much more than usual isn't trusted: otherwise a few heads could keep all
+    /// others out.
     pub(crate) fn of_batch(&self, announced: Option<usize>) -> usize {
         let usual = self.usual();
         announced.map_or(usual, |announced| announced.min(usual.max(ANNOUNCED_BYTES_MAX)))
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_shrinks_by_what_comes() {
+    fn reservation_shrinks_as_bytes_arrive() {
         let forecast = Reservations::default();
         let mut one = forecast.expect(100, client(), 7);
         let mut other = forecast.expect(50, client(), 8);
@@ -124,19 +123,19 @@ mod tests {
     }
 
     #[test]
-    fn an_expectation_that_isnt_met_is_forgotten() {
+    fn reservation_expires_if_no_bytes_arrive() {
         let forecast = Reservations::default();
         let mut slow = forecast.expect(100, client(), 7);
         assert_eq!((forecast.bytes(8), forecast.bytes(9)), (100, 0));
         let mut next = forecast.expect(10, client(), 9);
         forecast.received(&mut slow, 100);
-        assert_eq!(forecast.bytes(9), 10, "what is given back late isn't taken from another's");
+        assert_eq!(forecast.bytes(9), 10, "a late release doesn't reduce another's reservation");
         forecast.received(&mut next, usize::MAX);
         assert_eq!(forecast.bytes(9), 0);
     }
 
     #[test]
-    fn the_usual_size_follows_what_comes() {
+    fn usual_size_follows_recent_batches() {
         let forecast = Reservations::default();
         forecast.learn(800);
         assert_eq!(forecast.usual(), 800);

@@ -16,10 +16,10 @@ use crate::problem::Refused;
 
 /// How long a batch waits for room, and up to a tick of the shard's clock longer.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
-/// Batches that wait at a time. Each holds what a request takes while nothing of its body is read. A client has no more of these
-/// places than are left for others.
+/// Batches that wait at a time. Each uses the memory of a request whose body is unread. A client has at most as many of these places as
+/// are left for others.
 const WAITING_MAX: usize = 1_000;
-/// Where the one that waits longest finds no room for itself, for it is large or its client has much already, so many others are asked.
+/// If the batch that waits longest finds no room, because it is large or its client has much already, so many others are woken.
 const ASKED_MAX: usize = 16;
 
 /// The batches of all shards that wait for room.
@@ -28,7 +28,7 @@ pub(crate) struct WaitQueue {
     wait: Duration,
     count: AtomicUsize,
     shares: BucketUsage,
-    /// How many more are asked whether the room that there is suffices for them.
+    /// How many more are woken to try whether the room suffices for them.
     asked: AtomicUsize,
     first: Notify,
 }
@@ -53,7 +53,7 @@ impl WaitQueue {
         }
     }
 
-    /// The one that was woken found no room: perhaps the next one does.
+    /// The one that was woken found no room: the next one may.
     fn wake_next(&self) {
         let left = |asked: usize| asked.checked_sub(1);
         if self.asked.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok() {
@@ -70,7 +70,7 @@ impl WaitQueue {
     }
 }
 
-/// One of those that wait.
+/// A waiting batch.
 struct QueuedBatch<'a> {
     waiting: &'a WaitQueue,
     client: ClientBucket,
@@ -84,7 +84,7 @@ impl Drop for QueuedBatch<'_> {
     }
 }
 
-/// Waits for a permit, until others give back their bytes. `try_admit` asks for one.
+/// Waits for a permit, until others release their bytes. `try_admit` asks for one.
 ///
 /// # Errors
 /// There was no room in time.
@@ -151,14 +151,14 @@ mod tests {
         event.shrink(10);
         assert!(is_woken(waiting));
         drop(admission.batch_permit(0, client, Some(20), 1).unwrap());
-        assert!(is_woken(waiting), "it was expected to come to something");
+        assert!(is_woken(waiting), "its reservation had been counted");
         drop(place);
         drop(event);
-        assert!(!is_woken(waiting), "nobody waits");
+        assert!(!is_woken(waiting), "no batch waits");
     }
 
     #[test]
-    fn waiter_without_room_wakes_a_bounded_number_of_others() {
+    fn waiter_without_room_wakes_few_others() {
         let waiting = WaitQueue::new(Duration::ZERO);
         let places = [1, 2, 3].map(|_| waiting.place(two_clients()[0]));
         waiting.wake_first();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_limited_and_whoever_has_many_leaves_as_many_to_others() {
+    fn wait_places_are_bounded_and_shared_by_clients() {
         let (waiting, [busy, other]) = (WaitQueue::new(Duration::ZERO), two_clients());
         let take = |client| std::iter::from_fn(|| waiting.place(client)).collect::<Vec<_>>();
         let places = take(busy);

@@ -1,4 +1,4 @@
-//! Refuses requests of strangers' web pages where no token is needed.
+//! Rejects cross-origin requests of web pages on a port that needs no token.
 
 use access::{is_known_host, is_own_origin};
 
@@ -16,21 +16,22 @@ impl AllowedHosts {
     /// Checks a request without a token.
     ///
     /// # Errors
-    /// A page of a stranger sent the request, or may have sent it.
+    /// A page of another origin sent the request, or may have sent it.
     pub(crate) fn check(&self, head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) -> Result<(), Refused> {
-        // Every browser says which host it asks; only clients of HTTP/1.0 don't.
+        // Every browser sends Host; only clients of HTTP/1.0 don't.
         if let (Some(names), Some(host)) = (&self.0, head.host())
             && !is_known_host(host, names)
         {
-            let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of [gateway]: a stranger's \
-                          name may lead here too. Call http://127.0.0.1, add the name there, or make a token (forebay token new)";
-            return Err(Problem::boxed(ErrorCode::Page, detail));
+            let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of \
+                          [gateway], against DNS rebinding. Call http://127.0.0.1, add the name there, or create a \
+                          token: forebay token new";
+            return Err(Problem::boxed(ErrorCode::CrossOrigin, detail));
         }
         check_origin(head, cors, has_tls)
     }
 }
 
-/// Checks a request that a browser may have sent for another host's page.
+/// Checks a request that a browser may have sent for a page of another origin.
 ///
 /// # Errors
 /// It did.
@@ -40,9 +41,9 @@ pub(crate) fn check_origin(head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) 
             if !is_own_origin(origin, head.host().unwrap_or_default(), has_tls)
                 && !cors.is_some_and(|cors| cors.allows(origin)) =>
         {
-            let detail = "web pages of other hosts may not use this port: add the page's origin to `cors_origins` in [gateway], \
-                          or let the page send a token";
-            Err(Problem::boxed(ErrorCode::Page, detail))
+            let detail = "a web page of another origin sent this request: add its origin to `cors_origins` in \
+                          [gateway], or let the page send a token";
+            Err(Problem::boxed(ErrorCode::CrossOrigin, detail))
         }
         _ => Ok(()),
     }

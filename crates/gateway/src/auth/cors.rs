@@ -1,8 +1,8 @@
-//! Which web pages may post events and read the answers: what a browser is told (CORS, <https://fetch.spec.whatwg.org>).
+//! Which web pages may post events and read the responses: the CORS headers (<https://fetch.spec.whatwg.org>).
 
 use std::sync::Arc;
 
-/// What scripts may set beside what every browser lets them.
+/// The headers that scripts may set in addition to those that every browser allows.
 const HEADERS: &str =
     "authorization, content-encoding, content-type, forebay-ack, forebay-atomic, forebay-type, idempotency-key";
 /// How long a browser may remember: longer than most do.
@@ -13,14 +13,14 @@ const CREDENTIALS: &str = "access-control-allow-credentials: true\r\n";
 /// Every origin.
 const ANY: &str = "*";
 
-/// The origins that are allowed, with the lines that an answer to them has.
+/// The allowed origins, with the header lines of a response to them.
 #[derive(Debug)]
 pub(crate) struct Cors {
     allowed: Box<[(Box<str>, Arc<str>)]>,
 }
 
 impl Cors {
-    /// `None` where no origin is allowed.
+    /// `None` if no origin is allowed.
     pub(crate) fn new(origins: &[String]) -> Option<Self> {
         let lines = |origin: &String| {
             // Scripts see few headers by default.
@@ -34,7 +34,7 @@ impl Cors {
         (!allowed.is_empty()).then_some(Self { allowed })
     }
 
-    /// Whether pages of this origin may ask.
+    /// Whether pages of this origin may send requests.
     pub(crate) fn allows(&self, origin: &[u8]) -> bool {
         self.of(origin).is_some()
     }
@@ -44,7 +44,7 @@ impl Cors {
         self.allowed.iter().find(|(allowed, _)| matches(allowed)).map(|(_, lines)| lines)
     }
 
-    /// The lines of an answer to `origin`, if it is allowed. A preflight is told these methods.
+    /// The header lines of a response to `origin`, if it is allowed. A preflight gets these methods.
     pub(crate) fn lines(&self, origin: &[u8], preflight: Option<&str>) -> Option<Arc<str>> {
         let lines = self.of(origin)?;
         Some(match preflight {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_allowed_origins_are_told_anything() {
+    fn only_allowed_origins_get_cors_headers() {
         assert!(Cors::new(&[]).is_none());
         let cors = Cors::new(&["https://a.example".to_owned(), "http://b:81".to_owned()]).unwrap();
         let plain = "access-control-allow-origin: http://b:81\r\naccess-control-allow-credentials: true\r\n\

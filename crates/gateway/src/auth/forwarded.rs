@@ -1,17 +1,17 @@
-//! Reads what proxies say of those before them: `X-Forwarded-For`, and `Forwarded` (RFC 7239).
+//! Reads the hops that proxies report: `X-Forwarded-For`, and `Forwarded` (RFC 7239).
 
 use std::net::{IpAddr, SocketAddr};
 
 use http1::{is_of_name, is_of_value as is_of_field};
 
-/// The header that something stands in.
+/// A header that reports hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     XForwardedFor,
     Forwarded,
 }
 
-/// Who sent a request to a proxy.
+/// The sender of a request to a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hop {
     Address(IpAddr),
@@ -25,13 +25,13 @@ pub(crate) fn hops(head: &[u8], found: &mut impl FnMut(Header, Hop)) {
         let Some(colon) = memchr::memchr(b':', line) else { continue };
         let (name, value) = (&line[..colon], &line[colon + 1..]);
         if name.eq_ignore_ascii_case(b"x-forwarded-for") {
-            // A quote has no meaning in this list: a client can't hide what a proxy appends behind it.
+            // A quote has no meaning in this list: a client can't hide what a proxy appends after it.
             let elements =
                 value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
             elements.for_each(|element| found(Header::XForwardedFor, hop(element)));
         } else if name.eq_ignore_ascii_case(b"forwarded") {
             let value = value.trim_ascii();
-            // Where a line breaks the grammar, what a proxy appended can't be told from what its client wrote.
+            // If a line breaks the grammar, what a proxy appended can't be distinguished from what its client wrote.
             if forwarded(value, &mut |_| {}).is_none() {
                 found(Header::Forwarded, Hop::Unknown);
             } else {
@@ -78,8 +78,8 @@ fn token(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (end > 0).then(|| line.split_at(end))
 }
 
-/// A token, or what stands between quotes: as it is written, for an address has no escapes. Proxies write IPv6 addresses and ports
-/// without quotes too.
+/// A token, or the text between quotes, without unescaping: an address has no escapes. Proxies also write IPv6 addresses and ports without
+/// quotes.
 fn value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let Some(quoted) = line.strip_prefix(b"\"") else {
         let is_of_value = |byte: u8| is_of_name(byte) || matches!(byte, b':' | b'[' | b']');

@@ -48,13 +48,13 @@ pub(crate) struct Authenticator {
 }
 
 impl Authenticator {
-    /// To read needs a token by a demand of its own.
+    /// `read_demand` says which requests to read need a token.
     pub(crate) fn new(tokens: Arc<Tokens>, demand: Demand, read_demand: Demand) -> Self {
         let [demand, read_demand] = [demand, read_demand].map(Cell::new);
         Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand, read_demand, anonymous: "".into() }
     }
 
-    /// From now on other requests need a token.
+    /// Changes which requests need a token.
     pub(crate) fn set_demands(&self, demand: Demand, read_demand: Demand) {
         self.demand.set(demand);
         self.read_demand.set(read_demand);
@@ -98,13 +98,15 @@ impl Authenticator {
 }
 
 fn several(error: SeveralCredentials) -> Refused {
-    Problem::bad("The request has several credentials", error.to_string())
+    Problem::bad("Multiple credentials", error.to_string())
 }
 
 fn unauthorized(denied: Denied) -> Refused {
     let detail = match denied {
         Denied::Missing => {
-            "this needs a token: send it as `Authorization: Bearer fb_…`, as the password of HTTP Basic, or as `X-Api-Key: fb_…`".into()
+            "this request needs a token: send it as `Authorization: Bearer fb_…`, as the password of HTTP Basic, or \
+             as `X-Api-Key: fb_…`"
+                .into()
         }
         Denied::Unknown | Denied::Expired => denied.to_string(),
     };

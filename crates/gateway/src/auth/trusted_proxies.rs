@@ -1,5 +1,4 @@
-//! Whose request it is that came through proxies. What a proxy says of its client is believed only where it comes from one that
-//! is trusted; anybody else could say anything.
+//! The client of a request that came through proxies. Forwarding headers are used only from trusted proxies; others could forge them.
 
 use std::net::IpAddr;
 
@@ -11,23 +10,23 @@ use super::forwarded::{self, Hop};
 #[derive(Debug, Default)]
 pub(crate) struct TrustedProxies(Box<[IpNet]>);
 
-/// What one header tells, read from left to right: each proxy has added the address that it saw behind those that it was told.
+/// The hops of one header, read from left to right: each proxy appends the address of its client.
 #[derive(Debug, Default)]
 struct Chain {
     is_there: bool,
     client: Option<IpAddr>,
-    is_stranger: bool,
+    is_untrusted: bool,
 }
 
 impl Chain {
-    /// The right-most stranger is the client: what stands left of it are its own words. Where there is none, it is the
-    /// left-most of the proxies that are known.
+    /// The rightmost untrusted address is the client: it may have forged everything to its left. Without one, the client is the leftmost
+    /// trusted proxy.
     fn push(&mut self, hop: Hop, proxies: &TrustedProxies) {
         self.is_there = true;
         match hop {
-            Hop::Address(address) if !proxies.has(address) => (self.client, self.is_stranger) = (Some(address), true),
+            Hop::Address(address) if !proxies.has(address) => (self.client, self.is_untrusted) = (Some(address), true),
             Hop::Address(address) => self.client = self.client.or(Some(address)),
-            Hop::Unknown => (self.client, self.is_stranger) = (None, false),
+            Hop::Unknown => (self.client, self.is_untrusted) = (None, false),
         }
     }
 }
@@ -41,8 +40,8 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The client of a request that came from `peer` with this head. Where two headers tell different stories, one of them was
-    /// passed on as the client wrote it, and neither is believed.
+    /// The client of a request that came from `peer` with this head. If two headers contradict each other, a proxy passed one of them on
+    /// unchanged, and neither is used.
     pub(crate) fn client(&self, peer: IpAddr, head: &[u8]) -> IpAddr {
         if !self.has(peer) {
             return peer;
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_most_stranger_is_the_client() {
+    fn rightmost_untrusted_address_is_the_client() {
         for (headers, expected) in [
             (&["X-Forwarded-For: 203.0.113.7"][..], "203.0.113.7"),
             (&["x-forwarded-for: 1.1.1.1, 203.0.113.7 ,10.2.2.2"], "203.0.113.7"),
@@ -94,12 +93,12 @@ mod tests {
         ] {
             assert_eq!(client("10.1.1.1", headers), expected, "{headers:?}");
             assert_eq!(client("fd00::1", headers), expected, "{headers:?}");
-            assert_eq!(client("192.0.2.1", headers), "192.0.2.1", "a stranger isn't believed: {headers:?}");
+            assert_eq!(client("192.0.2.1", headers), "192.0.2.1", "an untrusted peer is ignored: {headers:?}");
         }
     }
 
     #[test]
-    fn who_isnt_known_is_the_last_proxy_that_is() {
+    fn unknown_client_is_the_last_trusted_proxy() {
         for (headers, expected) in [
             (&[][..], "10.1.1.1"),
             (&["X-Forwarded-For:"], "10.1.1.1"),
@@ -136,7 +135,7 @@ mod tests {
 
         /// A proxy appends what it saw; the client wrote the rest.
         #[test]
-        fn no_client_chooses_its_address(written in "[a-z0-9.=;:,\"\\\\ ]{0,40}|(for=6\\.6\\.6\\.6|[;,]|x=|\"|\\\\){0,8}") {
+        fn client_cannot_choose_its_address(written in "[a-z0-9.=;:,\"\\\\ ]{0,40}|(for=6\\.6\\.6\\.6|[;,]|x=|\"|\\\\){0,8}") {
             for appended in ["for=203.0.113.7", "for=\"203.0.113.7:80\";by=\"10.1.1.1\""] {
                 let seen = client("10.1.1.1", &[&format!("Forwarded: {written}, {appended}")]);
                 prop_assert!(["203.0.113.7", "10.1.1.1"].contains(&&*seen), "{}, {}: {}", written, appended, seen);

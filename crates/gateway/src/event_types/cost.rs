@@ -1,4 +1,4 @@
-//! Estimates and bounds the cost of processing a payload. What would hold up a shard is offloaded to its worker pool.
+//! Estimates and bounds the cost of processing a payload. Work that would block a shard is offloaded to its worker pool.
 //!
 //! Operations are counted, not time: the time of a thread depends on how long it waited for a core.
 
@@ -9,8 +9,8 @@ use schema::{Schema, ValidationError, Violations};
 
 /// Work that takes more is offloaded: other requests wait for a shard that long at most, about half a millisecond.
 pub(crate) const INLINE_OPERATIONS: usize = 100_000;
-/// The least operations of a thousand bytes, the JSON check included: a large payload is costly whatever small ones of its type
-/// cost.
+/// The minimum of operations for a thousand bytes, the JSON check included: a large payload is costly even if small ones of its type are
+/// cheap.
 const LEAST: u64 = 2_000;
 /// The mean follows a new figure by one part in so many.
 const SMOOTHING: u64 = 8;
@@ -46,7 +46,7 @@ const RECORD: usize = 20;
 const EXPRESSION_STEP: usize = 16;
 /// Operations for a step of a schema.
 const SCHEMA_STEP: usize = 4;
-/// Bytes that are passed over in an operation where something is looked up.
+/// Bytes that a lookup skips in one operation.
 const BYTES_PASSED: usize = 4;
 
 /// It costs more than other requests should wait for.
@@ -126,10 +126,10 @@ impl CostBudget {
         self.spend(usize::try_from(bytes as u64 * LEAST / 1000).unwrap_or(usize::MAX))
     }
 
-    /// Has a schema look at a payload with the steps that there are, and takes those that it needed.
+    /// Validates a payload by a schema within the remaining operations, and charges those that it needed.
     ///
     /// # Errors
-    /// They didn't suffice. Within: what is wrong with the payload.
+    /// They didn't suffice. Within: the payload is invalid.
     pub(crate) fn check(
         &mut self,
         schema: &Schema,
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shard_does_itself_is_bounded_by_all_that_it_takes() {
+    fn work_on_a_shard_is_bounded_by_bytes() {
         let mut work = CostBudget::inline();
         assert_eq!((work.charge_scan(4000), work.charge_read(1000)), (Ok(()), Ok(())));
         let steps = work.evaluate(usize::MAX, |steps| {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_followed_as_far_as_there_is_work_for_it() {
+    fn validation_stops_when_the_budget_is_spent() {
         let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
         let definitions: String = (0..14).map(doubled).collect();
         let text = format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/0"}}}},"$defs":{{{definitions}"14":false}}}}"##);
@@ -218,11 +218,11 @@ mod tests {
         assert!(checked == Ok(true) && !work.is_spent() && work != CostBudget::inline());
         let (checked, work) = check(r#"{"a":1}"#, CostBudget::inline());
         assert!(checked == Err(OverBudget) && work.is_spent(), "it takes tens of thousands of steps");
-        assert_eq!(check(r#"{"a":1}"#, CostBudget::unlimited()).0, Ok(false), "here nobody waits");
+        assert_eq!(check(r#"{"a":1}"#, CostBudget::unlimited()).0, Ok(false), "no other request waits");
     }
 
     #[test]
-    fn what_was_much_work_is_so_again_and_what_is_little_no_more() {
+    fn cost_estimate_rises_and_falls_with_work() {
         let effort = CostEstimator::new();
         assert!(!effort.is_costly(1000) && effort.is_costly(100_000));
         effort.learn(1000, 10_000_000);

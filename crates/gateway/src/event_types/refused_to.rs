@@ -11,7 +11,7 @@ const BURST: u64 = 100;
 const PER_SECOND: u64 = 10;
 /// Each further piece of so many bytes counts as one more event, as it takes that long to hash.
 const PIECE_BYTES: usize = 64 * 1024;
-/// If the time is this much earlier than before, in microseconds, the clock was put back.
+/// If the time is this much earlier than before, in microseconds, the clock was set back.
 const CLOCK_STEP: i64 = 1_000_000;
 /// A token of the bucket, in the bucket's unit: with it a microsecond adds whole units.
 const TOKEN: u64 = 1_000_000;
@@ -66,7 +66,7 @@ impl RefusedTo {
     /// Whether the rate allows one more event of so many bytes at `now` (microseconds since 1970).
     pub(crate) fn allows(&self, bytes: usize, now: i64) -> bool {
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-        // A clock that was put back adds nothing, nor does a request that began before another one that was looked at first.
+        // A clock that was set back adds nothing, nor does a request that began before another one that was counted first.
         let passed = u64::try_from(now.saturating_sub(bucket.at)).unwrap_or(0);
         let filled = bucket.units.saturating_add(passed.saturating_mul(PER_SECOND)).min(BURST * TOKEN);
         let tokens = 1 + (bytes / PIECE_BYTES) as u64;
@@ -86,18 +86,18 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_stored_and_then_ten_a_second() {
+    fn quarantine_stores_a_burst_then_ten_per_second() {
         let refused_to = RefusedTo::new(TypeName::new("refused").unwrap());
         let start = 1_795_168_800_000_000;
         assert_eq!(counted(&refused_to, 10, start), 100);
         assert_eq!(counted(&refused_to, 10, start + 50_000), 0);
         assert_eq!(counted(&refused_to, 10, start + 1_000_000), 10);
-        assert_eq!(counted(&refused_to, 10, start), 0, "the clock was put back");
+        assert_eq!(counted(&refused_to, 10, start), 0, "the clock was set back");
         assert_eq!(counted(&refused_to, 10, start + 3_600_000_000), 100);
     }
 
     #[test]
-    fn large_events_are_fewer() {
+    fn quarantine_stores_fewer_large_events() {
         let refused_to = RefusedTo::new(TypeName::new("refused").unwrap());
         assert_eq!(counted(&refused_to, 1024 * 1024, 1), 5);
     }

@@ -13,7 +13,7 @@ use crate::problem::Problem;
 pub struct TextRule {
     /// What isn't to be in them.
     pub flaws: Incompatibilities,
-    /// Whether it is repaired; else such payloads are refused.
+    /// Whether it is repaired; otherwise such payloads are rejected.
     pub repair: bool,
 }
 

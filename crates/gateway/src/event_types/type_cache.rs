@@ -14,7 +14,7 @@ use crate::problem::Problem;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(usize);
 
-/// Types by name. It holds only types that are taken, so it is as bounded as they are.
+/// Types by name. It holds only accepted types, so their limit bounds it.
 #[derive(Debug)]
 pub(crate) struct TypeCache {
     table: Arc<TypeRegistry>,
@@ -30,7 +30,7 @@ impl TypeCache {
         Self { table, known: Vec::new(), by_name: BTreeMap::new(), last: 0, readings: 0 }
     }
 
-    /// Goes on with another table. Places stay what they are: a type that is gone is known to be.
+    /// Replaces the registry. Slots keep their types: a removed type is detected.
     pub(crate) fn renew(&mut self, table: Arc<TypeRegistry>) {
         for known in &mut self.known {
             match table.find_own(known.name.as_str()) {
@@ -86,7 +86,7 @@ impl TypeCache {
         Ok(slot)
     }
 
-    /// The type as which an event is taken whose type is unknown.
+    /// The type as which an event of an unknown type is accepted.
     ///
     /// # Errors
     /// As [`TypeRegistry::take_unknown`].
@@ -95,10 +95,10 @@ impl TypeCache {
         self.found(known)
     }
 
-    /// The place of a type that was met elsewhere, by a table that may have been another one.
+    /// The slot of a type that was found elsewhere, even by another registry.
     ///
     /// # Errors
-    /// It isn't taken any more.
+    /// It is no longer accepted.
     pub(crate) fn find_again(&mut self, name: &str) -> Result<Slot, Problem> {
         let known = self.table.find_own(name)?;
         self.found(known)
@@ -137,7 +137,7 @@ mod tests {
     use crate::event_types::type_rules::{GatewayTypes, TypeRules};
 
     #[test]
-    fn places_stay_and_what_is_gone_is_known_to_be() {
+    fn type_slots_are_stable_and_removal_is_detected() {
         let table = |names: &[&str]| {
             let named = names.iter().map(|name| (event::TypeName::new(name).unwrap(), TypeRules::default())).collect();
             Arc::new(TypeRegistry::new(GatewayTypes { named, ..GatewayTypes::default() }, &Arc::default()))
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_slot() {
+    fn each_name_has_one_slot() {
         let types = GatewayTypes { open: Some(TypeRules::default()), ..GatewayTypes::default() };
         let mut cache = TypeCache::new(Arc::new(TypeRegistry::new(types, &Arc::default())));
         let slots = ["a", "b", "a", "a", "b"].map(|name| cache.find(name).unwrap());

@@ -30,7 +30,7 @@ pub(crate) struct TypeEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeState {
     Taken,
-    /// It isn't accepted any more.
+    /// It is no longer accepted.
     Gone,
     /// Its rules are changing.
     Changing,
@@ -40,7 +40,7 @@ impl TypeEntry {
     /// Whether an event of this type is accepted now.
     ///
     /// # Errors
-    /// Too many events wait for one of its stores, or it isn't accepted any more, or its rules are changing.
+    /// One of its sinks has reached `max_backlog`, or it is no longer accepted, or its rules are changing.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         match self.state {
             TypeState::Taken => {}
@@ -50,7 +50,7 @@ impl TypeEntry {
         if !self.gate.is_closed() {
             return Ok(());
         }
-        let detail = format!("too many events wait for a store of type {}; send the event again later", self.name);
+        let detail = format!("a sink of type {} has reached max_backlog; retry later", self.name);
         Err(Problem::new(ErrorCode::BacklogFull, detail))
     }
 
@@ -58,7 +58,7 @@ impl TypeEntry {
         self.state == TypeState::Taken
     }
 
-    /// Whether a payload of so many bytes would probably hold up its shard for too long.
+    /// Whether a payload of so many bytes would probably block its shard for too long.
     pub(crate) fn is_costly(&self, bytes: usize) -> bool {
         match &self.rules.steps {
             Some(steps) => steps.estimator().is_costly(bytes),
@@ -100,7 +100,7 @@ impl TypeEntry {
     ///
     /// # Errors
     /// The fault, where payloads of the type aren't repaired.
-    pub(crate) fn check_mended(&self, fault: Option<Problem>) -> Result<(), Problem> {
+    pub(crate) fn check_repaired(&self, fault: Option<Problem>) -> Result<(), Problem> {
         fault.filter(|_| !self.rules.texts.repair).map_or(Ok(()), Err)
     }
 
@@ -130,7 +130,7 @@ impl TypeEntry {
 
     /// The problem of a type that was accepted when the request began.
     pub(crate) fn unknown_type_problem(&self) -> Problem {
-        let detail = format!("the configuration has changed and has no [types.{}] any more", self.name);
+        let detail = format!("the configuration was reloaded and no longer has [types.{}]", self.name);
         Problem::new(ErrorCode::UnknownType, detail)
     }
 }

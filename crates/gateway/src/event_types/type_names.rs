@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_to_their_types() {
+    fn names_resolve_to_their_types() {
         let mut names = TypeNames::default();
         assert!(names.is_empty());
         names.add(&name("order"), ["Order Completed", "ORDER"], false);

@@ -33,12 +33,12 @@ pub(crate) struct TypeRegistry {
     pub(crate) repairs: bool,
     /// Whether there is a type whose events are answered when they are stored.
     pub(crate) acks_stored: bool,
-    /// The headers that steps ask for, in small letters.
+    /// The headers that steps read, in lower case.
     pub(crate) headers: Box<[Box<str>]>,
     types: Arc<Types>,
-    /// Held while it is decided whether one more type is taken.
+    /// Held while it is decided whether one more type is accepted.
     opening: Mutex<()>,
-    /// While these take the place of others: those. Only what is the same by both is taken.
+    /// During a reload, the registry before it. Only events with the same rules in both are accepted.
     before: Option<Box<TypeRegistry>>,
 }
 
@@ -47,7 +47,7 @@ enum ResolvedBy<'t> {
     Named(&'t Arc<TypeRules>),
     /// One of the others.
     Open(&'t Arc<TypeRules>),
-    /// It is that of results, which nobody posts.
+    /// It is the name of an aggregate's results, which can't be posted.
     Result,
     Nothing,
 }
@@ -55,7 +55,7 @@ enum ResolvedBy<'t> {
 impl ResolvedBy<'_> {
     fn same_rules_as(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Named(a) | Self::Open(a), Self::Named(b) | Self::Open(b)) => a.are_as(b),
+            (Self::Named(a) | Self::Open(a), Self::Named(b) | Self::Open(b)) => a.are_same_as(b),
             (Self::Result, Self::Result) | (Self::Nothing, Self::Nothing) => true,
             _ => false,
         }
@@ -70,7 +70,7 @@ impl TypeRegistry {
         Self::of(types, seen)
     }
 
-    /// That of `types` while they take the place of others. Whether they will isn't certain: none of their names is made known.
+    /// The registry of `types` while a reload to them is in progress. The reload may fail, so none of their names is published.
     pub(crate) fn changing(before: GatewayTypes, types: GatewayTypes, seen: &Arc<Types>) -> Self {
         Self { before: Some(Box::new(Self::of(before, seen))), ..Self::of(types, seen) }
     }
@@ -106,7 +106,7 @@ impl TypeRegistry {
         rules(self) == rules(other)
     }
 
-    /// Whether events of unknown types are taken, as another one.
+    /// Whether events of unknown types are accepted, as another type.
     pub(crate) const fn has_unknown(&self) -> bool {
         self.unknown.is_some()
     }
@@ -135,7 +135,7 @@ impl TypeRegistry {
         steps.is_some_and(|steps| steps.transform().withholds())
     }
 
-    /// Whether the configuration has a table of its own for a type. The names of others are chosen by clients.
+    /// Whether the configuration has a table for this type. Clients choose the names of other types.
     pub(crate) fn is_declared(&self, name: &TypeName) -> bool {
         self.named.contains_key(name)
     }
@@ -147,7 +147,7 @@ impl TypeRegistry {
             && self.open.is_some() == other.open.is_some()
     }
 
-    /// Whether a request whose head was read by the one can be taken by the other, if another name than its type's was looked at.
+    /// Whether a request whose head was read by one registry can be accepted by the other, if it has another header than its type's.
     pub(crate) fn reads_heads_like(&self, other: &Self) -> bool {
         self.resolves_like(other)
             && self.headers == other.headers
@@ -175,15 +175,15 @@ impl TypeRegistry {
         }
     }
 
-    /// Whether payloads are looked at to know their types.
+    /// Whether payloads are read to find their types.
     pub(crate) const fn reads_payloads(&self) -> bool {
         self.type_pointer.is_some() || !self.choice.is_empty()
     }
 
-    /// The type as which events are taken that have this name as their type.
+    /// The type as which events with this type name are accepted.
     ///
     /// # Errors
-    /// It is the name of no type that is taken, and unknown ones aren't taken either.
+    /// No accepted type has the name, and events of unknown types are rejected.
     pub(crate) fn find(&self, text: &str) -> Result<TypeEntry, Problem> {
         check_no_token(text)?;
         let text = &*self.resolve(text)?;
@@ -193,25 +193,25 @@ impl TypeRegistry {
         })
     }
 
-    /// Whether a type is sent under other names than its own.
+    /// Whether a type has aliases.
     pub(crate) fn has_names(&self) -> bool {
         !self.names.is_empty() || self.before.as_ref().is_some_and(|before| before.has_names())
     }
 
-    /// The name of the type that a client means by a name.
+    /// The name of the type with this name or alias.
     ///
     /// # Errors
-    /// That is changing.
+    /// It is changing.
     pub(crate) fn resolve<'n>(&'n self, name: &'n str) -> Result<Cow<'n, str>, Problem> {
         let found = self.names.resolve(name);
         let is_same = self.before.as_ref().is_none_or(|before| before.names.resolve(name) == found);
         if is_same { Ok(found) } else { Err(Problem::changing()) }
     }
 
-    /// The type as which an event is taken whose type is unknown, as the problem says.
+    /// The type as which an event is accepted whose type is unknown, as the problem says.
     ///
     /// # Errors
-    /// The problem, if it is another one, and where such events aren't taken.
+    /// The problem, if it is another one, or if events of unknown types are rejected.
     pub(crate) fn take_unknown(&self, problem: Problem) -> Result<TypeEntry, Problem> {
         if problem.code != ErrorCode::UnknownType {
             return Err(problem);
@@ -225,7 +225,7 @@ impl TypeRegistry {
     /// The type with this name.
     ///
     /// # Errors
-    /// The text is no name, or the name of no type that is taken; or what is done with its events is changing.
+    /// The text is no valid name, no accepted type has it, or the rules of its type are changing.
     pub(crate) fn find_own(&self, text: &str) -> Result<TypeEntry, Problem> {
         let unknown = |detail: String| Problem::new(ErrorCode::UnknownType, detail);
         let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
@@ -240,47 +240,46 @@ impl TypeRegistry {
             }
             ResolvedBy::Open(rules) => rules,
             ResolvedBy::Result => {
-                return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
+                return Err(unknown(format!("type {name} holds results of an aggregate; clients cannot post to it")));
             }
             ResolvedBy::Nothing => return Err(unknown_type(&name)),
         };
         let id = self.open_type(&name).ok_or_else(|| {
-            let detail =
-                format!("{OPEN_TYPES_MAX} types are taken under \"*\" already; name `{name}` in the configuration");
+            let detail = format!(
+                "the limit of {OPEN_TYPES_MAX} types under [types.\"*\"] is reached; add [types.{name}] to \
+                 the configuration"
+            );
             Problem::new(ErrorCode::TooManyTypes, detail)
         })?;
         Ok(self.known(name, id, rules))
     }
 
-    /// Whether what the rules of an entry have made of an event is what those of this registry would make.
+    /// Checks that the rules of an entry give the same event as those of this registry.
     ///
     /// # Errors
-    /// The type isn't accepted any more, or its rules have changed, or are changing.
+    /// The type is no longer accepted, or its rules have changed, or are changing.
     pub(crate) fn check_rules(&self, entry: &TypeEntry) -> Result<(), Problem> {
         match self.find_own(entry.name.as_str()) {
-            Ok(now) if now.rules.are_as(&entry.rules) => Ok(()),
+            Ok(now) if now.rules.are_same_as(&entry.rules) => Ok(()),
             Err(problem) if problem.code == ErrorCode::UnknownType => Err(entry.unknown_type_problem()),
             _ => Err(Problem::changing()),
         }
     }
 
-    /// Whom to ask for events of a type. To ask opens no type.
+    /// The reader for the events of a type. It opens no type.
     ///
     /// # Errors
-    /// The type isn't taken, or its events can't be read back.
+    /// The type is unknown, or its events can't be read back.
     pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn StoreReader>, Problem> {
         let posted = self.named.get(name).map(Arc::as_ref).or_else(|| self.results.get(name));
         let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
         rules.reader.clone().ok_or_else(|| {
             let why = rules.why_not_read.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            Problem::new(
-                ErrorCode::NotReadable,
-                format!("the events of type {name} go to no sink that can be read{why}"),
-            )
+            Problem::new(ErrorCode::NotReadable, format!("type {name} has no route to a readable sink{why}"))
         })
     }
 
-    /// Whom to ask for events of all types, each once.
+    /// The readers for the events of all types, each once.
     pub(crate) fn readers(&self) -> Vec<Arc<dyn StoreReader>> {
         let mut readers: Vec<Arc<dyn StoreReader>> = Vec::new();
         let all = self.named.values().chain(&self.open).map(Arc::as_ref).chain(self.results.values());
@@ -304,7 +303,7 @@ impl TypeRegistry {
         }
     }
 
-    /// A type that was seen before, in another life too, needs no further room.
+    /// A type that was seen before, even before a restart, needs no further room.
     fn open_type(&self, name: &TypeName) -> Option<TypeId> {
         let _held = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         let room = self.types.len() < self.named.len() + OPEN_TYPES_MAX;
@@ -323,7 +322,7 @@ fn check_no_token(name: &str) -> Result<(), Problem> {
 }
 
 fn unknown_type(name: &TypeName) -> Problem {
-    Problem::new(ErrorCode::UnknownType, format!("the configuration has no [types.{name}], and none for others"))
+    Problem::new(ErrorCode::UnknownType, format!("the configuration has neither [types.{name}] nor [types.\"*\"]"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a configuration says of each event type.
+//! The rules of a configuration for each event type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,10 +75,10 @@ impl fmt::Debug for TypeRules {
     }
 }
 
-/// The types of a configuration, as far as a gateway needs to know them.
+/// The types of a configuration, for a gateway.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayTypes {
-    /// The types that have a table of their own.
+    /// The types that have a table.
     pub named: BTreeMap<TypeName, TypeRules>,
     /// Types that can't be posted, even if there are rules for others: results of aggregates. Of their rules only the reader matters.
     pub results: BTreeMap<TypeName, TypeRules>,
@@ -98,7 +98,7 @@ impl TypeRules {
     /// The time that an event says of itself, or why it cannot be read.
     ///
     /// # Errors
-    /// It cannot be read, and such events are refused.
+    /// It cannot be read, and such events are rejected.
     pub(crate) fn time_of(&self, payload: &str) -> Result<Result<Option<i64>, String>, Problem> {
         let Some(rule) = &self.time else { return Ok(Ok(None)) };
         match rule.read(payload) {
@@ -108,9 +108,9 @@ impl TypeRules {
         }
     }
 
-    /// Whether events come to the same by both. Schemas and steps that are the same are one: whoever reads a configuration again keeps
-    /// those that haven't changed. Whom to ask for events is no rule for those that come.
-    pub(crate) fn are_as(&self, other: &Self) -> bool {
+    /// Whether both give the same events. Equal schemas and steps are compared by address: a reload keeps those that haven't changed. The
+    /// reader doesn't count: it has no effect on posted events.
+    pub(crate) fn are_same_as(&self, other: &Self) -> bool {
         fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
             a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
         }

@@ -61,7 +61,7 @@ impl TransformHandle {
         self.transform.filters()
     }
 
-    /// The dedupe windows for a request before which so many commits had been refused. If a commit is refused, it isn't known which
+    /// The dedupe windows for a request before which so many commits had been rejected. If a commit is rejected, it isn't known which
     /// values its events had. Requests that began after it ignore values of requests that began before it: they may accept an event
     /// twice, but never drop both. A request that depends on a value waits for the commit and compares the number again.
     pub(crate) fn windows(&self, refused_commits: u64) -> Windows {

@@ -1,4 +1,4 @@
-//! What the threads of a gateway tell a shard.
+//! The commands that other threads of a gateway send to a shard.
 
 use std::net::{IpAddr, TcpStream as StdStream};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) enum ShardCommand {
     Abort,
 }
 
-/// A connection on its way from the listener to a shard.
+/// An accepted connection that the listener hands to a shard.
 pub(crate) struct AcceptedSocket {
     pub(crate) stream: StdStream,
     pub(crate) client: IpAddr,

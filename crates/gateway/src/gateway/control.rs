@@ -1,4 +1,4 @@
-//! Changes a gateway that runs: other types, other rules, other limits. Requests that have begun go on.
+//! Changes a running gateway: its types, rules and limits. Requests that have begun continue.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -14,7 +14,7 @@ use crate::event_types::{GatewayTypes, TypeRegistry};
 use crate::shard::rules::Rules;
 use net::connections::ConnectionLimiter;
 
-/// Changes a gateway that runs. Cheap to clone.
+/// Changes a running gateway. Cheap to clone.
 #[derive(Clone)]
 pub struct GatewayControl {
     pub(crate) shards: Vec<UnboundedSender<ShardCommand>>,
@@ -24,18 +24,17 @@ pub struct GatewayControl {
 }
 
 impl GatewayControl {
-    /// Goes on with other types, and what of `options` can change: who may use it, and how many connections there may be.
-    /// Blocks until all shards do so: from then on no event is appended of a type that isn't taken any more, also where
-    /// its request began before.
+    /// Applies other types, and the members of `options` that can change: access, and limits of connections. Blocks until all shards have
+    /// applied them: from then on no event of a removed type is appended, even if its request began before.
     pub fn configure(&self, types: &GatewayTypes, options: &GatewayOptions) {
         self.limiter.limit(options.connections_max.max(1), options.connections_per_client.max(1));
         self.counters.filters.show(types);
         self.tell(rules(types.clone(), options, &self.types));
     }
 
-    /// As [`GatewayControl::configure`], with only those of the types whose rules are the same `before` and after. Events of others are
-    /// refused for as long: none is to be made by rules of the one configuration and go by routes of the other. So this comes before
-    /// routes are changed, and the whole after it, or what was before where they couldn't be.
+    /// As [`GatewayControl::configure`], with only those types whose rules are the same `before` and after. Events of other types are rejected
+    /// during this time: no event may follow the rules of one configuration and the routes of the other. So a reload calls this first, then
+    /// changes the routes, and then configures the new types, or the old ones if the routes couldn't be changed.
     pub fn narrow(&self, types: &GatewayTypes, before: &GatewayTypes, options: &GatewayOptions) {
         let types = TypeRegistry::changing(before.clone(), types.clone(), &self.types);
         self.tell(rules_with(types, options));
@@ -43,18 +42,18 @@ impl GatewayControl {
 
     fn tell(&self, rules: Rules) {
         let rules = Arc::new(rules);
-        let (told, all_told) = channel();
+        let (applied, all_applied) = channel();
         for shard in &self.shards {
-            // A shard that has ended takes nothing.
-            let _ = shard.send(ShardCommand::Rules(rules.clone(), told.clone()));
+            // A shard that has ended receives nothing.
+            let _ = shard.send(ShardCommand::Rules(rules.clone(), applied.clone()));
         }
-        drop(told);
+        drop(applied);
         // Ends when the last shard has dropped its sender; nothing is ever sent.
-        let _ = all_told.recv();
+        let _ = all_applied.recv();
     }
 }
 
-/// The rules that these come to.
+/// The rules of these types and options.
 pub(crate) fn rules(types: GatewayTypes, options: &GatewayOptions, seen: &Arc<Types>) -> Rules {
     rules_with(TypeRegistry::new(types, seen), options)
 }

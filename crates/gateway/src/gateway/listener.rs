@@ -1,5 +1,4 @@
-//! Accepts connections and hands each to the shard that has the least to do. It is also the shards' clock: their
-//! runtimes have no timers.
+//! Accepts connections and hands each to the least loaded shard. It is also the shards' clock: their runtimes have no timers.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -21,19 +20,18 @@ use crate::counters::GatewayCounters;
 use http1::{TICK_PARTS, TickPart};
 use net::connections::ConnectionLimiter;
 
-/// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
-/// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
-/// restarted server come back at once.
+/// Connections that wait to be accepted; the kernel allows at most its `somaxconn`. The client of one beyond it retries after a second.
+/// With the 128 of the standard library most clients of a restarted server would have to, if all reconnect at the same time.
 const BACKLOG: i32 = 4096;
-/// Bytes of answers that the kernel keeps of one connection; it counts its own bookkeeping too, and doubles this for it. Left to
-/// itself it keeps megabytes for a client that takes none of them. Only the longest answers don't fit at once.
+/// Bytes of responses that the kernel buffers for one connection; it doubles this for its own bookkeeping. By default it buffers megabytes
+/// for a client that reads nothing. Only the longest responses don't fit.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
-/// After an accept that failed for want of memory, or of descriptors and none is kept back: some may be free again then.
+/// The pause after an accept that failed because there is no memory, or no descriptor and none in reserve: some may be free by then.
 const BACK_OFF: Duration = Duration::from_millis(50);
-/// A shard with so many connections looks at a part of them after the other: those whose time is over would else all be cut, and come
-/// again, in one moment, while others wait. One with fewer is woken once a second.
+/// A shard with so many connections checks one part of them at a time. Otherwise all whose deadline has passed would be closed, and would
+/// reconnect, in one moment, while others wait. A shard with fewer is woken once a second.
 const MANY_CONNECTIONS: usize = 64;
-/// What is always there to be opened.
+/// A file that always exists.
 const KEPT_BACK: &str = "/dev/null";
 
 /// The listener's thread.
@@ -81,7 +79,7 @@ impl Listener {
         }
     }
 
-    /// Tells the shards the time.
+    /// Sends the shards their ticks.
     async fn tick(self: Rc<Self>) {
         let mut next = Instant::now();
         loop {
@@ -94,21 +92,21 @@ impl Listener {
                 next += self.tick / parts;
                 tokio::time::sleep_until(next).await;
             }
-            // Ticks that were missed aren't made up for.
+            // Missed ticks are skipped.
             next = next.max(Instant::now());
         }
     }
 
     fn tell(&self, shards: &[usize], part: TickPart) {
         for shard in shards {
-            // One that has ended needs no clock.
+            // A shard that has ended needs no clock.
             let _ = self.shards[*shard].send(ShardCommand::Tick(part));
         }
     }
 
     async fn accept(self: Rc<Self>, listener: TcpListener) {
         let mut kept_back = File::open(KEPT_BACK).ok();
-        // Beyond the limit connections wait in the kernel's queue.
+        // Connections beyond the limit wait in the kernel's queue.
         while let Some(slot) = self.limiter.free().await {
             match listener.accept().await {
                 Ok((stream, peer)) => {
@@ -129,8 +127,8 @@ impl Listener {
                     if kept_back.take().is_none() || !close_one(&listener).await {
                         tokio::time::sleep(BACK_OFF).await;
                     }
-                    // Somebody else in the process may have taken it meanwhile. The next that is free is kept back again before a
-                    // connection gets it: else clients would wait in the queue instead of being turned away.
+                    // Another thread may have used it during this time. The next free descriptor becomes the reserve before a
+                    // connection gets it: otherwise clients would wait in the queue instead of being rejected.
                     kept_back = keep_back().await;
                 }
             }
@@ -146,7 +144,7 @@ impl Listener {
     }
 }
 
-/// A descriptor to be let go when there is no other one.
+/// A descriptor in reserve, to be closed when no other is free.
 async fn keep_back() -> Option<File> {
     loop {
         match File::open(KEPT_BACK) {
@@ -157,8 +155,8 @@ async fn keep_back() -> Option<File> {
     }
 }
 
-/// Takes a connection that waits, with the descriptor that was kept back, and closes it: its client learns at once that
-/// it should go elsewhere or come later, instead of waiting for what may take hours. Whether there was one.
+/// Accepts a waiting connection with the descriptor of the reserve, and closes it: its client can immediately go elsewhere or retry later,
+/// instead of waiting for hours. Returns whether there was one.
 async fn close_one(listener: &TcpListener) -> bool {
     poll_fn(|context| Poll::Ready(matches!(listener.poll_accept(context), Poll::Ready(Ok(_))))).await
 }

@@ -38,27 +38,27 @@ use http1::TickPart;
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// Who may use a gateway, and its limits; tests take small ones.
+/// The access to a gateway, and its limits; tests use small ones.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
     /// Bytes of bodies that have arrived and are not durable yet.
     pub in_flight_bytes_max: usize,
-    /// What else the gateway may take of the process's memory.
+    /// The other memory budgets of the gateway.
     pub memory: Budgets,
-    /// How long a batch waits for room among them before it is refused; looked at with each tick.
+    /// How long a batch waits for room among them before it is rejected; checked with each tick.
     pub batch_wait: Duration,
     /// Connections open at a time, at least one.
     pub connections_max: usize,
-    /// Open connections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
+    /// Open connections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed immediately.
     pub connections_per_client: usize,
-    /// How often connections are held to their deadlines, which are counted in ticks of this length; a second.
+    /// How often the deadlines of connections are checked; they are counted in ticks of this length. A second.
     pub tick: Duration,
     /// The origins whose web pages may post events, as browsers write them, or `*` for all.
     pub cors_origins: Vec<String>,
-    /// The names, besides IP addresses and `localhost`, by which requests without a token may call this server; `*` for all. `None`
+    /// The names, in addition to IP addresses and `localhost`, by which requests without a token may call this server; `*` for all. `None`
     /// allows every name, for a port that other machines reach.
     pub allowed_hosts: Option<Vec<String>>,
-    /// The proxies that are believed to say whose requests they send.
+    /// The proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The tokens that are known.
     pub tokens: Arc<Tokens>,
@@ -68,13 +68,13 @@ pub struct GatewayOptions {
     pub read_demand: Demand,
     /// The sinks whose objects can be read.
     pub objects: ObjectReaders,
-    /// How long a client waits at most that wants its events to be stored; looked at with each tick.
+    /// How long a request with `Forebay-Ack: stored` waits at most; checked with each tick.
     pub ack_timeout: Duration,
     /// How long a connection may be idle between two requests, counted in ticks of a second.
     pub idle_timeout: Duration,
     /// Limits the connections that are drained after an early response.
     pub drains: Arc<DrainLimiter>,
-    /// What is shown to clients, where they must speak TLS.
+    /// The certificates, if clients must use TLS.
     pub tls: Option<Arc<ServerTls>>,
 }
 
@@ -102,7 +102,7 @@ impl Default for GatewayOptions {
     }
 }
 
-/// A gateway that runs. To drop it without [`Gateway::stop`] lets its threads go on for as long as the process.
+/// A running gateway. If it is dropped without [`Gateway::stop`], its threads run until the process ends.
 pub struct Gateway {
     address: SocketAddr,
     counters: Arc<GatewayCounters>,
@@ -121,7 +121,7 @@ struct ShardThread {
 }
 
 impl Gateway {
-    /// Takes requests from `listener` and appends their events to `log`, with a thread for each of its shards.
+    /// Accepts requests from `listener` and appends their events to `log`, with a thread for each of its shards.
     ///
     /// # Errors
     /// The operating system has no room for the threads, or the listener can't be used.
@@ -197,18 +197,18 @@ impl Gateway {
         &self.readiness
     }
 
-    /// Lets `/readyz` say that no events should be sent here any more. Those that are sent are still taken.
+    /// Makes `/readyz` report that clients should stop sending events here. Events that arrive are still accepted.
     pub fn announce_stop(&self) {
         self.readiness.stop();
     }
 
-    /// Stops: takes no new connections, closes idle ones, answers the requests in flight, and ends its threads. What is
-    /// in flight at the deadline is dropped. The log's shards are the caller's to close.
+    /// Stops: accepts no new connections, closes idle ones, answers the requests in flight, and ends its threads. It drops what is still in
+    /// flight at the deadline. The caller must close the log's shards.
     ///
     /// Returns whether all requests in flight were answered.
     pub fn stop(self, deadline: Instant) -> bool {
         self.announce_stop();
-        // The listener's end is what is wanted; that it has ended already is fine.
+        // If the listener has already ended, that is fine.
         let _ = self.stop_listening.send(());
         let listener_ended = self.listener.join().is_ok();
         self.shards.iter().for_each(|shard| shard.send(ShardCommand::Finish));
@@ -232,7 +232,7 @@ impl Gateway {
 }
 
 impl ShardThread {
-    /// A thread that has ended needs to be told nothing.
+    /// A thread that has ended needs no command.
     fn send(&self, message: ShardCommand) {
         let _ = self.messages.send(message);
     }
@@ -265,15 +265,15 @@ fn start_shards(
     log.shards().iter().enumerate().map(start).collect()
 }
 
-/// What a thread calls once to say whether it could begin.
+/// A thread calls this once to report whether it could begin.
 type Started = Box<dyn FnOnce(io::Result<()>)>;
 
-/// Starts a thread and waits until it says whether it could begin.
+/// Starts a thread and waits until it reports whether it could begin.
 fn start_thread(name: String, run: impl FnOnce(Started) + Send + 'static) -> io::Result<JoinHandle<()>> {
     let (sender, started) = channel();
     let thread = thread::Builder::new().name(name).spawn(move || {
         run(Box::new(move |result| {
-            // Whoever started the thread waits for this.
+            // The starter of the thread waits for this.
             let _ = sender.send(result);
         }));
     })?;

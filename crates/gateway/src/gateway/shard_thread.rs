@@ -27,10 +27,10 @@ use crate::shard::{OFFLOADED_MAX, ShardContext, Shared};
 use http1::{ConnectionState, OpenConnections, Order, TickPart, Transport};
 use net::connections::ConnectionPermit;
 
-/// Threads for offloaded work and for what waits for others, as a page of events does, and how long they stay.
+/// Threads for offloaded and for blocking work, such as a page of events, and how long they stay.
 const BLOCKING_THREADS: usize = OFFLOADED_MAX + 1;
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// How often a busy runtime looks at its sockets: 61 to 256 measure the same.
+/// How often a busy runtime polls its sockets: 61 to 256 measure the same.
 const EVENT_INTERVAL: u32 = 61;
 
 /// The loop of a shard.
@@ -160,7 +160,7 @@ impl ShardLoop {
                     http1::serve(&open.shard_loop.router, connection, stream).await;
                 });
             }
-            // It is closed at once: the server stops, or there is no room to watch it.
+            // It is closed immediately: the server stops, or there is no room to watch it.
             _ => self.shard().connection_closed(),
         }
     }
@@ -174,7 +174,7 @@ impl ShardLoop {
         }
     }
 
-    /// Ticks that arrived while the shard stood still count as one: the clients weren't slow.
+    /// Ticks that arrived while the shard was blocked count as one: the clients weren't slow.
     fn tick(&self, part: TickPart) {
         let shard = self.shard();
         if part.begins_tick() {

@@ -26,7 +26,7 @@ pub(crate) async fn handle(
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     if shard.log.is_short_of_space() {
-        // Before the body is read: it may have 32 MiB.
+        // Checked before the body is read: it may have 32 MiB.
         return Err(AppendError::NoSpace.into());
     }
     if let Some(slot) = params.slot {
@@ -60,7 +60,7 @@ pub(crate) async fn handle(
         builder.refuse_all();
     }
     count(shard, &mut builder);
-    // A large batch may have been committed within the tick, whose clock would then say that it took no time.
+    // A large batch may have been committed within the tick, whose clock would then show no time passed.
     shard.clock.refresh();
     Ok(match ack {
         AckMode::Disk | AckMode::ByType => batch_summary::of_batch(&builder),
@@ -69,7 +69,7 @@ pub(crate) async fn handle(
             responses::json(ack_response::not_yet(status), &summary)
         }
         AckMode::Stored => {
-            // A durable batch isn't in flight any more, however long its client waits: only the request for its status is.
+            // A durable batch is no longer in flight, however long its client waits: only the request for its status is.
             builder.forget_records();
             permit.shrink(asked.bytes() + builder.bytes());
             answer_when_stored(shard, &builder, asked).await
@@ -77,7 +77,7 @@ pub(crate) async fn handle(
     })
 }
 
-/// `curl -d @FILE` makes one line of the lines of a file, which isn't JSON.
+/// `curl -d @FILE` joins the lines of a file to one line, which isn't JSON.
 fn explain_one_line(builder: &mut RecordBuilder) {
     if let [refusal] = &mut *builder.refused
         && refusal.code == ErrorCode::Json
@@ -85,7 +85,7 @@ fn explain_one_line(builder: &mut RecordBuilder) {
         && builder.batch.records().is_empty()
     {
         refusal.add(
-            "if these were lines of a file: `curl -d` takes the line breaks out, so send them with --data-binary @FILE and \
+            "`curl -d` removes line breaks: send the lines of a file with --data-binary @FILE and \
              -H 'Content-Type: application/x-ndjson'",
         );
     }

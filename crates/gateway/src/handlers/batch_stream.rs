@@ -9,7 +9,7 @@ use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 use http1::STRETCH_BYTES;
 
-/// A piece of work for the pool is so many times what is costly on the shard: some milliseconds.
+/// A piece of work for the pool is so many times what is costly on the shard: a few milliseconds.
 const COSTLY_IN_A_PIECE: usize = 8;
 
 /// The part of a batch that has arrived.
@@ -61,7 +61,7 @@ pub(crate) async fn parse(
             stretch = 0;
             stream.builder.begin_tick();
         }
-        // Small records, and what is said of those that are refused, take more room than the body that they came in.
+        // Small records, and the reports about rejected ones, use more memory than the body that they came in.
         let beyond = stream.bytes().saturating_sub(charged);
         permit.admit(beyond)?;
         charged += beyond;
@@ -94,7 +94,7 @@ impl BatchStream {
         self.builder.bytes() + self.splitter.kept_bytes()
     }
 
-    /// Whether so many bytes are worth a piece of work for the pool: to wake its thread takes as long as some ten events.
+    /// Whether so many bytes are worth a piece of work for the pool: to wake its thread takes as long as about ten events.
     fn fills_a_piece(&self, bytes: usize) -> bool {
         bytes >= STRETCH_BYTES || self.is_costly(bytes / COSTLY_IN_A_PIECE)
     }

@@ -1,4 +1,4 @@
-//! `GET /ip`: tells a caller its address, as text, JSON, or a call in JavaScript.
+//! `GET /ip`: returns the client's address, as text, JSON, or a call in JavaScript.
 
 use std::net::IpAddr;
 
@@ -9,12 +9,12 @@ use http1::Response;
 
 /// Characters of a function's name.
 const CALLBACK_BYTES_MAX: usize = 64;
-/// What is called where nothing else is named.
+/// The default of `callback`.
 const CALLBACK_DEFAULT: &str = "callback";
-/// A browser takes the answer for what it says it is, and asks anew the next time.
+/// A browser trusts the content type of the response, and caches nothing.
 const LINES: &str = "x-content-type-options: nosniff\r\ncache-control: no-store\r\n";
 
-/// How the address is wanted.
+/// The requested format.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AddressForm {
     Text,
@@ -25,7 +25,7 @@ pub(crate) enum AddressForm {
 
 impl AddressForm {
     /// # Errors
-    /// The query wants what there isn't.
+    /// The query is invalid.
     pub(crate) fn of_query(query: Option<&str>) -> Result<Self, Refused> {
         let [mut format, mut callback] = [None, None];
         for (name, value) in query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('=')) {
@@ -35,18 +35,18 @@ impl AddressForm {
                 _ => continue,
             };
             if place.replace(value).is_some() {
-                return Err(Problem::of_query("`format` and `callback` may stand once"));
+                return Err(Problem::of_query("`format` or `callback` is given more than once"));
             }
         }
         match format {
             None | Some("text") => Ok(Self::Text),
             Some("json") => Ok(Self::Json),
             Some("jsonp") => called(callback.unwrap_or(CALLBACK_DEFAULT)),
-            Some(_) => Err(Problem::of_query("`format` is `text`, `json` or `jsonp`")),
+            Some(_) => Err(Problem::of_query("invalid `format`: use `text`, `json` or `jsonp`")),
         }
     }
 
-    /// The answer to a caller at this address.
+    /// The response to a client at this address.
     pub(crate) fn response(&self, caller: IpAddr) -> Response {
         let (content_type, body) = match self {
             Self::Text => ("text/plain; charset=utf-8", caller.to_string()),
@@ -61,18 +61,18 @@ fn json(caller: IpAddr) -> String {
     format!(r#"{{"ip":"{caller}"}}"#)
 }
 
-/// Nothing but a name may be called: the answer runs as a script of whoever asks.
+/// Only the name of a function may be called: the response runs as a script of the page that requested it.
 fn called(function: &str) -> Result<AddressForm, Refused> {
     let is_name = |part: &str| {
-        let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
-        part.bytes().all(may_stand) && part.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
+        part.bytes().all(is_allowed) && part.bytes().next().is_some_and(|first| !first.is_ascii_digit())
     };
     if function.len() <= CALLBACK_BYTES_MAX && function.split('.').all(is_name) {
         return Ok(AddressForm::Call(function.into()));
     }
     let detail = format!(
-        "`callback` is the name of a function: A-Z, a-z, 0-9, `_` and `$`, no digit first, parts joined by `.`; at most \
-         {CALLBACK_BYTES_MAX} bytes"
+        "invalid `callback`: use the name of a function (A-Z, a-z, 0-9, `_` and `$`, no digit first, parts joined \
+         by `.`) of at most {CALLBACK_BYTES_MAX} bytes"
     );
     Err(Problem::of_query(detail))
 }
@@ -83,7 +83,7 @@ mod tests {
     use crate::error_code::ErrorCode;
 
     #[test]
-    fn a_query_says_how() {
+    fn query_selects_the_format() {
         let call = |name: &str| AddressForm::Call(name.into());
         for (query, form) in [
             (None, AddressForm::Text),

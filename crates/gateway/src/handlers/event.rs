@@ -80,7 +80,7 @@ pub(super) enum Ingested<'w> {
     Otherwise(TransformedEvent),
 }
 
-/// The same on the shard itself; `None` if it costs more than other requests should wait for.
+/// The same on the shard; `None` if it would delay other requests for too long.
 fn ingest_inline<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
@@ -110,7 +110,7 @@ fn ingest_inline<'w>(
         hash: &shard.shared.content_hash,
         windows: &mut windows,
         epoch: Epoch::Of(&shard.shared.shards),
-        room: RequestBudget::beside(0, 0, shard.records_bytes_max()),
+        room: RequestBudget::remaining(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
     };
     let processed = match pipeline.run(Input::Bytes(bytes), &mut workspace, &mut Unobserved) {
@@ -156,7 +156,7 @@ async fn ingest_offloaded<'w>(
     ingested.inspect_err(|problem| quarantine::add(shard, envelope, problem, &bytes))
 }
 
-/// Appends what the worker pool has made of an event that was sent as these bytes.
+/// Appends the worker pool's result for an event that was sent as these bytes.
 fn append_offloaded<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
@@ -170,7 +170,7 @@ fn append_offloaded<'w>(
         Some(slot) => slot,
         None => types.find_again(entry.name.as_str())?,
     };
-    // The configuration may have been reloaded meanwhile.
+    // The configuration may have been reloaded since.
     types.get(slot).check()?;
     types.table().check_rules(&entry)?;
     params.check_reading(&types)?;

@@ -1,5 +1,5 @@
-//! `POST /ingest/event` with an acknowledgement that may differ from the default: the request or its type asks for it. It has a handler of
-//! its own, so that the default costs nothing more.
+//! `POST /ingest/event` with an acknowledgement that may differ from the default: the request or its type asks for it. A separate handler
+//! keeps it free for the default.
 
 use ::event::{EventId, Position};
 use eventlog::WatchRequest;
@@ -30,14 +30,14 @@ pub(crate) async fn handle(
     };
     let ack = params.ack.of_types(std::iter::once(shard.types().get(slot)));
     if ack == AckMode::Memory {
-        // It is committed with the next block though no handler waits for it.
+        // It is committed with the next block although no handler waits for it.
         return Ok(in_memory(shard, &commit, id));
     }
     let (position, duplicate) = commit_wait::wait(shard, commit).await?;
     if ack == AckMode::Disk {
         return Ok(event::respond(params, id, position, duplicate));
     }
-    // A durable event isn't in flight any more, however long its client waits.
+    // A durable event is no longer in flight, however long its client waits.
     drop(permit);
     let asked = asked(shard, slot, position, duplicate.then_some(id)).await;
     let status = until_delivered::wait(shard, asked).await;
@@ -50,12 +50,12 @@ fn in_memory(shard: &ShardContext, commit: &PendingCommit<'_>, id: EventId) -> R
     ack_response::of_event_in_memory(id, duplicate)
 }
 
-async fn asked(shard: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> WatchRequest {
+async fn asked(shard: &ShardContext, slot: Slot, position: Position, duplicate_id: Option<EventId>) -> WatchRequest {
     let types = vec![shard.types().get(slot).name.clone()];
-    if again.is_none() {
+    if duplicate_id.is_none() {
         return WatchRequest { spans: vec![until_delivered::new_span(position, 1)], types };
     }
     let mut asked = WatchRequest { spans: Vec::new(), types };
-    until_delivered::add_copies(shard, vec![(position, again)], &mut asked).await;
+    until_delivered::add_copies(shard, vec![(position, duplicate_id)], &mut asked).await;
     asked
 }

@@ -1,4 +1,4 @@
-//! What each route does with a request. No file here knows a socket.
+//! The handlers of the routes. No file here uses a socket.
 
 mod batch;
 mod batch_stream;

@@ -35,7 +35,7 @@ pub(crate) struct PendingRequest {
     started: Duration,
     route: RouteName,
     envelope: Envelope,
-    /// What it asks for, unless it is rejected whatever its body says.
+    /// What it asks for, unless it is rejected regardless of its body.
     operation: Result<Operation, Refused>,
     /// Whether its response depends on its `Origin`.
     varies: bool,
@@ -46,12 +46,12 @@ pub(crate) struct PendingRequest {
 /// What a request asks for.
 enum Operation {
     Ingest(IngestParams),
-    /// How the server is.
+    /// The state of the server.
     Health,
     /// To read events or an object back.
     Read(Box<ReadRequest>),
     ClientIp(AddressForm),
-    /// Which of these methods there are.
+    /// The methods of a path.
     Methods(&'static str),
 }
 
@@ -132,7 +132,7 @@ impl Handler for Router {
     }
 }
 
-/// What tells whether a foreign web page sent a request.
+/// How a request of a foreign web page is recognised.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PageCheck {
     None,

@@ -1,4 +1,4 @@
-//! An event of which its type's transform has made none, or several.
+//! An event that its type's transform has dropped or split into several.
 
 use eventlog::WatchRequest;
 use transform::Filtered;
@@ -16,12 +16,12 @@ use crate::responses;
 use crate::shard::ShardContext;
 use http1::Response;
 
-/// An event that has become none, or several.
+/// An event that was dropped, or split into several.
 pub(crate) enum TransformedEvent {
     Filtered {
         by: Filtered,
         slot: Slot,
-        /// Commits that had been refused before the transform ran.
+        /// Commits that had been rejected before the transform ran.
         refused_commits: u64,
     },
     Several {

@@ -27,7 +27,9 @@ impl AckMode {
         let Some(value) = value else { return Ok(Self::ByType) };
         let known = [("disk", Self::Disk), ("memory", Self::Memory), ("stored", Self::Stored)];
         let found = known.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name.as_bytes()));
-        found.map(|(_, ack)| ack).ok_or_else(|| Problem::of_header("Forebay-Ack is `disk`, `memory` or `stored`"))
+        found
+            .map(|(_, ack)| ack)
+            .ok_or_else(|| Problem::of_header("invalid Forebay-Ack: use `disk`, `memory` or `stored`"))
     }
 
     /// The same for events of these types: without a header the strictest of their defaults holds.
@@ -57,7 +59,7 @@ impl AckMode {
         }
         let name = &known.name;
         let detail = format!(
-            "events of type {name} are not answered before they are durable: leave Forebay-Ack out, or set ack_memory = \
+            "events of type {name} are not acknowledged before they are durable: omit Forebay-Ack, or set ack_memory = \
              true in [types.{name}]"
         );
         Err(Problem::new(ErrorCode::AckMemory, detail))

@@ -26,11 +26,11 @@ pub struct RequestContext {
     pub received_at: i64,
     /// The client's address.
     pub client: Option<IpAddr>,
-    /// Who sends it.
+    /// The source that sends it.
     pub source: String,
     /// The `Idempotency-Key` of its request; empty for none.
     pub key: String,
-    /// The headers of its request. Names are in small letters.
+    /// The headers of its request. Names are in lower case.
     pub headers: Vec<(String, String)>,
 }
 
@@ -85,7 +85,7 @@ impl DryRun {
             hash: &ContentHash::new(Origin([0; 16])),
             windows: &mut self.windows,
             epoch: Epoch::Known(0),
-            room: RequestBudget::beside(0, 0, BLOCK_BYTES_MAX),
+            room: RequestBudget::remaining(0, 0, BLOCK_BYTES_MAX),
             budget: &mut CostBudget::unlimited(),
         };
         let processed =

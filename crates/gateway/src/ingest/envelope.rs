@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wanted_headers_are_found_whatever_their_case() {
+    fn wanted_headers_are_found_in_any_case() {
         let head =
             b"POST / HTTP/1.1\r\nX-Request-ID:  r 1 \r\nx-trace: a\r\nOther: 1\r\nX-Trace: b\r\nbad: \xff\r\n\r\n";
         let headers = Headers::of(&["x-request-id", "x-trace", "bad", "absent"].map(Into::into), head);

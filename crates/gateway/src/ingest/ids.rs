@@ -72,7 +72,7 @@ pub(crate) fn check_key(key: &[u8], what: &str) -> Result<(), Problem> {
     if key.len() > KEY_BYTES_MAX {
         return Err(Problem::new(
             ErrorCode::Key,
-            format!("{what} has {} bytes; at most {KEY_BYTES_MAX} are taken", key.len()),
+            format!("{what} has {} bytes; at most {KEY_BYTES_MAX} are allowed", key.len()),
         ));
     }
     Ok(())
@@ -87,7 +87,7 @@ pub(super) fn of_payload(source: &str, entry: &TypeEntry, payload: &str) -> Resu
     Ok(id.map(|id| ChosenId { id, by: ChosenBy::Payload }))
 }
 
-/// The id of one of several events that a transform has made of a payload. An id within an element of the array is the event's own,
+/// The id of one of several events into which a transform split a payload. An id within an element of the array is the event's own,
 /// independent of the element's index. From an id outside of it the ids of all parts are derived.
 ///
 /// # Errors
@@ -131,7 +131,7 @@ fn id_at(
 }
 
 fn id_text(raw: &str) -> Result<Cow<'_, str>, Problem> {
-    let text = scalar_text(raw).ok_or_else(|| Problem::new(ErrorCode::Key, "an id is a text or a number"))?;
+    let text = scalar_text(raw).ok_or_else(|| Problem::new(ErrorCode::Key, "an id must be a string or a number"))?;
     check_key(text.as_bytes(), "the id")?;
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! Work that would hold up a shard runs on a thread of its worker pool, one piece at a time for each shard: small events never wait for
+//! Work that would block a shard runs on a thread of its worker pool, one piece at a time for each shard: small events never wait for
 //! large ones, and large ones wait for each other.
 
 use crate::admission::{ClientBucket, FairSemaphore};
@@ -30,5 +30,5 @@ pub(crate) async fn offload<T: Send + 'static>(
         work()
     };
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Problem::boxed(ErrorCode::Overload, "the server is stopping; send the request again later"))
+    done.map_err(|_| Problem::boxed(ErrorCode::Overload, "the server is stopping; retry later"))
 }

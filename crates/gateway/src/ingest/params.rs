@@ -22,7 +22,7 @@ fn of_path(name: &str) -> Result<Cow<'_, str>, Refused> {
     }
     let decoded = percent::decode(name).map(Cow::Owned);
     decoded.ok_or_else(|| {
-        Problem::boxed(ErrorCode::UnknownType, "the type in the path is not UTF-8 that is percent-encoded (RFC 3986)")
+        Problem::boxed(ErrorCode::UnknownType, "the type in the path is not percent-encoded UTF-8 (RFC 3986)")
     })
 }
 
@@ -31,7 +31,7 @@ fn form(fields: &Fields<'_>) -> Form {
     Form::of_content_type(content_type.unwrap_or_default())
 }
 
-/// Whether the body is said to be what a form of a web page sends, as `curl -d` says of everything.
+/// Whether the content type is that of a web form, which `curl -d` sends for every body.
 fn is_web_form(fields: &Fields<'_>) -> bool {
     let media_type = fields.content_type.and_then(|value| value.split(|byte| *byte == b';').next());
     media_type.is_some_and(|name| name.trim_ascii().eq_ignore_ascii_case(b"application/x-www-form-urlencoded"))
@@ -48,11 +48,11 @@ fn atomic(fields: &Fields<'_>) -> Result<bool, Refused> {
         None => Ok(false),
         Some(value) if value.eq_ignore_ascii_case(b"true") => Ok(true),
         Some(value) if value.eq_ignore_ascii_case(b"false") => Ok(false),
-        Some(_) => Err(Problem::of_header("Forebay-Atomic is `true` or `false`")),
+        Some(_) => Err(Problem::of_header("invalid Forebay-Atomic: use `true` or `false`")),
     }
 }
 
-/// One coding, if there is any: each more would multiply what a few bytes can become.
+/// The coding of the body. Only one is allowed: each further one would multiply the size that a few bytes can decode to.
 fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
     let Some(name) = fields.content_encoding else { return Ok(None) };
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
@@ -63,10 +63,7 @@ fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
     } else if is("identity") {
         Ok(None)
     } else {
-        Err(Problem::boxed(
-            ErrorCode::ContentEncoding,
-            "the codings that are taken are gzip and zstd, one of them and once",
-        ))
+        Err(Problem::boxed(ErrorCode::ContentEncoding, "unsupported Content-Encoding: use gzip or zstd, once"))
     }
 }
 
@@ -81,7 +78,7 @@ pub(crate) struct IngestParams {
     pub(crate) key: Option<Box<[u8]>>,
     /// Of a batch all records are accepted, or none.
     pub(crate) atomic: bool,
-    /// When the request is answered, as far as the head says it.
+    /// When the request is answered, if the head says it.
     pub(crate) ack: AckMode,
     /// The response to a single event has its id and position.
     pub(crate) json: bool,
@@ -95,7 +92,7 @@ pub(crate) struct IngestParams {
 
 impl IngestParams {
     /// # Errors
-    /// The request is rejected whatever its body says.
+    /// The request is rejected regardless of its body.
     pub(crate) fn of(
         fields: &Fields<'_>,
         is_batch: bool,
@@ -106,7 +103,7 @@ impl IngestParams {
         if let Some(key) = fields.key {
             check_key(key, "the Idempotency-Key")?;
         }
-        // A header that is no text is no name either.
+        // A header that isn't text isn't a name.
         let header_type = || fields.type_name.map(|value| str::from_utf8(value).unwrap_or_default());
         let path_type = path_type.map(of_path).transpose()?;
         let name = path_type.as_deref().or_else(header_type);
@@ -126,7 +123,7 @@ impl IngestParams {
         Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form, is_web_form })
     }
 
-    /// Those of an event that Forebay posts itself, of the type at `slot`.
+    /// The parameters of an event that Forebay posts, of the type at `slot`.
     pub(crate) fn of_own_event(types: &TypeCache, slot: Slot, key: Box<[u8]>) -> Self {
         Self {
             slot: Some(slot),

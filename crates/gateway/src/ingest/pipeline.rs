@@ -36,7 +36,7 @@ use crate::error_code::ErrorCode;
 use crate::event_types::{CostBudget, IdRule, OverBudget, Slot, TransformHandle, TypeCache};
 use crate::problem::{Problem, Refused};
 
-/// A payload as it was sent.
+/// A payload as the client sent it.
 #[derive(Clone, Copy)]
 pub(crate) enum Input<'p> {
     /// The body of a request.
@@ -85,7 +85,7 @@ pub(crate) struct Event<'p> {
 }
 
 impl Event<'_> {
-    /// The same with a payload of its own.
+    /// The same with an owned payload.
     pub(crate) fn into_owned(self) -> Event<'static> {
         let Self { payload, id, time } = self;
         Event { payload: payload.into_owned().into(), id, time }
@@ -116,14 +116,12 @@ impl PipelineError {
     pub(crate) fn into_problem(self) -> Refused {
         match self {
             Self::Rejected(problem) => Box::new(problem),
-            Self::OverBudget => {
-                Problem::boxed(ErrorCode::Overload, "the event wasn't checked in time; send it again later")
-            }
+            Self::OverBudget => Problem::boxed(ErrorCode::Overload, "the event was not processed in time; retry later"),
         }
     }
 }
 
-/// The stages that an observer sees. The transform has a method of its own.
+/// The stages that an observer sees. The transform has a separate method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PipelineStage {
     Json,
@@ -232,7 +230,7 @@ impl Pipeline<'_> {
     ) -> Result<Processed<'p>, PipelineError> {
         let entry = self.types.get(slot);
         entry.check()?;
-        entry.check_mended(fault)?;
+        entry.check_repaired(fault)?;
         self.ack.check(entry)?;
         entry.charge(payload.len(), self.budget)?;
         #[cfg(test)]
@@ -290,7 +288,7 @@ impl Pipeline<'_> {
             self.budget.exhaust();
             return Err(PipelineError::OverBudget);
         }
-        // The transform was stopped where the budget ended, so it can't have taken more.
+        // The transform was stopped where the budget ended, so it can't have used more.
         let _ = self.budget.spend(spent);
         let outcome = outcome.map_err(|error| *Problem::of_step(error))?;
         Ok((outcome, Some((mark, depends))))
@@ -359,7 +357,7 @@ pub(super) fn check_json<'p>(
     if !is_repairable || !may_repair {
         return Err(problem);
     }
-    *repaired = json::mend(raw);
+    *repaired = json::replace_surrogates(raw);
     Ok((repaired, Some(problem)))
 }
 
@@ -381,7 +379,7 @@ pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBud
 
 /// The type that a payload names at the configured pointer.
 fn type_at(types: &mut TypeCache, pointer: &JsonPointer, raw: &str) -> Result<Slot, Problem> {
-    let not_text = || Problem::new(ErrorCode::UnknownType, "the value is no text, so it names no type");
+    let not_text = || Problem::new(ErrorCode::UnknownType, "the value is not a string, so it names no type");
     let result = match read_string(raw) {
         Some(name) => types.find(&name),
         None => types.take_unknown(not_text()),

@@ -14,7 +14,7 @@ pub(crate) struct RequestBudget {
 
 impl RequestBudget {
     /// The room of a request with at most `bytes_max` bytes of records, of which it has `records` with `bytes` already.
-    pub(crate) const fn beside(records: usize, bytes: usize, bytes_max: usize) -> Self {
+    pub(crate) const fn remaining(records: usize, bytes: usize, bytes_max: usize) -> Self {
         Self { records: BATCH_RECORDS_MAX.saturating_sub(records), bytes: bytes_max.saturating_sub(bytes) }
     }
 
@@ -22,11 +22,13 @@ impl RequestBudget {
     /// There is no room for so many records with payloads of so many bytes.
     pub(super) fn check(self, records: usize, bytes: usize) -> Result<(), Problem> {
         if records > self.records {
-            let detail = format!("steps make more than {BATCH_RECORDS_MAX} events of the batch: send it in parts");
+            let detail =
+                format!("transform steps split the batch into more than {BATCH_RECORDS_MAX} events: send it in parts");
             return Err(Problem::new(ErrorCode::TooManyRecords, detail));
         }
         if bytes + records * RECORD_OVERHEAD_BYTES_MAX + PAGE_BYTES > self.bytes {
-            let detail = "the events that steps make of the batch are too large together: send it in parts";
+            let detail =
+                "the events that transform steps create from the batch are too large together: send it in parts";
             return Err(Problem::new(ErrorCode::TooLarge, detail));
         }
         Ok(())

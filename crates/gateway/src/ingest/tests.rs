@@ -37,7 +37,7 @@ fn post(gateway: &Gateway, path: &str, body: &str) -> String {
 }
 
 #[test]
-fn a_planted_step_is_seen_by_the_event_the_batch_the_worker_pool_and_the_dry_run() {
+fn every_ingest_path_runs_a_planted_step() {
     let folder = tempfile::tempdir().unwrap();
     let directory = DataDirectory::open(Arc::new(OsDisk), &folder.path().join("data")).unwrap();
     let log =

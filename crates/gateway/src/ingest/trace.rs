@@ -13,7 +13,7 @@ use super::pipeline::{PipelineObserver, PipelineStage};
 use crate::event_types::TransformHandle;
 use crate::problem::Refused;
 
-/// What the pipeline made of a payload, and how long its stages took.
+/// The pipeline's result for a payload, and how long its stages took.
 #[derive(Debug, Default)]
 pub struct DryRunTrace {
     /// How long the JSON check took.

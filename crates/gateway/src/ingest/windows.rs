@@ -7,7 +7,7 @@ use transform::{WindowMark, Windows};
 
 use crate::event_types::{Slot, TransformHandle};
 
-/// How many commits were refused before a request began.
+/// How many commits were rejected before a request began.
 #[derive(Clone, Copy)]
 pub(crate) enum Epoch<'a> {
     Known(u64),
@@ -29,7 +29,7 @@ impl Epoch<'_> {
 pub(crate) struct WindowSet {
     first: Option<(Slot, Windows)>,
     others: Vec<(Slot, Windows)>,
-    /// Commits that had been refused when the first of them was opened.
+    /// Commits that had been rejected when the first of them was opened.
     pub(crate) refused_commits: u64,
 }
 

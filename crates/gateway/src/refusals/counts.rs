@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_beyond_the_bound_are_counted_together_and_sums_stay_right() {
+    fn sources_beyond_the_bound_share_one_count() {
         let counts = RefusalCounts::default();
         for number in 0..3_000 {
             let source: Arc<str> = format!("source-{number}").into();

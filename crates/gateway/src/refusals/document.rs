@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_what_was_wrong_and_the_first_bytes() {
+    fn document_has_the_error_and_first_bytes() {
         let expected = json!({
             "type": "orders", "code": "schema", "status": 422, "pointer": "/n\\u0000",
             "detail": "the value \"\\u0000\" is too long", "line": 7, "time": "1970-01-01T00:00:01.000000Z", "source": "shop",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_kept_as_text_if_they_are_utf8() {
+    fn utf8_bytes_are_kept_as_text() {
         let cut = [&[b'x'; 4095], "é".as_bytes(), b"more"].concat();
         for (bytes, text, base64) in [
             ("{\"a\": \"é\n".as_bytes(), Some("{\"a\": \"é\n"), None),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_could_tell_a_value_is_kept_for_a_type_that_hides() {
+    fn redacted_type_keeps_no_values() {
         let hiding = |secret| RefusedTo::without_bytes(name("refused"), [secret; 32]);
         let expected = json!({
             "type": "orders", "code": "schema", "status": 422, "line": 7, "time": "1970-01-01T00:00:01.000000Z", "source": "shop",
@@ -145,11 +145,11 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(key(hiding(1)), key(hiding(1)));
-        assert_ne!(key(hiding(1)), key(hiding(2)), "without the secret the id tells nothing");
+        assert_ne!(key(hiding(1)), key(hiding(2)), "without the secret the id reveals nothing");
     }
 
     #[test]
-    fn only_what_is_wrong_with_the_event_is_stored() {
+    fn only_faults_of_the_event_are_quarantined() {
         for code in ErrorCode::ALL {
             let is_stored = matches!(captured(RefusedTo::new(name("refused")), code, b"1"), Capture::Event(_));
             assert_eq!(is_stored, [400, 409, 422].contains(&code.status().as_u16()), "{code:?}");

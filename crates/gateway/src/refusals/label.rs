@@ -6,7 +6,7 @@ use event::TypeName;
 use crate::error_code::ErrorCode;
 use crate::event_types::TypeRegistry;
 
-/// What a label says for everything that has no label of its own.
+/// The label of everything that has no separate label.
 pub(crate) const OTHER: &str = "other";
 
 /// The label of a type.
@@ -14,7 +14,7 @@ pub(crate) const OTHER: &str = "other";
 pub(crate) enum TypeLabel {
     /// It isn't known: the request was rejected before its type was looked at, or has none.
     None,
-    /// A type without a table of its own, or an unknown one.
+    /// A type without a table, or an unknown one.
     Other,
     Declared(TypeName),
 }
@@ -46,7 +46,7 @@ mod tests {
     use crate::event_types::{GatewayTypes, TypeRules};
 
     #[test]
-    fn only_declared_types_have_labels_of_their_own() {
+    fn only_configured_types_have_separate_labels() {
         let [declared, open] = ["orders", "made-up"].map(|name| TypeName::new(name).unwrap());
         let types = GatewayTypes {
             named: [(declared.clone(), TypeRules::default())].into(),

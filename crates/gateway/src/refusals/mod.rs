@@ -1,5 +1,5 @@
 //! Rejected events: counted by type and source, sampled for the log, and stored as events of another type if their type's configuration
-//! says so. Nothing of it holds up or changes the response to the request.
+//! says so. None of this delays or changes the response to the request.
 
 mod counts;
 mod document;

@@ -49,7 +49,7 @@ pub(crate) struct Rejected<'a> {
     pub(crate) problem: &'a Problem,
     /// The line or element of a batch, from 1.
     pub(crate) line: Option<u32>,
-    /// As it was sent.
+    /// The bytes that the client sent.
     pub(crate) bytes: &'a [u8],
     /// When it was received, in microseconds since 1970.
     pub(crate) received_at: i64,
@@ -99,7 +99,7 @@ impl RefusedEvent {
         self.refused_to.to()
     }
 
-    /// The key of what is stored: of the type and the bytes, and apart from the key of the sender, so that the corrected event is no
+    /// The key of what is stored: the type and the digest of the bytes. It doesn't depend on the sender's key, so the corrected event is no
     /// duplicate.
     pub(crate) fn key(&self) -> Box<[u8]> {
         [self.type_name.as_str().as_bytes(), &[0], &self.digest].concat().into()

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_few_are_shown_and_the_others_are_counted() {
+    async fn first_samples_are_shown_and_others_counted() {
         let samples = RefusalSamples::default();
         (1..=3).for_each(|line| samples.add(|| sample(line)));
         samples.add_all((4..=7).map(sample).collect(), 100);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_pointer_is_cut_between_characters() {
+    fn long_pointer_is_cut_between_characters() {
         assert_eq!(&*RefusalSample::shortened("/a/b"), "/a/b");
         let shortened = RefusalSample::shortened(&format!("/{}", "é".repeat(200)));
         assert_eq!(shortened.chars().count(), 1 + 99 + 1);

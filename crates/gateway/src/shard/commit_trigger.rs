@@ -15,7 +15,7 @@ use crate::cached_clock::CachedClock;
 const TICK_MAX: Duration = Duration::from_millis(4);
 /// The same if only requests are left that clients have sent ahead.
 const TICK_MAX_BEFORE_PIPELINED: Duration = Duration::from_micros(500);
-/// So many tasks of connections run between two looks at the time: each takes microseconds.
+/// So many tasks of connections run between two checks of the time: each takes microseconds.
 const POLLS_BETWEEN_LOOKS: u32 = 8;
 
 /// Commits in the midst of a long tick.
@@ -25,7 +25,7 @@ pub(crate) struct CommitTrigger {
     polls: Cell<u32>,
 }
 
-/// Has a runtime commit when it is about to park, and read the clocks when it goes on.
+/// Makes a runtime commit when it is about to park, and read the clocks when it resumes.
 pub(crate) fn commit_on_park<'b>(
     builder: &'b mut Builder,
     log: &Arc<Shard>,

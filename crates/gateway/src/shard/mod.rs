@@ -109,7 +109,7 @@ impl ShardContext {
         self.spare_records.borrow_mut().pop();
     }
 
-    /// Applies other rules. Requests that have begun keep what they were told of proxies, web pages and tokens.
+    /// Applies other rules. Requests that have begun keep the old ones about proxies, web pages and tokens.
     pub(crate) fn apply(&self, rules: Arc<Rules>) {
         self.types().renew(rules.types.clone());
         self.authenticator.set_demands(rules.demand, rules.read_demand);
@@ -125,7 +125,7 @@ impl ShardContext {
         self.rules.borrow()
     }
 
-    /// How many commits all shards have refused, because the disk had no room.
+    /// How many commits all shards have rejected, because the disk had no room.
     pub(crate) fn refused_commits(&self) -> u64 {
         Epoch::Of(&self.shared.shards).refused_commits()
     }

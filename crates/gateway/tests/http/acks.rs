@@ -15,7 +15,7 @@ const STORED: &str = "Forebay-Ack: stored\r\n";
 const MEMORY: &str = "Forebay-Ack: memory\r\n";
 const JSON: &str = "Accept: application/json\r\n";
 
-/// Stands for delivery: every event goes to all of its sinks.
+/// Simulates delivery: every event goes to all of its sinks.
 #[derive(Default)]
 struct Store {
     /// Names and cursors.
@@ -96,7 +96,7 @@ fn pending(answer: &Answer) -> Value {
 }
 
 #[test]
-fn the_header_has_three_values_and_stands_once() {
+fn ack_header_has_three_values_and_occurs_once() {
     let harness = Harness::patient();
     for (headers, status) in [
         ("Forebay-Ack: disk\r\n", 200),
@@ -114,7 +114,7 @@ fn the_header_has_three_values_and_stands_once() {
 }
 
 #[test]
-fn what_is_stored_is_answered_as_ever() {
+fn stored_event_gets_the_usual_response() {
     let harness = Harness::patient();
     let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, answer.body.len()), (200, 0));
@@ -126,7 +126,7 @@ fn what_is_stored_is_answered_as_ever() {
 }
 
 #[test]
-fn an_event_is_answered_when_the_last_sink_has_it() {
+fn ack_stored_waits_for_the_last_sink() {
     let harness = Harness::patient();
     harness.sinks(&[("one", 0), ("two", 0)]);
     for (path, body, status) in
@@ -148,7 +148,7 @@ fn an_event_is_answered_when_the_last_sink_has_it() {
 }
 
 #[test]
-fn what_is_not_stored_in_time_is_accepted_and_the_sinks_are_named() {
+fn ack_timeout_names_the_pending_sinks() {
     let harness = Harness::new(Duration::from_millis(10));
     harness.sinks(&[("one", 0), ("two", 99)]);
     let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
@@ -158,12 +158,12 @@ fn what_is_not_stored_in_time_is_accepted_and_the_sinks_are_named() {
     assert_eq!(answer.status, 202);
     assert_eq!(answer.json(), json!({"accepted": 2, "duplicates": 0, "refused": [], "pending": ["one"]}));
     let answer = harness.fixture.post("/ingest/batch/a", STORED, "1\nx\n");
-    assert_eq!((answer.status, pending(&answer)), (207, json!(["one"])), "what was refused is told first");
-    assert_eq!(harness.fixture.log.delivery_watch().waiting(), 0, "nobody is left behind");
+    assert_eq!((answer.status, pending(&answer)), (207, json!(["one"])), "the status shows the rejection first");
+    assert_eq!(harness.fixture.log.delivery_watch().waiting(), 0, "no waiter is left");
 }
 
 #[test]
-fn without_delivery_nothing_is_said_to_be_stored() {
+fn ack_stored_without_delivery_is_not_stored() {
     let options = GatewayOptions {
         ack_timeout: Duration::from_millis(10),
         tick: Duration::from_millis(5),
@@ -175,7 +175,7 @@ fn without_delivery_nothing_is_said_to_be_stored() {
 }
 
 #[test]
-fn a_batch_waits_for_all_of_its_types() {
+fn batch_waits_for_all_its_types() {
     let harness = Harness::patient();
     assert_eq!(
         harness.fixture.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"b\"}\n{\"t\":\"a\"}\n").status,
@@ -188,13 +188,13 @@ fn a_batch_waits_for_all_of_its_types() {
 }
 
 #[test]
-fn what_comes_again_waits_for_its_first_copy() {
+fn duplicate_waits_for_its_original() {
     let harness = Harness::patient();
     let batch = "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n";
     assert_eq!(harness.fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", batch).status, 200);
     assert_eq!(harness.fixture.post("/ingest/event", "", "{\"id\":4}").status, 200);
     harness.sinks(&[("one", 0)]);
-    // What comes again, the last position that is waited for, and whether only some of what stands there is meant.
+    // The duplicate, the last position that it waits for, and whether it waits only for some of the events there.
     for (path, headers, body, last, only) in [
         ("/ingest/batch", "Idempotency-Key: k\r\n", batch, 3, 0),
         ("/ingest/event", "", "{\"id\":2}", 3, 1),
@@ -214,9 +214,9 @@ fn what_comes_again_waits_for_its_first_copy() {
     assert_eq!(harness.fixture.stored().len(), 4);
 }
 
-/// A hundred thousand ids are megabytes, and a client may leave them behind with each of its connections.
+/// A hundred thousand ids are megabytes, and a client may abandon as many with each of its connections.
 #[test]
-fn the_ids_of_copies_that_are_waited_for_are_in_flight() {
+fn ids_of_awaited_originals_count_as_in_flight() {
     let harness = Harness::patient();
     let batch: String = (0..1000).map(|id| format!("{{\"id\":{id}}}\n")).collect();
     assert_eq!(harness.fixture.post("/ingest/batch", "", &batch).status, 200);
@@ -231,9 +231,9 @@ fn the_ids_of_copies_that_are_waited_for_are_in_flight() {
     harness.fixture.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
 }
 
-/// Two bytes are refused with a hundred: what an answer will say is held for as long as it is waited for.
+/// A rejection of two bytes is a hundred: what a response will say is in memory for as long as it waits.
 #[test]
-fn refusals_that_wait_to_be_told_are_in_flight() {
+fn rejections_awaiting_the_response_count_as_in_flight() {
     let harness = Harness::patient();
     harness.sinks(&[("one", 0)]);
     let mut client = harness.fixture.connect();
@@ -248,7 +248,7 @@ fn refusals_that_wait_to_be_told_are_in_flight() {
 }
 
 #[test]
-fn two_copies_that_wait_are_both_answered() {
+fn concurrent_duplicates_are_both_answered() {
     let harness = Harness::patient();
     harness.sinks(&[("one", 0)]);
     let mut clients: Vec<_> = (0..8).map(|_| harness.fixture.connect()).collect();
@@ -260,28 +260,28 @@ fn two_copies_that_wait_are_both_answered() {
 }
 
 #[test]
-fn what_was_refused_for_good_is_told_with_its_dead_letter() {
+fn dead_letter_is_named_in_the_response() {
     let harness = Harness::new(Duration::from_millis(10));
     let id: EventId = "2651fa94-4d60-8482-855f-ec6e00000007".parse().unwrap();
     let position = event::Position { shard: 0, sequence: 1 };
     let refused = RejectedEvent { sink: "one".into(), id, position, reason: DeadLetterReason::RejectedByStore };
     harness.store.refused.lock().unwrap().push(refused);
     harness.sinks(&[("one", 99), ("two", 0)]);
-    let letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "rejected_by_store"}]);
+    let dead_letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "rejected_by_store"}]);
     let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
-    assert_eq!((&answer.json()["dead"], pending(&answer)), (&letter, json!(["two"])));
+    assert_eq!((&answer.json()["dead"], pending(&answer)), (&dead_letter, json!(["two"])));
     assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:1"), &json!(false)));
     assert!(answer.json()["detail"].as_str().unwrap().contains(&format!("forebay dead show {id} --sink one")));
     let answer = harness.fixture.post("/ingest/batch/a", STORED, "1\nx\n");
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
-    assert_eq!((&answer.json()["dead"], &answer.json()["accepted"]), (&letter, &json!(1)));
+    assert_eq!((&answer.json()["dead"], &answer.json()["accepted"]), (&dead_letter, &json!(1)));
     assert_eq!(answer.json()["refused"][0]["line"], 2);
     assert_eq!(harness.fixture.counters().refusals(ErrorCode::DeadLetter), 0, "it was taken");
 }
 
 #[test]
-fn a_stop_ends_the_wait() {
+fn stop_ends_the_ack_wait() {
     let mut harness = Harness::patient();
     harness.sinks(&[("one", 0)]);
     let gateway = harness.fixture.take_gateway();
@@ -298,7 +298,7 @@ fn a_stop_ends_the_wait() {
 }
 
 #[test]
-fn memory_is_for_types_that_allow_it() {
+fn memory_ack_needs_a_type_that_allows_it() {
     let harness = Harness::patient();
     let answer = harness.fixture.post("/ingest/event/a", MEMORY, "1");
     assert_eq!((answer.status, answer.code().as_str()), (422, "ack_memory"));
@@ -317,7 +317,7 @@ fn memory_is_for_types_that_allow_it() {
 }
 
 #[test]
-fn what_comes_again_from_memory_is_told_so() {
+fn duplicate_with_memory_ack_is_reported() {
     let harness = Harness::patient();
     let key = [MEMORY, "Idempotency-Key: k\r\n"].concat();
     let first = harness.fixture.post("/ingest/event/quick", &key, "1");
@@ -332,7 +332,7 @@ fn what_comes_again_from_memory_is_told_so() {
 }
 
 #[test]
-fn a_full_disk_refuses_what_wants_to_be_answered_from_memory() {
+fn full_disk_rejects_memory_acks() {
     let harness = Harness::patient();
     harness.fixture.log.disk_guard().keep_free(Some(u64::MAX / 2));
     harness.fixture.log.disk_guard().look().unwrap();
@@ -342,7 +342,7 @@ fn a_full_disk_refuses_what_wants_to_be_answered_from_memory() {
 }
 
 #[test]
-fn a_closed_gate_refuses_what_wants_to_be_answered_from_memory() {
+fn closed_gate_rejects_memory_acks() {
     let harness = Harness::patient();
     for (_, gate) in harness.fixture.log.types().gates() {
         gate.set_closed(true);
@@ -354,7 +354,7 @@ fn a_closed_gate_refuses_what_wants_to_be_answered_from_memory() {
 }
 
 #[test]
-fn without_a_header_the_default_of_the_type_holds() {
+fn type_default_applies_without_ack_header() {
     let harness = Harness::new(Duration::from_millis(20));
     harness.sinks(&[("one", 0)]);
     for (path, headers, body, status) in [
@@ -383,12 +383,12 @@ fn without_a_header_the_default_of_the_type_holds() {
         assert_eq!(status == 202, !answer.body.is_empty() && pending(&answer).is_array(), "{path} {headers} {body}");
     }
     let large = format!("{{\"t\":\"careful\",\"x\":\"{}\"}}", "x".repeat(500_000));
-    assert_eq!(harness.fixture.post("/ingest/event", "", &large).status, 202, "its type is found beside the shard");
+    assert_eq!(harness.fixture.post("/ingest/event", "", &large).status, 202, "its type is found by the worker pool");
     assert_eq!(harness.fixture.post("/ingest/event/careful", MEMORY, "1").code(), "ack_memory");
 }
 
 #[test]
-fn an_event_of_a_careful_type_is_answered_when_the_last_sink_has_it() {
+fn type_with_stored_ack_waits_for_last_sink() {
     let harness = Harness::patient();
     harness.sinks(&[("one", 0)]);
     for (path, body) in [("/ingest/event/careful", "1"), ("/ingest/event", "{\"t\":\"careful\"}")] {

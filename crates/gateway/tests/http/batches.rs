@@ -15,7 +15,7 @@ fn lines(count: usize) -> String {
 }
 
 #[test]
-fn all_good_lines_are_stored_together() {
+fn valid_batch_is_stored_as_a_whole() {
     let fixture = Fixture::open();
     let answer = fixture.post("/ingest/batch/a", NDJSON, lines(100));
     assert_eq!(answer.status, 200);
@@ -32,7 +32,7 @@ fn all_good_lines_are_stored_together() {
 }
 
 #[test]
-fn bad_lines_are_named_and_the_others_stored() {
+fn invalid_lines_are_listed_and_valid_ones_stored() {
     let fixture = Fixture::open();
     let bad = |number: usize| number.is_multiple_of(25);
     let line = |number: usize| if bad(number) { "{\"n\":,}\n".to_owned() } else { format!("{number}\n") };
@@ -53,7 +53,7 @@ fn bad_lines_are_named_and_the_others_stored() {
 
 /// `curl -d @FILE` sends the lines of a file as one.
 #[test]
-fn lines_without_their_breaks_are_explained_to_who_sends_a_web_form() {
+fn form_without_line_breaks_gets_a_curl_hint() {
     let fixture = Fixture::open();
     let refused = |headers: &str, body: &str| {
         let answer = fixture.post("/ingest/batch", headers, body);
@@ -75,7 +75,7 @@ fn lines_without_their_breaks_are_explained_to_who_sends_a_web_form() {
 }
 
 #[test]
-fn the_status_tells_how_many_were_refused() {
+fn batch_status_depends_on_rejected_records() {
     let fixture = Fixture::open();
     let deep = "[".repeat(129) + &"]".repeat(129);
     for (body, status, accepted) in [
@@ -93,7 +93,7 @@ fn the_status_tells_how_many_were_refused() {
 }
 
 #[test]
-fn arrays_are_batches_too() {
+fn array_is_a_batch() {
     let fixture = Fixture::open();
     for headers in [ARRAY, ""] {
         assert_eq!(fixture.post("/ingest/batch", headers, "[1, {\"a\": 2},\n3]").json()["accepted"], 3);
@@ -106,7 +106,7 @@ fn arrays_are_batches_too() {
 }
 
 #[test]
-fn a_large_array_is_taken_too() {
+fn large_array_is_accepted() {
     let fixture = Fixture::open();
     let element = format!("\"{}\"", "x".repeat(1000));
     let body = format!("[{}]", vec![element.as_str(); 2000].join(","));
@@ -117,7 +117,7 @@ fn a_large_array_is_taken_too() {
 }
 
 #[test]
-fn each_record_may_have_a_type_and_an_id_of_its_own() {
+fn records_have_separate_types_and_ids() {
     let types =
         GatewayTypes { type_pointer: Some("/t".parse().unwrap()), ..named_types(&[("a", Some("/id")), ("b", None)]) };
     let fixture = Fixture::with(types, GatewayOptions::default());
@@ -141,8 +141,8 @@ fn each_record_may_have_a_type_and_an_id_of_its_own() {
 }
 
 #[test]
-fn ids_are_the_same_when_a_batch_is_sent_again() {
-    // To two gateways: each of them would recognise what comes again.
+fn resent_batch_has_the_same_ids() {
+    // To two gateways: each of them would recognise a duplicate.
     let ids = || {
         let fixture = Fixture::open();
         fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", lines(10));
@@ -155,7 +155,7 @@ fn ids_are_the_same_when_a_batch_is_sent_again() {
 }
 
 #[test]
-fn the_list_of_refusals_has_an_end() {
+fn list_of_rejections_is_bounded() {
     let fixture = Fixture::open();
     let body = "x\n".repeat(REFUSALS_LISTED_MAX);
     assert_eq!(fixture.post("/ingest/batch", NDJSON, &body).json().get("refused_count"), None);
@@ -166,7 +166,7 @@ fn the_list_of_refusals_has_an_end() {
 }
 
 #[test]
-fn a_batch_has_limits() {
+fn batch_size_and_records_are_limited() {
     let fixture = Fixture::open();
     let many = "1\n".repeat(BATCH_RECORDS_MAX);
     assert_eq!(fixture.post("/ingest/batch", NDJSON, &many).json()["accepted"], BATCH_RECORDS_MAX);
@@ -181,7 +181,7 @@ fn a_batch_has_limits() {
 }
 
 #[test]
-fn a_chunked_batch_is_cut_off_at_the_limit() {
+fn chunked_batch_is_rejected_at_the_limit() {
     let fixture = Fixture::with(open_types(), GatewayOptions::default());
     let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -198,7 +198,7 @@ fn a_chunked_batch_is_cut_off_at_the_limit() {
 }
 
 #[test]
-fn a_batch_whose_client_leaves_is_not_stored() {
+fn batch_is_not_stored_if_client_disconnects() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n1\n2\n3\n");
@@ -209,7 +209,7 @@ fn a_batch_whose_client_leaves_is_not_stored() {
 }
 
 #[test]
-fn small_records_count_with_the_room_that_they_take() {
+fn small_records_count_with_their_memory() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     let body = "1\n".repeat(1_000);
@@ -218,7 +218,7 @@ fn small_records_count_with_the_room_that_they_take() {
 }
 
 #[test]
-fn a_batch_that_can_never_fit_the_memory_is_too_large() {
+fn batch_above_memory_limit_is_413() {
     const BATCH_BYTES: usize = 100_000;
     let memory = Budgets { batch_bytes: BATCH_BYTES, ..Budgets::FULL };
     let fixture = Fixture::with(open_types(), GatewayOptions { memory, ..GatewayOptions::default() });

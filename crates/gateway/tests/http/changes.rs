@@ -1,4 +1,4 @@
-//! A gateway that is told other types and rules while it runs.
+//! A gateway whose types and rules are changed while it runs.
 
 use access::Demand;
 use event::TypeName;
@@ -11,7 +11,7 @@ fn head(path: &str, length: usize) -> String {
 }
 
 #[test]
-fn what_has_begun_is_not_stored_where_its_type_is_gone_and_is_told_so() {
+fn request_fails_if_reload_removes_its_type() {
     let fixture = Fixture::with(named_types(&[("a", None), ("b", None)]), GatewayOptions::default());
     let begun = ["/ingest/event/a", "/ingest/event/b", "/ingest/batch/a", "/ingest/batch/b"].map(|path| {
         let mut client = fixture.connect();
@@ -34,13 +34,13 @@ fn what_has_begun_is_not_stored_where_its_type_is_gone_and_is_told_so() {
 }
 
 #[test]
-fn narrowed_types_are_those_of_both_and_other_rules_hold_at_once() {
+fn reload_narrows_types_and_applies_rules() {
     let fixture = Fixture::with(named_types(&[("a", None), ("b", None)]), GatewayOptions::default());
     let (before, after) = (named_types(&[("a", None), ("b", None)]), named_types(&[("b", None), ("c", None)]));
     let statuses = || ["a", "b", "c"].map(|name| fixture.post(&format!("/ingest/event/{name}"), "", "1").status);
     assert_eq!(statuses(), [200, 200, 404]);
     fixture.gateway().control().narrow(&after, &before, &GatewayOptions::default());
-    assert_eq!(statuses(), [503, 200, 503], "what only one of them takes may be taken soon");
+    assert_eq!(statuses(), [503, 200, 503], "a type that only one of them accepts may be accepted soon");
     fixture.gateway().control().configure(&after, &GatewayOptions::default());
     assert_eq!(statuses(), [404, 200, 200]);
     let strict = GatewayOptions { demand: Demand::Always, ..GatewayOptions::default() };
@@ -56,12 +56,12 @@ fn assert_later(answer: &Answer, of: &str) {
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{of}");
     assert_eq!(
         (answer.code().as_str(), &answer.json()["title"]),
-        ("not_ready", &"The configuration is being changed".into())
+        ("not_ready", &"Configuration reload in progress".into())
     );
 }
 
-/// Two configurations, each with all that an event may be told by.
-fn told_otherwise() -> Vec<(&'static str, [GatewayTypes; 2])> {
+/// Pairs of configurations, which resolve an event's type in different ways.
+fn resolved_differently() -> Vec<(&'static str, [GatewayTypes; 2])> {
     let names = || named_types(&[("event", None), ("kept", None), ("order", None)]);
     let choice = |when: &str| TypeResolver::new([(name("order"), when.parse().unwrap())]);
     let pointer = |text: &str| Some(text.parse().unwrap());
@@ -84,8 +84,8 @@ fn told_otherwise() -> Vec<(&'static str, [GatewayTypes; 2])> {
 }
 
 #[test]
-fn while_it_changes_how_types_are_told_only_those_that_are_named_are_taken() {
-    for (of, [before, after]) in told_otherwise() {
+fn only_named_types_pass_while_rules_change() {
+    for (of, [before, after]) in resolved_differently() {
         let fixture = Fixture::with(before.clone(), GatewayOptions::default());
         let post = |path: &str| fixture.post(path, "", r#"{"n":1,"t":"kept","u":"order"}"#);
         assert_eq!(post("/ingest/event").status, 200, "{of}");
@@ -111,7 +111,7 @@ fn while_it_changes_how_types_are_told_only_those_that_are_named_are_taken() {
 }
 
 #[test]
-fn what_is_unknown_to_one_configuration_is_not_unknown_while_it_changes() {
+fn type_known_to_one_configuration_gets_503() {
     let other = || Some(name("other"));
     let before = GatewayTypes { unknown: other(), ..named_types(&[("other", None), ("gone", None)]) };
     let results = [(name("a.hits"), TypeRules::default())];
@@ -137,7 +137,7 @@ fn what_is_unknown_to_one_configuration_is_not_unknown_while_it_changes() {
 }
 
 #[test]
-fn what_a_refused_configuration_would_have_changed_goes_on_as_before() {
+fn rejected_configuration_changes_nothing() {
     let before = named_types(&[("a", None), ("b", None)]);
     let after = named_types(&[("a", Some("/id")), ("c", None)]);
     let fixture = Fixture::with(before.clone(), GatewayOptions::default());
@@ -156,7 +156,7 @@ fn what_a_refused_configuration_would_have_changed_goes_on_as_before() {
 
 /// A request that is there when the gateway stops is answered, also on a connection that waits for one.
 #[test]
-fn what_has_come_before_the_stop_is_answered() {
+fn request_received_before_stop_is_answered() {
     for _ in 0..20 {
         let mut fixture = Fixture::open();
         let mut client = fixture.connect();

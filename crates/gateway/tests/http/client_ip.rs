@@ -16,7 +16,7 @@ fn behind(networks: &[&str]) -> Fixture {
 }
 
 #[test]
-fn a_caller_learns_its_address() {
+fn client_ip_returns_the_peer_address() {
     let fixture = Fixture::open();
     for (target, content_type, body) in [
         ("/ip", "text/plain; charset=utf-8", "127.0.0.1"),
@@ -31,13 +31,13 @@ fn a_caller_learns_its_address() {
     }
     let answer = ask(&fixture, "/ip?format=jsonp&callback=alert(1)", "");
     assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"));
-    assert_eq!(answer.json()["title"], "The query can't be answered");
+    assert_eq!(answer.json()["title"], "Invalid query");
     let answer = fixture.post("/ip", "", "");
     assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
 }
 
 #[test]
-fn a_trusted_proxy_says_who_the_client_is() {
+fn trusted_proxy_supplies_the_client_address() {
     let fixture = behind(&["127.0.0.0/8", "10.0.0.0/8"]);
     let forwarded = "X-Forwarded-For: 1.1.1.1, 203.0.113.7\r\nX-Forwarded-For: 10.1.1.1\r\n";
     assert_eq!(ask(&fixture, "/ip", forwarded).body, b"203.0.113.7");

@@ -49,7 +49,7 @@ fn with_length(path: &str, coding: &str, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn encoded_events_and_batches_are_stored_as_they_were() {
+fn encoded_bodies_are_stored_decoded() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     for (coding, encode) in CODINGS {
@@ -68,7 +68,7 @@ fn encoded_events_and_batches_are_stored_as_they_were() {
 }
 
 #[test]
-fn one_known_coding_is_taken_once() {
+fn single_known_coding_is_accepted() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     for coding in ["GZIP", "x-gzip", " gzip "] {
@@ -98,7 +98,7 @@ fn one_known_coding_is_taken_once() {
 }
 
 #[test]
-fn encoded_requests_follow_each_other_however_they_are_cut() {
+fn pipelined_encoded_requests_survive_any_split() {
     let whole = [
         with_length("/ingest/event", "gzip", &gzip("11")),
         chunked("/ingest/event", "zstd", &zstd("22"), 7),
@@ -115,7 +115,7 @@ fn encoded_requests_follow_each_other_however_they_are_cut() {
             *end += request.len();
             Some(*end)
         });
-        // What is complete is answered before the rest comes: so the rest comes by itself.
+        // Complete requests are answered before the rest arrives, so the rest is sent separately.
         let early = ends.filter(|end| *end <= cut).count();
         let mut statuses: Vec<_> = (0..early).map(|_| client.answer().status).collect();
         client.send(&text[cut..]);
@@ -127,7 +127,7 @@ fn encoded_requests_follow_each_other_however_they_are_cut() {
 }
 
 #[test]
-fn what_cant_be_decoded_is_refused_and_the_connection_goes_on() {
+fn undecodable_body_is_rejected_and_connection_continues() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     let window_16_mib = [&[0x28, 0xB5, 0x2F, 0xFD, 0, (24 - 10) << 3][..], &[1 | 1 << 3, 0, 0], b"1"].concat();
@@ -145,7 +145,7 @@ fn what_cant_be_decoded_is_refused_and_the_connection_goes_on() {
             let answer = client.answer();
             assert_eq!(refused(&answer), (400, "encoding".to_owned()), "{path} {coding} {body:?}");
             if answer.header("connection") == Some("close") {
-                // Chunks behind the fault may be without end.
+                // There may be endless chunks after the fault.
                 client = fixture.connect();
             }
         }
@@ -156,7 +156,7 @@ fn what_cant_be_decoded_is_refused_and_the_connection_goes_on() {
 }
 
 #[test]
-fn the_limit_is_for_what_comes_out_too() {
+fn decoded_size_is_limited() {
     let fixture = Fixture::open();
     for (coding, encode) in CODINGS {
         let fits = format!("\"{}\"", "x".repeat(EVENT_BYTES_MAX - 2));
@@ -181,7 +181,7 @@ fn nothing(coding: &str, bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn the_limit_is_for_what_goes_in_too() {
+fn encoded_size_is_limited() {
     let fixture = Fixture::open();
     for (coding, encode) in CODINGS {
         let event = [nothing(coding, 60_000), encode(b"1")].concat();
@@ -190,7 +190,7 @@ fn the_limit_is_for_what_goes_in_too() {
         let answer = fixture.post("/ingest/event", &header(coding), &event);
         assert_eq!(refused(&answer), (413, "too_large".to_owned()));
         let mut client = fixture.connect();
-        // It may be refused before all of it is sent.
+        // It may be rejected before all of it is sent.
         let _ = client.try_send(chunked("/ingest/event", coding, &event, 10_000));
         assert_eq!(refused(&client.answer()), (413, "too_large".to_owned()));
     }
@@ -210,7 +210,7 @@ fn bomb(coding: &str, bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn bombs_end_at_the_limit() {
+fn compression_bomb_stops_at_the_limit() {
     let fixture = Fixture::open();
     for (coding, bytes) in [("gzip", 64 << 20), ("zstd", 64 << 20), ("gzip", 1 << 30), ("zstd", 8 << 30)] {
         let body = bomb(coding, bytes);
@@ -220,7 +220,7 @@ fn bombs_end_at_the_limit() {
             assert_eq!(refused(&answer), (413, "too_large".to_owned()), "{path} {coding} {bytes}");
         }
     }
-    // Two codings would make it a million to one: one alone is taken.
+    // Two codings would make it a million to one: only one is accepted.
     let answer = fixture.post("/ingest/batch", &header("gzip, zstd"), zstd(bomb("gzip", 64 << 20)));
     assert_eq!(answer.status, 415);
     assert!(fixture.stored().is_empty());
@@ -228,7 +228,7 @@ fn bombs_end_at_the_limit() {
 }
 
 #[test]
-fn what_comes_out_is_in_flight_and_the_decoder_is_too() {
+fn decoded_bytes_and_decoder_count_as_in_flight() {
     let fixture = Fixture::open();
     for (coding, encode) in CODINGS {
         let body = [encode(&[b' '; 100_000]), encode(b"1\n")].concat();
@@ -249,7 +249,7 @@ fn what_comes_out_is_in_flight_and_the_decoder_is_too() {
 }
 
 #[test]
-fn what_comes_out_is_shed_where_it_is_too_much() {
+fn decoded_bytes_above_the_limit_are_shed() {
     let options = GatewayOptions { in_flight_bytes_max: DECODER_BYTES + 100_000, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     for (coding, encode) in CODINGS {
@@ -264,7 +264,7 @@ fn what_comes_out_is_shed_where_it_is_too_much() {
 }
 
 #[test]
-fn a_client_that_waits_for_a_go_ahead_may_encode() {
+fn encoded_body_works_with_expect_continue() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     let body = gzip("1");
@@ -279,7 +279,7 @@ fn a_client_that_waits_for_a_go_ahead_may_encode() {
 }
 
 #[test]
-fn the_rest_of_what_is_refused_isnt_decoded() {
+fn rest_of_rejected_body_is_not_decoded() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     let too_much = gzip(vec![b' '; 2 * EVENT_BYTES_MAX]);

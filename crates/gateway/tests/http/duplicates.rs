@@ -1,4 +1,4 @@
-//! Events that come again, over HTTP.
+//! Duplicates, over HTTP.
 
 use crate::fixture::{Client, Fixture, named_types};
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes};
@@ -10,7 +10,7 @@ fn key(key: &str) -> String {
 }
 
 #[test]
-fn an_event_that_comes_again_is_told_so() {
+fn repeated_event_is_reported_as_duplicate() {
     let fixture = Fixture::open();
     let first = fixture.post("/ingest/event", &key("a"), "1").json();
     assert_eq!(first["duplicate"], false);
@@ -27,7 +27,7 @@ fn an_event_that_comes_again_is_told_so() {
 }
 
 #[test]
-fn many_clients_with_one_key_have_one_effect() {
+fn concurrent_requests_with_one_key_store_once() {
     let fixture = Fixture::with_shards(3);
     let address = fixture.address();
     let threads: Vec<_> = (0..24)
@@ -47,7 +47,7 @@ fn many_clients_with_one_key_have_one_effect() {
 }
 
 #[test]
-fn a_batch_that_comes_again_is_counted_as_duplicates() {
+fn repeated_batch_counts_as_duplicates() {
     let fixture = Fixture::open();
     let body = "1\n2\nx\n";
     let first = fixture.post("/ingest/batch", &key("a"), body);
@@ -63,7 +63,7 @@ fn a_batch_that_comes_again_is_counted_as_duplicates() {
 }
 
 #[test]
-fn records_with_ids_of_their_own_are_told_apart() {
+fn records_are_deduplicated_by_their_ids() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
     let body = [r#"{"id":1}"#, "", r#"{"id":2}"#, r#"{"id":1,"other":0}"#, r#"{"id":2}"#, "{}"].join("\n");
@@ -71,7 +71,7 @@ fn records_with_ids_of_their_own_are_told_apart() {
     assert_eq!((answer.status, &answer.json()["accepted"], &answer.json()["duplicates"]), (207, &2.into(), &2.into()));
     let refused = &answer.json()["refused"];
     assert_eq!((&refused[0]["line"], &refused[0]["code"]), (&4.into(), &"id_reused".into()));
-    // The log is asked last, and its refusals stand where their lines do.
+    // The log rejects last, and its rejections are listed in the order of the lines.
     let mixed = fixture.post("/ingest/batch", "", "x\n{\"id\":1,\"other\":1}\ny\n{\"id\":2,\"other\":1}\nz\n");
     let lines: Vec<_> = mixed.json()["refused"].as_array().unwrap().iter().map(|one| one["line"].as_u64()).collect();
     assert_eq!(lines, [1, 2, 3, 4, 5].map(Some), "{}", mixed.json());
@@ -82,7 +82,7 @@ fn records_with_ids_of_their_own_are_told_apart() {
 }
 
 #[test]
-fn an_atomic_batch_is_taken_as_a_whole_or_not_at_all() {
+fn atomic_batch_is_stored_whole_or_not() {
     let fixture = Fixture::open();
     let atomic = "Forebay-Atomic: true\r\n";
     let answer = fixture.post("/ingest/batch", atomic, "1\nx\n2\n");
@@ -91,14 +91,14 @@ fn an_atomic_batch_is_taken_as_a_whole_or_not_at_all() {
     assert!(fixture.stored().is_empty());
     assert_eq!(fixture.post("/ingest/batch", atomic, "1\n2\n").status, 200);
     assert_eq!(fixture.post("/ingest/batch", "Forebay-Atomic: false\r\n", "3\nx").status, 207);
-    let odd = fixture.post("/ingest/batch", "Forebay-Atomic: perhaps\r\n", "4");
+    let odd = fixture.post("/ingest/batch", "Forebay-Atomic: maybe\r\n", "4");
     assert_eq!((odd.status, odd.code().as_str()), (400, "bad_request"));
-    assert_eq!(odd.json()["title"], "A header's value is unknown");
+    assert_eq!(odd.json()["title"], "Invalid header value");
     assert_eq!(fixture.payloads(), ["1", "2", "3"]);
 }
 
 #[test]
-fn an_atomic_batch_that_is_refused_waits_for_none_of_its_own_records() {
+fn rejected_atomic_batch_waits_for_no_own_record() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", "{\"id\":1}").status, 200);
     let body = "{\"id\":2}\n{\"id\":2}\n{\"id\":1,\"other\":0}";
@@ -108,9 +108,9 @@ fn an_atomic_batch_that_is_refused_waits_for_none_of_its_own_records() {
     assert_eq!(fixture.payloads().len(), 1);
 }
 
-/// A duplicate is durable; of what was refused nobody has waited for that.
+/// A duplicate is durable; a rejected batch hasn't waited for that.
 #[test]
-fn an_atomic_batch_that_is_refused_speaks_of_no_duplicates() {
+fn rejected_atomic_batch_reports_no_duplicates() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/batch", "", "{\"id\":1}\n{\"id\":2}").status, 200);
     let body = "{\"id\":1}\n{\"id\":2,\"other\":0}";
@@ -123,7 +123,7 @@ fn an_atomic_batch_that_is_refused_speaks_of_no_duplicates() {
 }
 
 #[test]
-fn an_atomic_batch_with_an_id_that_was_used_is_not_taken() {
+fn atomic_batch_with_reused_id_is_rejected() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
     let atomic = "Forebay-Atomic: true\r\nIdempotency-Key: k\r\n";
@@ -134,13 +134,13 @@ fn an_atomic_batch_with_an_id_that_was_used_is_not_taken() {
         (&2.into(), &"id_reused".into())
     );
     assert_eq!(fixture.stored().len(), 1);
-    let mended = fixture.post("/ingest/batch", atomic, "{\"id\":2,\"mended\":1}\n{}");
-    assert_eq!((mended.status, &mended.json()["accepted"]), (200, &2.into()));
+    let corrected = fixture.post("/ingest/batch", atomic, "{\"id\":2,\"corrected\":1}\n{}");
+    assert_eq!((corrected.status, &corrected.json()["accepted"]), (200, &2.into()));
 }
 
-/// What was refused isn't a duplicate when it comes again: it is nowhere yet.
+/// A rejected record isn't a duplicate when it is resent: it isn't stored.
 #[test]
-fn of_a_batch_that_was_taken_in_part_the_rest_is_taken_when_it_comes_again() {
+fn retry_of_partial_batch_stores_the_rest() {
     let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());
     let types = GatewayTypes { type_pointer: Some("/type".parse().unwrap()), ..named_types(&[("a", None)]) };
     fixture.gateway().control().configure(&types, &GatewayOptions::default());
@@ -152,10 +152,10 @@ fn of_a_batch_that_was_taken_in_part_the_rest_is_taken_when_it_comes_again() {
         (answer.status, count("accepted"), count("duplicates"), json["refused"].as_array().unwrap().len())
     };
     assert_eq!(counts(&key("k"), body), (207, 2, 0, 1));
-    assert_eq!(counts(&key("k"), body), (207, 0, 2, 1), "it is refused again");
+    assert_eq!(counts(&key("k"), body), (207, 0, 2, 1), "it is rejected again");
     let types = GatewayTypes { type_pointer: types.type_pointer, ..named_types(&[("a", None), ("b", None)]) };
     fixture.gateway().control().configure(&types, &GatewayOptions::default());
-    assert_eq!(counts(&key("k"), body), (200, 1, 2, 0), "now it can be taken");
+    assert_eq!(counts(&key("k"), body), (200, 1, 2, 0), "now it can be accepted");
     assert_eq!(counts(&key("k"), body), (200, 0, 3, 0));
     assert_eq!(fixture.stored().len(), 3);
     let other = fixture.post("/ingest/batch", &key("k"), body.replace('3', "4"));
@@ -165,7 +165,7 @@ fn of_a_batch_that_was_taken_in_part_the_rest_is_taken_when_it_comes_again() {
 }
 
 #[test]
-fn of_a_batch_with_an_id_that_was_used_the_others_are_known_when_it_comes_again() {
+fn retry_of_batch_with_reused_id_reports_duplicates() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
     let body = "{\"id\":2}\n{\"id\":1,\"other\":0}\n{}\n";
@@ -180,7 +180,7 @@ fn of_a_batch_with_an_id_that_was_used_the_others_are_known_when_it_comes_again(
 }
 
 #[test]
-fn a_batchs_key_belongs_to_the_type_that_its_request_names_and_to_its_form() {
+fn batch_key_is_scoped_by_type_and_form() {
     let fixture = Fixture::open();
     for path in ["/ingest/batch/a", "/ingest/batch/b", "/ingest/batch"] {
         let answer = fixture.post(path, &key("k"), "1\n2\n").json();

@@ -19,12 +19,12 @@ fn patient() -> GatewayOptions {
     GatewayOptions { tick: Duration::from_hours(1), ..GatewayOptions::default() }
 }
 
-/// Deadlines that pass at once.
+/// Deadlines that pass immediately.
 fn hasty() -> GatewayOptions {
     GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() }
 }
 
-/// Writes a request with a body of so many bytes, and only then reads the status of the response and all behind it.
+/// Writes a request with a body of so many bytes, and only then reads the status of the response and all after it.
 fn write_then_read(stream: &mut (impl Read + Write), start: &str, bytes: usize) -> u16 {
     write!(stream, "{start} HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n").unwrap();
     let piece = vec![b' '; MB];
@@ -50,7 +50,7 @@ fn refusals() -> Vec<(u16, GatewayOptions, &'static str)> {
         (400, patient(), "POST /ingest/event/a|b"),
         (400, patient(), "POST /ingest/event?a b"),
         (400, patient(), "POST /ingest/event HTTP/1.1\r\nContent-Length: 1\r\nX:"),
-        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: perhaps\r\nX:"),
+        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: maybe\r\nX:"),
         (401, token, "POST /ingest/batch"),
         (403, loopback, "POST /ingest/batch"),
         (404, patient(), "POST /nowhere"),
@@ -64,12 +64,12 @@ fn refusals() -> Vec<(u16, GatewayOptions, &'static str)> {
 }
 
 #[test]
-fn a_client_that_writes_first_hears_each_refusal() {
+fn client_that_writes_first_gets_each_rejection() {
     for (status, options, start) in refusals() {
         let fixture = Fixture::with(open_types(), options);
         for bytes in [5 * MB, 60 * MB] {
             let heard = match status {
-                // With a length, a batch of 60 MB is refused for that.
+                // With a length, a batch of 60 MB is rejected for its size.
                 503 => chunked(&fixture, bytes),
                 _ => write_then_read(fixture.connect().reader.get_mut(), start, bytes),
             };
@@ -97,14 +97,14 @@ fn chunked(fixture: &Fixture, bytes: usize) -> u16 {
 }
 
 #[test]
-fn a_batch_that_is_refused_on_the_way_is_heard() {
+fn early_batch_rejection_reaches_the_client() {
     let fixture = Fixture::with(open_types(), patient());
     // More than a batch may have, and only its bytes say so.
     assert_eq!(chunked(&fixture, BATCH_BYTES_MAX + 20 * MB), 413);
 }
 
 #[test]
-fn a_client_that_waits_for_the_response_hears_it_before_it_sends() {
+fn rejection_precedes_body_if_client_waits() {
     let fixture = Fixture::with(open_types(), patient());
     let mut client = fixture.connect();
     client.send("POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
@@ -115,7 +115,7 @@ fn a_client_that_waits_for_the_response_hears_it_before_it_sends() {
 }
 
 #[test]
-fn a_body_that_waits_for_a_go_ahead_is_not_waited_for() {
+fn rejection_does_not_wait_for_expected_body() {
     let fixture = Fixture::with(open_types(), patient());
     let mut client = fixture.connect();
     client.send("POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\nExpect: 100-continue\r\n\r\n");
@@ -127,7 +127,7 @@ fn a_body_that_waits_for_a_go_ahead_is_not_waited_for() {
 }
 
 #[test]
-fn a_client_that_never_ends_is_left_after_so_many_bytes() {
+fn drain_ends_after_its_byte_limit() {
     let fixture = Fixture::with(open_types(), patient());
     let mut client = fixture.connect();
     client.send("POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -139,7 +139,7 @@ fn a_client_that_never_ends_is_left_after_so_many_bytes() {
 }
 
 #[test]
-fn a_client_that_sends_nothing_more_is_left_after_a_while() {
+fn drain_ends_after_its_timeout() {
     let fixture = Fixture::with(open_types(), hasty());
     let mut client = fixture.connect();
     client.send("POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
@@ -149,7 +149,7 @@ fn a_client_that_sends_nothing_more_is_left_after_a_while() {
 }
 
 #[test]
-fn beyond_the_limit_connections_are_closed_at_once() {
+fn connections_beyond_the_drain_limit_close_immediately() {
     let drains = Arc::new(DrainLimiter::new(1));
     let fixture = Fixture::with(open_types(), GatewayOptions { drains: drains.clone(), ..patient() });
     let begin = || {
@@ -171,7 +171,7 @@ fn beyond_the_limit_connections_are_closed_at_once() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_refused_bodies() {
+fn stop_does_not_wait_for_rejected_bodies() {
     let mut fixture = Fixture::with(open_types(), hasty());
     let mut client = fixture.connect();
     client.send("POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
@@ -181,7 +181,7 @@ fn a_stop_does_not_wait_for_refused_bodies() {
 }
 
 #[test]
-fn what_is_near_is_read_and_the_connection_goes_on() {
+fn short_rest_is_read_and_connection_continues() {
     let fixture = Fixture::with(open_types(), patient());
     let mut client = fixture.connect();
     for _ in 0..3 {
@@ -198,13 +198,13 @@ pub(crate) fn write_then_read_plain(fixture: &Fixture) -> u16 {
     write_then_read(client.reader.get_mut(), "POST /ingest/batch", 20 * MB)
 }
 
-/// A refused request over TLS; its client is told of the end, and may still send.
+/// A rejected request over TLS; its client gets the end of the stream, and may still send.
 pub(crate) fn write_then_read_secure(stream: &mut (impl Read + Write)) -> u16 {
     write_then_read(stream, "POST /nowhere", 20 * MB)
 }
 
 #[test]
-fn a_client_that_has_sent_all_and_says_so_is_not_waited_for() {
+fn half_closed_client_is_not_drained() {
     let fixture = Fixture::with(open_types(), patient());
     let mut stream = TcpStream::connect(fixture.address()).unwrap();
     stream.write_all(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n ").unwrap();

@@ -11,7 +11,7 @@ fn keyed(type_name: &str, key: &str) -> String {
 }
 
 #[test]
-fn an_event_is_durable_when_it_is_answered() {
+fn event_is_durable_before_its_response() {
     let fixture = Fixture::open();
     let answer = fixture.post("/ingest/event", "", " {\"a\":1}\n");
     assert_eq!((answer.status, answer.body.as_slice()), (200, &b""[..]));
@@ -26,7 +26,7 @@ fn an_event_is_durable_when_it_is_answered() {
 }
 
 #[test]
-fn the_answer_tells_id_and_position_to_who_asks() {
+fn response_has_id_and_position_on_request() {
     let fixture = Fixture::open();
     for (sequence, accept) in ["application/json", "text/html, application/json;q=0.5"].into_iter().enumerate() {
         let answer = fixture.post("/ingest/event", &format!("Accept: {accept}\r\n"), "1").json();
@@ -38,7 +38,7 @@ fn the_answer_tells_id_and_position_to_who_asks() {
 }
 
 #[test]
-fn the_type_comes_from_path_header_pointer_or_is_event() {
+fn type_comes_from_path_header_or_pointer() {
     let types = GatewayTypes { type_pointer: Some("/t".parse().unwrap()), ..open_types() };
     let fixture = Fixture::with(types, GatewayOptions::default());
     for (path, headers, payload) in [
@@ -59,7 +59,7 @@ fn the_type_comes_from_path_header_pointer_or_is_event() {
 }
 
 #[test]
-fn an_unknown_type_is_refused_and_the_connection_goes_on() {
+fn unknown_type_is_rejected_and_connection_continues() {
     let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());
     let mut client = fixture.connect();
     for (path, headers) in [("/ingest/event/b", ""), ("/ingest/event", "Forebay-Type: c\r\n"), ("/ingest/event", "")] {
@@ -75,7 +75,7 @@ fn an_unknown_type_is_refused_and_the_connection_goes_on() {
 }
 
 #[test]
-fn the_same_key_gives_the_same_id() {
+fn same_key_gives_same_id() {
     let fixture = Fixture::open();
     for path in ["/ingest/event/a", "/ingest/event/b"] {
         assert_eq!(fixture.post(path, "Idempotency-Key: k1\r\n", "1").status, 200);
@@ -85,7 +85,7 @@ fn the_same_key_gives_the_same_id() {
 }
 
 #[test]
-fn an_id_in_the_payload_comes_before_the_key() {
+fn payload_id_outranks_the_key() {
     let fixture = Fixture::with(named_types(&[("a", Some("/id"))]), GatewayOptions::default());
     for (key, payload) in [("k", r#"{"id":"x"}"#), ("k", r#"{"id":12}"#), ("k", r#"{"id":null}"#), ("l", "[]")] {
         let answer = fixture.post("/ingest/event/a", &format!("Idempotency-Key: {key}\r\n"), payload);
@@ -102,7 +102,7 @@ fn an_id_in_the_payload_comes_before_the_key() {
 }
 
 #[test]
-fn a_key_has_a_limit() {
+fn key_length_is_limited() {
     let fixture = Fixture::open();
     for (length, status) in [(0, 400), (1, 200), (KEY_BYTES_MAX, 200), (KEY_BYTES_MAX + 1, 400)] {
         let answer = fixture.post("/ingest/event", &format!("Idempotency-Key: {}\r\n", "k".repeat(length)), "1");
@@ -112,7 +112,7 @@ fn a_key_has_a_limit() {
 }
 
 #[test]
-fn what_is_no_json_is_refused_at_its_byte() {
+fn invalid_json_is_rejected_with_its_offset() {
     let fixture = Fixture::open();
     for (body, code, offset) in [
         (&b"{\"a\":}"[..], "json", 5),
@@ -133,7 +133,7 @@ fn what_is_no_json_is_refused_at_its_byte() {
 }
 
 #[test]
-fn an_event_has_a_limit_however_it_comes() {
+fn event_size_is_limited_in_any_framing() {
     let fixture = Fixture::open();
     let fits = format!("\"{}\"", "x".repeat(EVENT_BYTES_MAX - 2));
     assert_eq!(fixture.post("/ingest/event", "", &fits).status, 200);
@@ -151,7 +151,7 @@ fn an_event_has_a_limit_however_it_comes() {
 }
 
 #[test]
-fn a_body_announced_as_too_large_is_refused_before_it_comes() {
+fn announced_oversize_is_rejected_before_the_body() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client
@@ -163,7 +163,7 @@ fn a_body_announced_as_too_large_is_refused_before_it_comes() {
 }
 
 #[test]
-fn an_answer_arrives_though_much_of_the_body_is_unread() {
+fn response_arrives_with_most_of_body_unread() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     let body = vec![b' '; 2 * EVENT_BYTES_MAX];
@@ -175,7 +175,7 @@ fn an_answer_arrives_though_much_of_the_body_is_unread() {
 }
 
 #[test]
-fn a_client_that_waits_for_a_go_ahead_gets_it() {
+fn expect_continue_gets_100() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
@@ -185,7 +185,7 @@ fn a_client_that_waits_for_a_go_ahead_gets_it() {
 }
 
 #[test]
-fn a_client_that_waits_for_a_go_ahead_is_refused_at_once() {
+fn expect_continue_is_rejected_immediately() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.send("POST /ingest/event/A HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
@@ -196,7 +196,7 @@ fn a_client_that_waits_for_a_go_ahead_is_refused_at_once() {
 }
 
 #[test]
-fn chunks_make_one_payload() {
+fn chunks_form_one_payload() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -211,7 +211,7 @@ fn chunks_make_one_payload() {
 }
 
 #[test]
-fn requests_in_one_piece_are_answered_in_order() {
+fn pipelined_requests_are_answered_in_order() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     let mut text = Vec::new();
@@ -229,7 +229,7 @@ fn requests_in_one_piece_are_answered_in_order() {
 }
 
 #[test]
-fn shards_share_connections() {
+fn connections_are_spread_over_shards() {
     let fixture = Fixture::with_shards(3);
     let mut clients: Vec<_> = (0..6).map(|_| fixture.connect()).collect();
     fixture.wait("all are open", |counters| counters.open_connections() == 6);

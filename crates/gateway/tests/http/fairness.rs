@@ -1,4 +1,4 @@
-//! Clients that ask for much, and those who wait beside them.
+//! Clients with much work, and other clients that wait for them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -27,7 +27,7 @@ fn press(stream: &TcpStream, ends: &AtomicBool) {
 }
 
 #[test]
-fn who_sends_ahead_without_end_holds_up_nobody() {
+fn endless_pipelining_does_not_delay_others() {
     let fixture = Fixture::open();
     let ends = AtomicBool::new(false);
     let pressing: Vec<_> = (0..4).map(|_| TcpStream::connect(fixture.address()).unwrap()).collect();
@@ -51,9 +51,9 @@ fn who_sends_ahead_without_end_holds_up_nobody() {
     assert_eq!(fixture.payloads().len(), 20);
 }
 
-/// Much work is done beside the shard, one piece at a time. Who has much of it queues behind itself.
+/// Costly work is offloaded, one piece at a time. A client with much of it waits for its own work.
 #[test]
-fn who_has_much_heavy_work_keeps_others_waiting_for_one_piece_of_it() {
+fn heavy_client_delays_others_by_one_request() {
     const BUSY: usize = 40;
     let costly = r#"[{"set": "/all", "to": "l.all(x, l.all(y, x + y < 9))"}]"#;
     let types = GatewayTypes { open: Some(rules(costly)), ..GatewayTypes::default() };

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks: a loop without a pause takes the core from whom it waits for.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(200);
 
-/// A gateway that runs, and what it stands on.
+/// A running gateway, with its log and its directory.
 pub(crate) struct Fixture {
     pub(crate) log: Arc<EventLog>,
     gateway: Option<Gateway>,
@@ -26,7 +26,7 @@ pub(crate) struct Fixture {
     _folder: Option<tempfile::TempDir>,
 }
 
-/// An event as it stands in the log.
+/// An event of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) id: String,
@@ -101,7 +101,7 @@ impl Fixture {
         Client::connect(self.address())
     }
 
-    /// Sends one request over a connection of its own.
+    /// Sends one request over a new connection.
     pub(crate) fn post(&self, path: &str, headers: &str, body: impl AsRef<[u8]>) -> Answer {
         let mut client = self.connect();
         client.post(path, headers, body.as_ref());
@@ -216,7 +216,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// The answer to HEAD, which has no body whatever its headers say.
+    /// The response to HEAD, which has no body regardless of its headers.
     pub(crate) fn answer_to_head(&mut self) -> Answer {
         self.try_head().expect("there is an answer")
     }

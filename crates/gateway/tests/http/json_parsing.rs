@@ -1,12 +1,11 @@
-//! The texts of JSONTestSuite, posted: those that every reader must take are taken, those that it must refuse are
-//! refused with the place.
+//! The texts of JSONTestSuite, posted: valid texts are accepted, and invalid ones are rejected with an offset.
 
 use testkit::records::records;
 
 use crate::fixture::Fixture;
 
 #[test]
-fn each_text_gets_the_answer_of_its_name() {
+fn json_suite_gets_expected_status() {
     let Some(folder) = records("json_parsing") else { return };
     let fixture = Fixture::open();
     let (mut accepted, mut refused) = (0, 0);

@@ -1,4 +1,4 @@
-//! Pages of strangers, in the browser of a person who reaches the gateway, read and write nothing where no token is needed.
+//! Pages of other origins, in the browser of a user who can reach the gateway, read and write nothing if no token is needed.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ fn is_refused(answer: &Answer) -> bool {
     if answer.status != 403 {
         return false;
     }
-    assert_eq!((answer.code().as_str(), answer.header("vary")), ("page", Some("origin")));
+    assert_eq!((answer.code().as_str(), answer.header("vary")), ("cross_origin", Some("origin")));
     true
 }
 
-/// Each route, and whether pages of strangers are refused there.
+/// Each route, and whether it rejects pages of other origins.
 const ROUTES: [(&str, bool); 11] = [
     ("POST /ingest/event", true),
     ("POST /ingest/event/a", true),
@@ -49,15 +49,15 @@ const ROUTES: [(&str, bool); 11] = [
 ];
 
 #[test]
-fn a_name_of_a_stranger_is_refused_on_loopback() {
+fn foreign_host_is_rejected_on_loopback() {
     let fixture = fixture(Some(&["events.example"]), &[]);
     let hosts = [OWN, "LOCALHOST:8080", "localhost.", "[::1]:8080", "events.example", "Events.Example.:80"];
-    let strangers = ["evil.example:8080", "127.0.0.1.evil.example", "", "x.events.example"];
+    let foreign_hosts = ["evil.example:8080", "127.0.0.1.evil.example", "", "x.events.example"];
     for (request, is_guarded) in ROUTES {
         let refused =
             |host: &str| is_refused(&ask(&fixture, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n")));
         assert!(!hosts.iter().any(|host| refused(host)), "{request}");
-        assert_eq!(strangers.map(refused), [is_guarded; 4], "{request}");
+        assert_eq!(foreign_hosts.map(refused), [is_guarded; 4], "{request}");
         let (method, path) = request.split_once(' ').unwrap();
         let refused = |start: &str, version: &str, headers: &str| {
             is_refused(&ask(&fixture, &format!("{method} {start}{path} HTTP/{version}"), headers))
@@ -65,7 +65,7 @@ fn a_name_of_a_stranger_is_refused_on_loopback() {
         assert!(!refused("http://localhost", "1.1", "Host: localhost\r\n"), "{request}");
         assert_eq!(refused("http://evil.example", "1.1", "Host: evil.example\r\n"), is_guarded, "{request}");
         assert_eq!(refused("http://evil.example", "1.0", ""), is_guarded, "{request}");
-        assert!(!refused("", "1.0", ""), "a browser says whom it asks: {request}");
+        assert!(!refused("", "1.0", ""), "a browser sends Host: {request}");
         assert_eq!(refused("", "1.0", "Origin: http://localhost\r\n"), is_guarded, "{request}");
     }
     let stored = fixture.payloads().len();
@@ -74,7 +74,7 @@ fn a_name_of_a_stranger_is_refused_on_loopback() {
 }
 
 #[test]
-fn an_origin_of_a_stranger_is_refused_everywhere() {
+fn foreign_origin_is_always_rejected() {
     for (allowed_hosts, host) in [(Some(&[][..]), OWN), (None, "gateway:8080")] {
         let fixture = fixture(allowed_hosts, &["https://app.example"]);
         for (request, is_guarded) in ROUTES {
@@ -95,7 +95,7 @@ fn an_origin_of_a_stranger_is_refused_everywhere() {
 
 /// The client waits for a go-ahead, and never gets one.
 #[test]
-fn a_body_of_a_stranger_is_not_waited_for() {
+fn cross_origin_body_is_not_read() {
     let fixture = fixture(Some(&[]), &[]);
     let mut client = fixture.connect();
     let headers = "Host: evil.example\r\nContent-Length: 30000000\r\nExpect: 100-continue\r\n";
@@ -105,7 +105,7 @@ fn a_body_of_a_stranger_is_not_waited_for() {
 }
 
 #[test]
-fn a_refusal_names_the_setting() {
+fn cross_origin_rejection_names_the_setting() {
     let fixture = fixture(Some(&[]), &[]);
     let detail = |headers: &str| {
         let answer = ask(&fixture, "GET /ip HTTP/1.1", headers);
@@ -116,7 +116,7 @@ fn a_refusal_names_the_setting() {
 }
 
 #[test]
-fn a_token_may_be_shown_under_any_name() {
+fn token_works_under_any_host_name() {
     let secret = NewToken::of_random([1; 32]);
     let name: Name = "web".parse().unwrap();
     let scopes = [Scope::Ingest].into_iter().collect();
@@ -139,6 +139,6 @@ fn a_token_may_be_shown_under_any_name() {
         let with_token = format!("{strange}Authorization: Bearer {}\r\n", secret.expose());
         assert_eq!(ask(&fixture, "POST /ingest/event HTTP/1.1", &with_token).status, 200, "{demand:?}");
         let without = ask(&fixture, "POST /ingest/event HTTP/1.1", strange);
-        assert_eq!(without.code(), if demand == Demand::Never { "page" } else { "unauthorized" });
+        assert_eq!(without.code(), if demand == Demand::Never { "cross_origin" } else { "unauthorized" });
     }
 }

@@ -57,7 +57,7 @@ fn reason(document: &Value) -> Value {
 }
 
 #[test]
-fn a_rejected_event_is_stored_and_its_corrected_repeat_is_no_duplicate() {
+fn corrected_event_is_no_duplicate_of_quarantined_one() {
     let fixture = fixture();
     let answer = fixture.post("/ingest/event/orders", KEY, r#"{"n": "seven"}"#);
     assert_eq!((answer.status, answer.code().as_str()), (422, "schema"));
@@ -76,7 +76,7 @@ fn a_rejected_event_is_stored_and_its_corrected_repeat_is_no_duplicate() {
 }
 
 #[test]
-fn the_same_bytes_are_stored_once_whatever_their_key() {
+fn same_bytes_are_quarantined_once_under_any_key() {
     let fixture = fixture();
     for key in ["", KEY, "Idempotency-Key: other\r\n"] {
         assert_eq!(fixture.post("/ingest/event/orders", key, "{}").status, 422);
@@ -90,7 +90,7 @@ fn the_same_bytes_are_stored_once_whatever_their_key() {
 }
 
 #[test]
-fn bad_lines_of_a_batch_are_stored_and_good_ones_go_their_way() {
+fn batch_quarantines_only_its_invalid_lines() {
     let fixture = fixture();
     let answer = fixture.post("/ingest/batch/orders", NDJSON, "{\"n\":1}\n{\"n\":}\n{\"n\":\"x\"} \n{\"n\":2}\n");
     assert_eq!((answer.status, answer.json()["accepted"].clone()), (207, json!(2)));
@@ -105,7 +105,7 @@ fn bad_lines_of_a_batch_are_stored_and_good_ones_go_their_way() {
 }
 
 #[test]
-fn costly_events_and_lines_are_stored_too() {
+fn costly_events_and_lines_are_quarantined() {
     let fixture = fixture();
     let large = format!(r#"{{"n":"{}"}}"#, "x".repeat(200_000));
     assert_eq!(fixture.post("/ingest/event/orders", "", &large).status, 422);
@@ -119,7 +119,7 @@ fn costly_events_and_lines_are_stored_too() {
 }
 
 #[test]
-fn a_reused_id_is_stored_with_the_bytes_that_came_with_it() {
+fn reused_id_is_quarantined_with_its_bytes() {
     let id = || IdRule::Pointer("/id".parse().unwrap());
     let fixture = fixture_of(orders(TypeRules { id: id(), ..TypeRules::default() }), TypeRules::default());
     assert_eq!(fixture.post("/ingest/event/orders", "", r#"{"n":1,"id":"a"}"#).status, 200);
@@ -147,7 +147,7 @@ fn a_reused_id_is_stored_with_the_bytes_that_came_with_it() {
 }
 
 #[test]
-fn of_a_type_that_hides_nothing_is_kept_that_could_tell_a_value() {
+fn redacted_type_is_quarantined_without_values() {
     for steps in [r#"[{"mask": "/card"}]"#, r#"[{"drop": "/card"}]"#, r#"[{"hash": "/card"}]"#, r#"[{"keep": "/n"}]"#] {
         let fixture = fixture_of(orders(rules(steps)), TypeRules::default());
         let body = format!(r#"{{"card":"{SECRET}","n":"{SECRET}"}}"#);
@@ -175,7 +175,7 @@ fn news(fixture: &Fixture) -> Vec<gateway::RefusalSample> {
 }
 
 #[test]
-fn their_rate_is_bounded_and_no_answer_changes_by_it() {
+fn quarantine_rate_limit_does_not_change_responses() {
     let fixture = fixture();
     let lines: String = (0..1_000).map(|number| format!("{{\"n\":\"{number}\"}}\n")).collect();
     let answer = fixture.post("/ingest/batch/orders", NDJSON, lines);
@@ -189,7 +189,7 @@ fn their_rate_is_bounded_and_no_answer_changes_by_it() {
 }
 
 #[test]
-fn only_what_is_wrong_with_an_event_is_stored() {
+fn only_faults_of_an_event_are_quarantined() {
     let fixture = fixture();
     for (path, headers, body, status) in [
         ("/ingest/event/unknown", "", "{}", 404),
@@ -205,7 +205,7 @@ fn only_what_is_wrong_with_an_event_is_stored() {
 }
 
 #[test]
-fn the_other_type_has_its_own_rules() {
+fn quarantine_type_applies_its_own_rules() {
     let fixture = fixture_of(
         orders(TypeRules::default()),
         rules(r#"[{"filter": "code != 'json'"}, {"set": "/team", "value": "shop"}]"#),
@@ -219,7 +219,7 @@ fn the_other_type_has_its_own_rules() {
 }
 
 #[test]
-fn what_the_other_type_cannot_take_is_left_out_and_the_answer_stays() {
+fn event_invalid_for_quarantine_type_is_skipped() {
     let refusing = TypeRules { refused_to: None, ..orders(TypeRules::default()) };
     let fixture = fixture_of(orders(TypeRules::default()), refusing);
     assert_eq!(fixture.post("/ingest/event/orders", "", "{}").code(), "schema");
@@ -235,7 +235,7 @@ fn what_the_other_type_cannot_take_is_left_out_and_the_answer_stays() {
 }
 
 #[test]
-fn what_waits_when_the_gateway_stops_is_stored() {
+fn queued_quarantine_events_are_stored_on_stop() {
     let mut fixture = fixture();
     let lines: String = (0..90).map(|number| format!("{{\"n\":\"{number}\"}}\n")).collect();
     assert_eq!(fixture.post("/ingest/batch/orders", NDJSON, lines).status, 422);

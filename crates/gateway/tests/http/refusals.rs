@@ -1,4 +1,4 @@
-//! Refusals, as metrics and the log see them: by type and source, whatever names clients make up.
+//! Rejections, as metrics and the log show them: by type and source, with a bound on names that clients invent.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn rows(rows: &[(&'static str, &str, &str, u64)]) -> Vec<(&'static str, String, 
 }
 
 #[test]
-fn refusals_are_counted_by_type_and_source() {
+fn rejections_are_counted_by_type_and_source() {
     let [(shop, as_shop), (web, as_web)] = [token(1, "shop"), token(2, "web")];
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![shop, web])));
     let options = GatewayOptions { tokens, demand: Demand::Always, ..GatewayOptions::default() };
@@ -70,7 +70,7 @@ fn refusals_are_counted_by_type_and_source() {
 }
 
 #[test]
-fn names_that_clients_make_up_are_counted_together() {
+fn unknown_names_share_one_count() {
     let fixture = Fixture::with(types(), GatewayOptions::default());
     for number in 0..300 {
         assert_eq!(fixture.post(&format!("/ingest/event/type-{number}"), "", "{").status, 400);
@@ -83,7 +83,7 @@ fn names_that_clients_make_up_are_counted_together() {
 }
 
 #[tokio::test]
-async fn the_log_gets_a_few_and_how_many_more_there_are() {
+async fn log_has_samples_and_a_count() {
     let fixture = Fixture::with(types(), GatewayOptions::default());
     let lines: String = (0..50).map(|number| format!("{{\"type\":\"orders\",\"id\":[{number}]}}\n")).collect();
     let before = clock::unix_microseconds();
@@ -105,5 +105,5 @@ async fn the_log_gets_a_few_and_how_many_more_there_are() {
     };
     let mut expected = vec![sample(ErrorCode::Json, None, None)];
     expected.extend((1..=4).map(|line| sample(ErrorCode::Key, Some("/id"), Some(line))));
-    assert_eq!((news.samples, news.left_out), (expected, 46), "what posts no events isn't told");
+    assert_eq!((news.samples, news.left_out), (expected, 46), "requests that post no events aren't logged");
 }

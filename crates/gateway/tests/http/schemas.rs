@@ -1,4 +1,4 @@
-//! Types with a schema: what isn't as it wants is refused with all that is wrong, and nothing of it is stored.
+//! Types with a schema: an invalid event is rejected with all its errors, and nothing of it is stored.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn an_event_is_refused_with_all_its_errors() {
+fn invalid_event_is_rejected_with_all_errors() {
     let fixture = fixture();
     let answer = fixture.post("/ingest/event/access", "", r#"{"status": 600, "path": "a"}"#);
     assert_eq!((answer.status, answer.header("content-type")), (422, Some("application/problem+json")));
@@ -30,7 +30,7 @@ fn an_event_is_refused_with_all_its_errors() {
         answer.json(),
         json!({
             "type": "urn:forebay:problem:schema",
-            "title": "The payload doesn't follow the schema of its type",
+            "title": "Schema validation failed",
             "status": 422,
             "code": "schema",
             "detail": "the schema of type access: expected at most 599, found 600; 1 more",
@@ -50,7 +50,7 @@ fn an_event_is_refused_with_all_its_errors() {
 }
 
 #[test]
-fn other_acknowledgements_are_refused_too() {
+fn every_ack_mode_rejects_invalid_events() {
     let fixture = fixture();
     for ack in ["disk", "stored"] {
         let answer = fixture.post("/ingest/event/access", &format!("Forebay-Ack: {ack}\r\n"), "{}");
@@ -63,7 +63,7 @@ fn other_acknowledgements_are_refused_too() {
 }
 
 #[test]
-fn a_batch_is_refused_by_line() {
+fn batch_errors_are_listed_by_line() {
     let fixture = fixture();
     let body = "{\"status\": 1}\n\n{\"status\": \"1\"}\n{}\n";
     let answer = fixture.post("/ingest/batch/access", "Content-Type: application/x-ndjson\r\n", body);

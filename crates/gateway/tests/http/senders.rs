@@ -1,4 +1,4 @@
-//! Requests as senders in the wild make them: taken, or refused with a message that names what was sent and what to do.
+//! Requests as real senders send them: accepted, or rejected with a message that names what was sent and what to do.
 
 use event::{FURTHER_VALUES_FROM, KeyedIds, TypeName};
 use gateway::{GatewayOptions, GatewayTypes, TypeNames};
@@ -21,7 +21,7 @@ fn detail(answer: &Answer) -> String {
 }
 
 #[test]
-fn each_format_of_fluent_bit_is_taken() {
+fn every_fluent_bit_format_is_accepted() {
     let fixture = Fixture::open();
     let events: Vec<String> =
         (1..=3).map(|number| format!("{{\"date\":1700000000.{number},\"log\":\"line {number}\"}}")).collect();
@@ -45,9 +45,9 @@ fn each_format_of_fluent_bit_is_taken() {
     assert_eq!(fixture.post("/ingest/batch/fluent", JSON, &large).json()["accepted"], 55_000);
 }
 
-/// A key gives the first value of a line the number of the line, whatever the lines before it hold.
+/// A key gives the first value of a line the number of the line, regardless of the lines before it.
 #[test]
-fn values_of_a_line_have_ids_and_places_of_their_own() {
+fn values_of_a_line_have_separate_ids() {
     let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());
     let body = "{\"n\":1}{\"n\":2}\n\n{\"n\":3}{\"n\":4} {\"n\":5}\n{\"n\":6}\n";
     let key = "Idempotency-Key: k\r\n";
@@ -60,7 +60,7 @@ fn values_of_a_line_have_ids_and_places_of_their_own() {
 }
 
 #[test]
-fn a_refused_value_is_named_by_its_line_and_its_place_there() {
+fn rejected_value_is_named_by_line_and_index() {
     let fixture = Fixture::with(named_types(&[("a", Some("/id"))]), GatewayOptions::default());
     let body = "{\"id\":1}{\"id\":[]}{\"id\":2}\n{\"id\":3} {\"id\":4} oops\n{\"id\":[]}\n";
     let answer = fixture.post("/ingest/batch/a", JSON, body);
@@ -82,7 +82,7 @@ fn a_refused_value_is_named_by_its_line_and_its_place_there() {
 }
 
 #[test]
-fn web_hooks_are_taken_or_told_what_they_are() {
+fn webhooks_are_accepted_or_rejected_with_reason() {
     let fixture = Fixture::open();
     let stripe = "{\n  \"id\": \"evt_1\",\n  \"object\": \"event\",\n  \"data\": {\n    \"object\": {}\n  },\n  \"type\": \"charge.succeeded\"\n}";
     let shopify = "{\"id\":820982911946154508,\"email\":\"jon@example.com\",\"total_price\":\"403.00\"}";
@@ -106,7 +106,7 @@ fn web_hooks_are_taken_or_told_what_they_are() {
 }
 
 #[test]
-fn what_is_no_json_is_named() {
+fn invalid_json_is_named() {
     let fixture = Fixture::open();
     let multipart = b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f.ndjson\"\r\n\r\n{\"a\":1}\n{\"a\":2}\n\r\n--x--\r\n";
     for path in ["/ingest/event", "/ingest/batch"] {
@@ -135,7 +135,7 @@ fn what_is_no_json_is_named() {
 }
 
 #[test]
-fn a_pretty_printed_value_is_no_batch_and_nothing_of_it_is_taken() {
+fn pretty_printed_batch_is_rejected_whole() {
     let fixture = Fixture::open();
     let pretty =
         "{\n  \"id\": \"p1\",\n  \"tags\": [\n    \"x\",\n    \"y\"\n  ],\n  \"matrix\": [\n    1,\n    2\n  ]\n}\n";
@@ -150,7 +150,7 @@ fn a_pretty_printed_value_is_no_batch_and_nothing_of_it_is_taken() {
 }
 
 #[test]
-fn harmless_oddities_of_a_request_are_passed_over() {
+fn harmless_request_oddities_are_ignored() {
     let fixture = Fixture::open();
     for (headers, body) in [
         ("Content-Type: application/json\r\nContent-Type: application/json\r\n", "[1,2]"),
@@ -167,7 +167,7 @@ fn harmless_oddities_of_a_request_are_passed_over() {
 }
 
 #[test]
-fn a_type_is_sent_under_other_names() {
+fn type_is_accepted_under_its_aliases() {
     let mut names = TypeNames::default();
     names.add(&TypeName::new("order").unwrap(), ["Order Completed", "größe"], false);
     names.add(&TypeName::new("view").unwrap(), ["page viewed"], true);

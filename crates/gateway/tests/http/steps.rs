@@ -34,7 +34,7 @@ fn id_at(pointer: &str) -> IdRule {
 }
 
 #[test]
-fn what_is_stored_is_what_comes_out_and_untouched_bytes_stay() {
+fn transformed_payload_keeps_untouched_bytes() {
     let fixture = fixture(rules(r#"[{"drop": "/x"}, {"set": "/y", "value": 1, "when": "x != null || z != null"}]"#));
     for body in [r#" { "a" : 1.50, "b":"\u00e9" }"#, r#"{"x": 7, "a": 1.50e0}"#, r#"{"z": [ 1 ]}"#] {
         assert_eq!(fixture.post("/ingest/event/t", "", body).status, 200, "{body}");
@@ -55,7 +55,7 @@ fn what_is_stored_is_what_comes_out_and_untouched_bytes_stay() {
 }
 
 #[test]
-fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
+fn failed_step_reports_number_name_and_pointer() {
     let fixture = fixture(rules(r#"[{"drop": "/x"}, {"coerce": "/n", "as": "number"}]"#));
     let answer = fixture.post("/ingest/event/t", "", r#"{"n": "many"}"#);
     assert_eq!(
@@ -64,7 +64,7 @@ fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
             422,
             json!({
                 "type": "urn:forebay:problem:transform",
-                "title": "The payload can't be transformed",
+                "title": "Transform failed",
                 "status": 422,
                 "code": "transform",
                 "detail": "step 2 (coerce /n): the string holds no number",
@@ -90,7 +90,7 @@ fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
 }
 
 #[test]
-fn the_schema_is_asked_before_the_steps() {
+fn schema_is_checked_before_the_steps() {
     let documents = Documents::new();
     let options = SchemaOptions { documents: &documents, formats: false };
     let schema = Schema::compile("t.json", r#"{"required": ["n"]}"#, &options).unwrap();
@@ -107,7 +107,7 @@ fn filtered(fixture: &Fixture) -> Vec<(usize, &'static str, u64)> {
 }
 
 #[test]
-fn what_is_taken_out_is_answered_like_others_and_counted() {
+fn filtered_event_is_answered_200_and_counted() {
     let steps = r#"[{"filter": "n != 1"}, {"sample": 0, "when": "n == 2"}, {"dedupe": "/n", "window": "1h"}]"#;
     let fixture = fixture(rules(steps));
     assert_eq!(filtered(&fixture), [(1, "filter", 0), (2, "sample", 0), (3, "dedupe", 0)], "from the start");
@@ -133,7 +133,7 @@ fn what_is_taken_out_is_answered_like_others_and_counted() {
 }
 
 #[test]
-fn nothing_of_a_refused_batch_is_counted_or_remembered() {
+fn rejected_batch_leaves_no_counts_or_values() {
     let fixture = fixture(rules(r#"[{"filter": "n != 1"}, {"dedupe": "/n", "window": "1h"}, {"lower": "/s"}]"#));
     let atomic = format!("{NDJSON}Forebay-Atomic: true\r\n");
     let body = "{\"n\":1}\n{\"n\":2}\n{\"n\":3,\"s\":7}\n";
@@ -145,7 +145,7 @@ fn nothing_of_a_refused_batch_is_counted_or_remembered() {
 }
 
 #[test]
-fn a_batch_that_isnt_whole_takes_nothing_out_of_others() {
+fn incomplete_batch_filters_nothing_from_others() {
     let fixture = fixture(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#));
     let mut slow = fixture.connect();
     let line = "{\"n\":1}\n";
@@ -157,7 +157,7 @@ fn a_batch_that_isnt_whole_takes_nothing_out_of_others() {
 }
 
 #[test]
-fn what_the_disk_refused_takes_nothing_out() {
+fn event_rejected_by_disk_filters_nothing() {
     let disk = SimulatedDisk::new(1);
     let fixture = Fixture::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
     let body = |n: usize| format!("{{\"n\":{n},\"x\":\"{}\"}}", "x".repeat(60_000));
@@ -173,7 +173,7 @@ fn what_the_disk_refused_takes_nothing_out() {
 }
 
 #[test]
-fn what_came_before_is_durable_before_its_like_is_answered() {
+fn filtered_duplicate_waits_for_durable_original() {
     let disk = SimulatedDisk::new(1);
     let fixture = Fixture::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
     assert_eq!(fixture.post("/ingest/event/t", "", "{\"n\":1}").status, 200);
@@ -186,7 +186,7 @@ fn what_came_before_is_durable_before_its_like_is_answered() {
 }
 
 #[test]
-fn types_that_share_their_steps_dont_share_their_values() {
+fn types_with_equal_steps_keep_separate_values() {
     let open = Some(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#));
     let fixture = Fixture::with(GatewayTypes { open, ..GatewayTypes::default() }, GatewayOptions::default());
     for path in ["/ingest/event/a", "/ingest/event/b", "/ingest/event/a"] {
@@ -197,7 +197,7 @@ fn types_that_share_their_steps_dont_share_their_values() {
 }
 
 #[test]
-fn shards_share_what_they_remember() {
+fn shards_share_dedupe_windows() {
     let fixture = Fixture::with_shards_of(3, types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
     let mut clients: Vec<_> = (0..6).map(|_| fixture.connect()).collect();
     for client in &mut clients {
@@ -210,7 +210,7 @@ fn shards_share_what_they_remember() {
 const ITEMS: &str = r#"{"id":"o-1","items":[{"n":1},{"n":2},{"n":3}]}"#;
 
 #[test]
-fn one_event_becomes_several_of_one_request() {
+fn explode_splits_one_event_into_several() {
     let fixture = fixture(rules(r#"[{"explode": "/items"}, {"filter": "items.n != 2"}]"#));
     let answer = fixture.post("/ingest/event/t", ACCEPT, ITEMS).json();
     let stored = fixture.stored();
@@ -223,7 +223,7 @@ fn one_event_becomes_several_of_one_request() {
     );
     let ends: Vec<_> = stored.iter().map(|event| (event.starts, event.ends)).collect();
     assert_eq!(ends, [(true, false), (false, true)]);
-    assert!(stored[0].id < stored[1].id && stored[0].id[..24] == stored[1].id[..24], "they stand side by side");
+    assert!(stored[0].id < stored[1].id && stored[0].id[..24] == stored[1].id[..24], "their ids are adjacent");
     assert_eq!(filtered(&fixture), [(1, "explode", 0), (2, "filter", 1)]);
     let answer = fixture.post("/ingest/event/t", ACCEPT, r#"{"items":[]}"#).json();
     assert_eq!(answer["filtered"], json!({"step": 1, "operation": "explode"}));
@@ -233,7 +233,7 @@ fn one_event_becomes_several_of_one_request() {
 }
 
 #[test]
-fn several_events_have_ids_that_are_derived_from_the_first_ones() {
+fn exploded_events_have_derived_ids() {
     let name = TypeName::new("t").unwrap();
     let part = |of: KeyedIds, number| KeyedIds::of_event(of.id(0)).id(number).to_string();
     for (id, headers, key) in [(IdRule::Generated, "Idempotency-Key: k\r\n", "k"), (id_at("/id"), "", "o-1")] {
@@ -253,7 +253,7 @@ fn several_events_have_ids_that_are_derived_from_the_first_ones() {
 }
 
 #[test]
-fn lines_of_a_batch_become_several_and_count_once() {
+fn exploded_batch_lines_count_once() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l"}]"#) });
     let body = "{\"id\":1,\"l\":[1,2]}\n{\"id\":2,\"l\":[3]}\n{\"l\":[]}\n{\"l\":[4,5,6]}\n{\"l\":7}\n";
     let answer = fixture.post("/ingest/batch/t", NDJSON, body);
@@ -275,7 +275,7 @@ fn lines_of_a_batch_become_several_and_count_once() {
 }
 
 #[test]
-fn a_batch_with_a_key_that_becomes_more_comes_again_as_a_whole() {
+fn exploded_keyed_batch_is_deduplicated_whole() {
     let fixture = fixture(rules(r#"[{"explode": "/l"}]"#));
     let headers = format!("{NDJSON}Idempotency-Key: k\r\n");
     for (accepted, duplicates) in [(2, 0), (0, 2)] {
@@ -286,7 +286,7 @@ fn a_batch_with_a_key_that_becomes_more_comes_again_as_a_whole() {
 }
 
 #[test]
-fn a_batch_may_not_become_more_than_a_batch_has() {
+fn exploded_batch_is_limited_like_any_batch() {
     let fixture = fixture(rules(r#"[{"explode": "/l"}]"#));
     let line = format!("{{\"l\":[{}1]}}\n", "1,".repeat(9_999));
     let answer = fixture.post("/ingest/batch/t", NDJSON, line.repeat(11));
@@ -297,7 +297,7 @@ fn a_batch_may_not_become_more_than_a_batch_has() {
 }
 
 #[test]
-fn steps_know_what_stands_around_an_event() {
+fn steps_read_event_metadata() {
     let steps = r#"[{"enrich": "/from", "from": "client"}, {"enrich": "/kind", "from": "type"},
         {"enrich": "/request", "from": "header", "header": "X-Request-Id"}, {"enrich": "/at", "from": "received_time"}]"#;
     let fixture = fixture(rules(steps));
@@ -312,14 +312,14 @@ fn steps_know_what_stands_around_an_event() {
 }
 
 #[test]
-fn a_sample_falls_alike_when_an_event_comes_again() {
+fn sample_decides_alike_for_duplicates() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"sample": 0.5}]"#) });
     let is_taken = |headers: &str, body: &str| {
         let answer = fixture.post("/ingest/event/t", &format!("{headers}{ACCEPT}"), body).json();
         answer.get("filtered").is_none()
     };
     for number in 0..20 {
-        // Where it is taken, the second comes under a used id.
+        // If the first is accepted, the second has a used id.
         let [first, second] = ["0", "1"].map(|x| is_taken("", &format!("{{\"id\":{number},\"x\":{x}}}")));
         assert_eq!(first, second);
         let key = format!("Idempotency-Key: k{number}\r\n");
@@ -330,7 +330,7 @@ fn a_sample_falls_alike_when_an_event_comes_again() {
 }
 
 #[test]
-fn ids_are_those_of_what_comes_out() {
+fn ids_come_from_transformed_payload() {
     let fixture = fixture(TypeRules { id: id_at("/key"), ..rules(r#"[{"rename": "/nr", "to": "key"}]"#) });
     assert_eq!(fixture.post("/ingest/event/t", "", r#"{"nr":5}"#).status, 200);
     let id = KeyedIds::new("", &TypeName::new("t").unwrap(), b"5").id(0).to_string();
@@ -343,7 +343,7 @@ fn ids_are_those_of_what_comes_out() {
 }
 
 #[test]
-fn large_events_come_out_like_small_ones() {
+fn large_events_are_transformed_like_small_ones() {
     let fixture =
         fixture(rules(r#"[{"drop": "/x"}, {"lower": "/s"}, {"explode": "/l"}, {"dedupe": "/d", "window": "1h"}]"#));
     let large = |rest: &str| format!("{{\"pad\":\"{}\"{rest}}}", "p".repeat(300_000));
@@ -367,9 +367,9 @@ fn large_events_come_out_like_small_ones() {
     assert_eq!(fixture.payloads(), expected);
 }
 
-/// What takes too many operations on the shard is stopped there and taken again beside it: nothing may be left of the first time.
+/// A transform with too many operations is stopped on the shard and run again by the worker pool: no effect of the first run may remain.
 #[test]
-fn a_small_event_that_is_much_work_comes_out_as_any_other() {
+fn costly_small_event_is_transformed_like_others() {
     let on_each = vec![r#"{"lower": "/l/x"}"#; 90].join(",");
     let fixture = fixture(rules(&format!(
         r#"[{{"dedupe": "/d", "window": "1h"}}, {{"when": "l != null", "explode": "/l"}}, {on_each}]"#
@@ -387,7 +387,7 @@ fn a_small_event_that_is_much_work_comes_out_as_any_other() {
 }
 
 #[test]
-fn the_time_of_an_event_is_that_behind_its_steps() {
+fn event_time_comes_from_transformed_payload() {
     let time = Some("/at".parse().unwrap());
     let fixture = fixture(TypeRules { time, ..rules(r#"[{"move": "/when", "to": "/at"}, {"explode": "/items"}]"#) });
     let event = r#"{"when": "1970-01-01T00:00:01Z", "items": [1]}"#;
@@ -397,10 +397,10 @@ fn the_time_of_an_event_is_that_behind_its_steps() {
     assert_eq!(times, [Some(1_000_000), Some(1_000_000), None]);
 }
 
-/// Where a step left a line out for the sake of another request's event, the batch isn't known as a whole: that event may be lost when
-/// this batch isn't, and then the line must be told from the others when it comes again.
+/// If a step dropped a line as a duplicate of another request's event, the batch isn't deduplicated as a whole. That event may be lost when
+/// this batch isn't, and then the resent batch must store only that line.
 #[test]
-fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
+fn batch_depending_on_another_request_deduplicates_by_record() {
     let of_lines = fixture(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
     let contents = |fixture: &Fixture| {
         let mut lane = fixture.log.shards()[0].reader(0);
@@ -428,9 +428,9 @@ fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
     assert_eq!(contents(&of_parts), [false, false, true]);
 }
 
-/// What comes again may not be durable yet: others see none of the values that its batch has.
+/// A duplicate may not be durable yet: others see none of the values of its batch.
 #[test]
-fn a_batch_with_what_came_before_has_nothing_left_out() {
+fn batch_with_duplicates_filters_nothing() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/v", "window": "1h"}]"#) });
     let post =
         |body: &str| fixture.post("/ingest/batch/t", NDJSON, body).json()["filtered"].as_u64().unwrap_or_default();
@@ -442,7 +442,7 @@ fn a_batch_with_what_came_before_has_nothing_left_out() {
 
 /// Nothing is left out for the sake of an event that isn't stored.
 #[test]
-fn what_a_line_was_left_out_for_that_is_refused_is_not_lost() {
+fn line_filtered_for_rejected_line_is_not_lost() {
     let dedupe = r#"[{"dedupe": "/d", "window": "10m"}]"#;
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(dedupe) });
     let body = "{\"id\":\"P\",\"d\":7}\n{\"id\":\"P\",\"d\":8}\n{\"id\":\"Q\",\"d\":8}\n{\"id\":\"R\",\"d\":7}\n{\"id\":\"S\",\"d\":9}\n";
@@ -452,7 +452,7 @@ fn what_a_line_was_left_out_for_that_is_refused_is_not_lost() {
     let refused: Vec<_> = json["refused"].as_array().unwrap().iter().map(|one| (&one["line"], &one["code"])).collect();
     let expected = [(2, "id_reused"), (3, "overload"), (4, "overload")].map(|(line, code)| (json!(line), json!(code)));
     assert_eq!(refused, expected.iter().map(|(line, code)| (line, code)).collect::<Vec<_>>(), "{json}");
-    // To mend, or to be sent again without those before it.
+    // To fix, or to resend without those before it.
     let retries = json["refused"].as_array().unwrap().iter().map(|one| one["retry"].as_str()).collect::<Vec<_>>();
     assert_eq!((retries, &json["retry_alone"]), (vec![None, Some("alone"), Some("alone")], &json!(2)), "{json}");
     assert_eq!(json.get("retry_later"), None, "{json}");
@@ -463,9 +463,9 @@ fn what_a_line_was_left_out_for_that_is_refused_is_not_lost() {
     assert_eq!(payloads, [r#"{"id":"P","d":7}"#, r#"{"id":"S","d":9}"#, r#"{"id":"Q","d":8}"#]);
 }
 
-/// A client that isn't told which lines to send alone can't: they are listed before all others.
+/// A client needs to know which lines to resend alone: they are listed before all others.
 #[test]
-fn lines_to_be_sent_alone_are_listed_first() {
+fn lines_to_resend_alone_are_listed_first() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/d", "window": "10m"}]"#) });
     assert_eq!(fixture.post("/ingest/event/t", "", r#"{"id":"P"}"#).status, 200);
     let leaning = |count: usize| "{\"d\":7}\n".repeat(count);
@@ -484,14 +484,14 @@ fn lines_to_be_sent_alone_are_listed_first() {
 }
 
 #[test]
-fn of_a_line_that_is_refused_nothing_is_stored() {
+fn rejected_line_stores_no_exploded_event() {
     let fixture = fixture(TypeRules { id: id_at("/items/id"), ..rules(r#"[{"explode": "/items"}]"#) });
     assert_eq!(fixture.post("/ingest/event/t", "", r#"{"items":[{"id":1},{"id":2}]}"#).status, 200);
     let line = r#"{"items":[{"id":9},{"id":2,"x":1}]}"#;
     let answer = fixture.post("/ingest/batch/t", NDJSON, line);
     assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()), "{}", answer.json());
     assert_eq!(fixture.stored().len(), 2);
-    // An id of it is nobody's: who has it too is new.
+    // Its id was never stored, so an event with the same id is new.
     let body = format!("{line}\n{{\"items\":[{{\"id\":9}}]}}\n");
     let json = fixture.post("/ingest/batch/t", NDJSON, body).json();
     assert_eq!(
@@ -502,7 +502,7 @@ fn of_a_line_that_is_refused_nothing_is_stored() {
 }
 
 #[test]
-fn a_first_copy_beside_a_line_that_became_several_is_no_duplicate() {
+fn original_next_to_exploded_line_is_no_duplicate() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l", "when": "l != null"}]"#) });
     let body = "{\"id\":1}\n{\"id\":1}\n{\"id\":2,\"l\":[1,2]}\n{\"id\":2,\"l\":[1,2]}\n";
     let json = fixture.post("/ingest/batch/t", NDJSON, body).json();
@@ -512,7 +512,7 @@ fn a_first_copy_beside_a_line_that_became_several_is_no_duplicate() {
 
 /// Clients that send arrays repeat what was not answered together with what is new.
 #[test]
-fn an_element_with_an_id_of_its_own_is_stored_once_wherever_it_is() {
+fn element_with_own_id_is_stored_once() {
     for steps in [
         r#"[{"explode": "/batch", "to": ""}]"#,
         r#"[{"explode": "/batch"}, {"move": "/batch", "to": ""}, {"set": "/x", "value": 1}]"#,
@@ -548,7 +548,7 @@ fn an_element_with_an_id_of_its_own_is_stored_once_wherever_it_is() {
 }
 
 #[test]
-fn an_element_without_an_id_gets_one_of_the_request() {
+fn element_without_id_gets_request_id() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/batch", "to": ""}]"#) });
     let post = |key: &str, body: &str| fixture.post("/ingest/event/t", &format!("Idempotency-Key: {key}\r\n"), body);
     for (key, body, status, stored) in [
@@ -562,7 +562,7 @@ fn an_element_without_an_id_gets_one_of_the_request() {
 }
 
 #[test]
-fn events_of_an_element_have_ids_that_are_derived_from_the_elements() {
+fn events_of_an_element_derive_its_id() {
     let steps = r#"[{"explode": "/a", "to": ""}, {"explode": "/b"}]"#;
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(steps) });
     for (body, stored) in [
@@ -577,7 +577,7 @@ fn events_of_an_element_have_ids_that_are_derived_from_the_elements() {
 
 /// The same where the pool of workers takes them, and where it is only tried.
 #[test]
-fn ids_of_elements_are_the_same_on_every_path() {
+fn element_ids_are_equal_on_every_path() {
     let all = r#"[{"redact": "/pad", "what": ["email"], "when": "pad != null"}, {"explode": "/batch", "to": ""}]"#;
     let rules = TypeRules { id: id_at("/id"), ..rules(all) };
     let small = r#"{"batch":[{"id":"m1"},{"id":"m2"}]}"#;

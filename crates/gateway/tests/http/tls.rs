@@ -1,4 +1,4 @@
-//! TLS on the intake port: what is agreed on, what is refused, and what it may cost.
+//! TLS on the intake port: what is negotiated, what is rejected, and what it may cost.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -51,7 +51,7 @@ impl Secure {
         Self::with(GatewayOptions::default())
     }
 
-    /// With deadlines that pass at once.
+    /// With deadlines that pass immediately.
     fn impatient() -> Self {
         Self::with(GatewayOptions { tick: Duration::from_millis(2), ..GatewayOptions::default() })
     }
@@ -111,7 +111,7 @@ fn rest(stream: &mut impl Read) -> Vec<u8> {
 }
 
 #[test]
-fn events_and_batches_come_over_tls() {
+fn events_and_batches_are_accepted_over_tls() {
     let secure = Secure::open();
     let mut stream = secure.connect();
     for payload in ["1", "{\"a\":2}"] {
@@ -130,7 +130,7 @@ fn events_and_batches_come_over_tls() {
 }
 
 #[test]
-fn refusals_reach_clients_that_write_first() {
+fn rejections_reach_clients_that_write_first() {
     let patient = GatewayOptions { tick: Duration::from_hours(1), ..GatewayOptions::default() };
     let secure = Secure::with(patient);
     assert_eq!(early_responses::write_then_read_secure(&mut secure.connect()), 404);
@@ -140,7 +140,7 @@ fn refusals_reach_clients_that_write_first() {
 }
 
 #[test]
-fn a_slow_peer_gets_a_large_answer_whole() {
+fn slow_peer_gets_whole_large_response() {
     let secure = Secure::open();
     let address: std::net::SocketAddr = secure.fixture.address();
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
@@ -149,7 +149,7 @@ fn a_slow_peer_gets_a_large_answer_whole() {
     let socket = TcpStream::from(socket);
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut stream = connect(&secure.certificate, socket).unwrap();
-    // More than the kernel takes at once of it: a part waits within TLS until the peer reads on.
+    // More than the kernel buffers: a part waits within TLS until the peer reads on.
     stream.write_all(&post("/ingest/batch", "{\n".repeat(1000).as_bytes())).unwrap();
     secure
         .fixture
@@ -158,7 +158,7 @@ fn a_slow_peer_gets_a_large_answer_whole() {
 }
 
 #[test]
-fn a_target_has_the_scheme_of_its_connection() {
+fn target_scheme_must_match_connection() {
     let secure = Secure::open();
     let request = |scheme: &str| format!("GET {scheme}://a/healthz HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(ask(&mut secure.connect(), request("https").as_bytes()).status, 200);
@@ -177,11 +177,11 @@ fn a_target_has_the_scheme_of_its_connection() {
 }
 
 #[test]
-fn who_speaks_without_tls_is_told_so() {
+fn plain_http_on_tls_port_is_explained() {
     let secure = Secure::open();
     for request in [&post("/ingest/event", b"1")[..], b"GET / HTTP/1.1\r\n", b"h", &[b'A'; 100_000]] {
         let mut client = Client::connect(secure.fixture.address());
-        // It may be closed before it has taken all of it.
+        // The server may close before it has read all of it.
         let _ = client.try_send(request);
         client.finish_sending();
         let answer = client.answer();
@@ -208,7 +208,7 @@ fn hello(version: u8, extensions: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn old_versions_are_refused_with_an_alert() {
+fn old_tls_versions_get_an_alert() {
     let secure = Secure::open();
     // SSL 3.0, TLS 1.0 and TLS 1.1; the record's own version says nothing.
     for version in [0, 1, 2] {
@@ -228,7 +228,7 @@ fn old_versions_are_refused_with_an_alert() {
 }
 
 #[test]
-fn garbage_is_refused_and_hurts_nobody() {
+fn garbage_is_rejected_without_harming_others() {
     let secure = Secure::open();
     let mut good = secure.connect();
     let mut noise: Vec<u8> = (0..4096_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -246,7 +246,7 @@ fn garbage_is_refused_and_hurts_nobody() {
         vec![0; 70_000],
     ] {
         let mut socket = secure.socket();
-        // It may be closed before it has taken all of it.
+        // The server may close before it has read all of it.
         let _ = socket.write_all(&garbage);
         let _ = socket.shutdown(std::net::Shutdown::Write);
         let answer = rest(&mut socket);
@@ -257,7 +257,7 @@ fn garbage_is_refused_and_hurts_nobody() {
 }
 
 #[test]
-fn a_handshake_has_a_deadline() {
+fn handshake_has_a_deadline() {
     let secure = Secure::impatient();
     let hello = record(3, &hello(3, &[]));
     for begun in [&[][..], &hello[..1], &hello[..hello.len() - 1]] {
@@ -278,7 +278,7 @@ fn a_handshake_has_a_deadline() {
 }
 
 #[test]
-fn a_handshake_has_a_limit() {
+fn concurrent_handshakes_are_limited() {
     let secure = Secure::open();
     let mut socket = secure.socket();
     // The beginning of a message of 60 kB, in records of 8: within what TLS allows.
@@ -294,9 +294,9 @@ fn a_handshake_has_a_limit() {
     secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
 
-/// A busy server finds the handshake's end and the request behind it in its buffer at once.
+/// A busy server finds the handshake's end and the request after it in its buffer together.
 #[test]
-fn a_request_may_come_together_with_the_end_of_the_handshake() {
+fn request_may_arrive_with_handshake_end() {
     let secure = Secure::open();
     let config = Arc::new(client_config(&secure, &[&rustls::version::TLS13]));
     let mut client = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
@@ -319,7 +319,7 @@ fn a_request_may_come_together_with_the_end_of_the_handshake() {
 }
 
 #[test]
-fn a_handshake_has_a_place_of_its_client() {
+fn handshake_counts_as_connection_of_its_client() {
     let secure = Secure::with(GatewayOptions { connections_per_client: 2, ..GatewayOptions::default() });
     let held = [secure.socket(), secure.socket()];
     secure.fixture.wait("both are taken", |counters| counters.open_connections() == 2);
@@ -331,17 +331,17 @@ fn a_handshake_has_a_place_of_its_client() {
 }
 
 #[test]
-fn who_takes_no_answer_is_cut() {
+fn tls_client_that_reads_nothing_is_closed() {
     let secure = Secure::impatient();
     let mut stream = secure.connect();
     let request = post("/ingest/batch", "{\n".repeat(1000).as_bytes());
-    // Until the answers that nobody takes fill all that lies between.
+    // Until the unread responses fill all buffers.
     while stream.write_all(&request).is_ok() {}
     secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
 
 #[test]
-fn a_new_certificate_is_for_new_connections() {
+fn new_certificate_applies_to_new_connections() {
     let secure = Secure::open();
     let mut old = secure.connect();
     assert_eq!(ask(&mut old, &post("/ingest/event", b"1")).status, 200);
@@ -364,7 +364,7 @@ fn client_config(secure: &Secure, versions: &[&'static rustls::SupportedProtocol
 }
 
 #[test]
-fn both_versions_are_spoken_and_clients_come_back_with_tickets() {
+fn both_tls_versions_resume_with_tickets() {
     let secure = Secure::open();
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let mut config = client_config(&secure, &[version]);

@@ -1,4 +1,4 @@
-//! Who may post, and whose events they are.
+//! Access to posting, and the sources of events.
 
 use std::sync::Arc;
 
@@ -33,18 +33,18 @@ fn assert_refused(answer: &Answer, code: ErrorCode) {
 }
 
 #[test]
-fn only_a_good_token_with_the_scope_lets_events_in() {
+fn posting_needs_a_valid_token_with_scope() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
     let (reader, shows_reader) = token(2, "reader", "reader", &[Scope::Read, Scope::Admin], None);
     let (expired, shows_expired) = token(3, "old", "old", &[Scope::Ingest], Some(LONG_AGO));
-    let (_, shows_stranger) = token(4, "stranger", "stranger", &[Scope::Ingest], None);
+    let (_, shows_unknown) = token(4, "unknown", "unknown", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good, reader, expired])));
     let fixture = fixture(&tokens, Demand::Always);
     for path in ["/ingest/event", "/ingest/batch"] {
         for (headers, refused) in [
             ("", Some(ErrorCode::Unauthorized)),
             ("Authorization: Basic eDp5\r\n", Some(ErrorCode::Unauthorized)),
-            (&*shows_stranger, Some(ErrorCode::Unauthorized)),
+            (&*shows_unknown, Some(ErrorCode::Unauthorized)),
             (&*shows_expired, Some(ErrorCode::Unauthorized)),
             (&*shows_reader, Some(ErrorCode::Forbidden)),
             (&*shows_good, None),
@@ -63,7 +63,7 @@ fn only_a_good_token_with_the_scope_lets_events_in() {
 }
 
 #[test]
-fn whoever_asks_whether_it_lives_needs_no_token() {
+fn liveness_needs_no_token() {
     let fixture = fixture(&Arc::default(), Demand::Always);
     let mut client = fixture.connect();
     for request in ["GET /healthz", "GET /readyz", "HEAD /healthz"] {
@@ -78,7 +78,7 @@ fn whoever_asks_whether_it_lives_needs_no_token() {
 
 /// The client waits for a go-ahead, and never gets one.
 #[test]
-fn a_body_is_not_waited_for() {
+fn unauthorized_request_is_rejected_before_body() {
     let fixture = fixture(&Arc::default(), Demand::Always);
     let mut client = fixture.connect();
     let length = "Content-Length: 30000000\r\nExpect: 100-continue\r\n";
@@ -88,7 +88,7 @@ fn a_body_is_not_waited_for() {
 }
 
 #[test]
-fn tokens_come_and_go_on_an_open_connection() {
+fn token_changes_apply_to_open_connections() {
     let (first, shows_first) = token(1, "first", "first", &[Scope::Ingest], None);
     let (second, shows_second) = token(2, "second", "second", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::default());
@@ -98,7 +98,7 @@ fn tokens_come_and_go_on_an_open_connection() {
         client.post("/ingest/event", headers, b"1");
         client.answer().status
     };
-    assert_eq!([status(""), status(&shows_first)], [200, 200], "no token was ever made");
+    assert_eq!([status(""), status(&shows_first)], [200, 200], "no token was ever created");
     tokens.publish(TokenSet::new(vec![first.clone()]));
     assert_eq!([status(""), status(&shows_first), status(&shows_second)], [401, 200, 401]);
     tokens.publish(TokenSet::new(vec![first, second]));
@@ -108,12 +108,12 @@ fn tokens_come_and_go_on_an_open_connection() {
 }
 
 #[test]
-fn where_everybody_may_post_a_wrong_token_is_still_refused() {
+fn anonymous_port_still_rejects_wrong_tokens() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
-    let (_, shows_stranger) = token(2, "stranger", "stranger", &[Scope::Ingest], None);
+    let (_, shows_unknown) = token(2, "unknown", "unknown", &[Scope::Ingest], None);
     let fixture = fixture(&Arc::new(Tokens::new(TokenSet::new(vec![good]))), Demand::Never);
     for (headers, status) in
-        [("", 200), ("Authorization: Basic eDp5\r\n", 200), (&*shows_good, 200), (&*shows_stranger, 401)]
+        [("", 200), ("Authorization: Basic eDp5\r\n", 200), (&*shows_good, 200), (&*shows_unknown, 401)]
     {
         assert_eq!(fixture.post("/ingest/event", headers, "1").status, status, "{headers}");
     }
@@ -132,9 +132,9 @@ fn basic_user(secret: &NewToken) -> String {
 }
 
 #[test]
-fn a_token_may_be_a_password_a_user_or_an_api_key() {
+fn token_may_be_password_user_or_api_key() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
-    let [secret, stranger] = [1, 2].map(|number| NewToken::of_random([number; 32]));
+    let [secret, unknown] = [1, 2].map(|number| NewToken::of_random([number; 32]));
     let key = |secret: &NewToken| format!("x-aPI-key: {}\r\n", secret.expose());
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good])));
     for demand in [Demand::Always, Demand::Never] {
@@ -143,8 +143,7 @@ fn a_token_may_be_a_password_a_user_or_an_api_key() {
             assert_eq!(fixture.post("/ingest/event", &headers, "1").status, 200, "{headers}");
         }
         assert!(fixture.stored().iter().all(|event| event.source == "web"));
-        for headers in [basic("web", &stranger), basic_user(&stranger), key(&stranger), "X-Api-Key: fb_\r\n".to_owned()]
-        {
+        for headers in [basic("web", &unknown), basic_user(&unknown), key(&unknown), "X-Api-Key: fb_\r\n".to_owned()] {
             assert_refused(&fixture.post("/ingest/event", &headers, "1"), ErrorCode::Unauthorized);
         }
         for (headers, says) in [
@@ -164,7 +163,7 @@ fn a_token_may_be_a_password_a_user_or_an_api_key() {
 
 /// A browser that has a password for this host sends it with what a page of another host posts.
 #[test]
-fn a_password_does_not_open_the_port_to_pages_of_others() {
+fn password_does_not_allow_cross_origin_pages() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good])));
     let cors_origins = vec!["https://known.example".to_owned()];
@@ -176,13 +175,13 @@ fn a_password_does_not_open_the_port_to_pages_of_others() {
     let basic = basic("", &NewToken::of_random([1; 32]));
     for (shows, origin, status) in [
         (&user, "", 200),
-        (&user, "Origin: https://stranger.example\r\n", 403),
+        (&user, "Origin: https://unknown.example\r\n", 403),
         (&basic, "", 200),
         (&basic, "Origin: http://x\r\n", 200),
         (&basic, "Origin: https://known.example\r\n", 200),
-        (&basic, "Origin: https://stranger.example\r\n", 403),
+        (&basic, "Origin: https://unknown.example\r\n", 403),
         (&basic, "Origin: null\r\n", 403),
-        (&shows_good, "Origin: https://stranger.example\r\n", 200),
+        (&shows_good, "Origin: https://unknown.example\r\n", 200),
     ] {
         let answer = fixture.post("/ingest/event", &(shows.clone() + origin), "1");
         assert_eq!(answer.status, status, "{shows}{origin}{answer:?}");
@@ -190,7 +189,7 @@ fn a_password_does_not_open_the_port_to_pages_of_others() {
 }
 
 #[test]
-fn sources_with_the_same_keys_do_not_meet() {
+fn equal_keys_of_different_sources_are_separate() {
     let (one, shows_one) = token(1, "one", "shop", &[Scope::Ingest], None);
     let (same, shows_same) = token(2, "same", "shop", &[Scope::Ingest], None);
     let (other, shows_other) = token(3, "other", "other", &[Scope::Ingest], None);
@@ -215,7 +214,7 @@ fn sources_with_the_same_keys_do_not_meet() {
 
 /// Ids within payloads are the source's too.
 #[test]
-fn ids_in_payloads_belong_to_the_source() {
+fn payload_ids_are_scoped_by_source() {
     let (one, shows_one) = token(1, "one", "one", &[Scope::Ingest], None);
     let (other, shows_other) = token(2, "other", "other", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![one, other])));

@@ -1,4 +1,4 @@
-//! What goes wrong around requests: overload, a failing disk, clients that leave, HTTP that is not sound, the stop.
+//! Failures around requests: overload, a failing disk, clients that disconnect, invalid HTTP, the stop.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use limits::HEADER_BYTES_MAX;
 const FAR: Duration = Duration::from_secs(60);
 
 #[test]
-fn other_paths_and_methods_are_refused() {
+fn other_paths_and_methods_are_rejected() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     for (method, path, status, code, allow) in [
@@ -33,7 +33,7 @@ fn other_paths_and_methods_are_refused() {
 }
 
 #[test]
-fn it_tells_that_it_is_alive_and_ready() {
+fn health_endpoints_report_alive_and_ready() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     for path in ["/healthz", "/readyz"] {
@@ -61,7 +61,7 @@ fn it_tells_that_it_is_alive_and_ready() {
 }
 
 #[test]
-fn too_many_bytes_in_flight_are_shed() {
+fn bytes_in_flight_above_the_limit_are_shed() {
     let options = GatewayOptions { in_flight_bytes_max: 1000, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     let mut slow = fixture.connect();
@@ -82,7 +82,7 @@ fn too_many_bytes_in_flight_are_shed() {
 }
 
 #[test]
-fn a_batch_is_counted_as_it_arrives() {
+fn batch_is_counted_as_it_arrives() {
     let options = GatewayOptions { in_flight_bytes_max: 1000, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     let mut client = fixture.connect();
@@ -95,7 +95,7 @@ fn a_batch_is_counted_as_it_arrives() {
 
 /// Else all of them would grow until none has room, and what was done for them was done for nothing.
 #[test]
-fn a_batch_begins_only_where_there_is_room_for_those_that_have_begun() {
+fn batch_begins_only_if_reservations_leave_room() {
     let options =
         GatewayOptions { in_flight_bytes_max: 1_000_000, batch_wait: Duration::ZERO, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
@@ -113,9 +113,9 @@ fn a_batch_begins_only_where_there_is_room_for_those_that_have_begun() {
     assert_eq!(fixture.payloads(), ["2", "3", "1"]);
 }
 
-/// A refusal makes its client connect and send anew, which costs more than to let it wait.
+/// A rejection makes its client reconnect and resend, which costs more than to let it wait.
 #[test]
-fn a_batch_without_room_waits_until_others_are_done() {
+fn batch_without_room_waits_for_others() {
     let batch_wait = Duration::from_hours(1);
     let options = GatewayOptions { in_flight_bytes_max: 1_000_000, batch_wait, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
@@ -131,7 +131,7 @@ fn a_batch_without_room_waits_until_others_are_done() {
         client
     });
     let waiting: Vec<_> = waiting.collect();
-    // It finds room: the others have come before it, and would have been refused by now.
+    // It finds room: the others arrived earlier, and would have been rejected by now.
     assert_eq!(fixture.post("/ingest/event", "", "5").status, 200);
     first.send("0\r\n\r\n");
     assert_eq!(first.answer().status, 200);
@@ -145,7 +145,7 @@ fn a_batch_without_room_waits_until_others_are_done() {
 }
 
 #[test]
-fn a_failed_journal_answers_no_200() {
+fn failed_journal_answers_no_200() {
     let disk = SimulatedDisk::new(1);
     let fixture = Fixture::on_disk(Arc::new(disk.clone()));
     assert_eq!(fixture.post("/ingest/event", "", "1").status, 200);
@@ -161,7 +161,7 @@ fn a_failed_journal_answers_no_200() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_passes() {
+fn full_disk_is_reported_until_space_is_free() {
     let disk = SimulatedDisk::new(1);
     let fixture = Fixture::on_disk(Arc::new(disk.clone()));
     let body = format!("\"{}\"", "x".repeat(60_000));
@@ -181,7 +181,7 @@ fn gate(fixture: &Fixture, type_name: &str) -> Gate {
 }
 
 #[test]
-fn only_types_whose_stores_are_behind_are_refused() {
+fn only_types_of_full_backlogs_are_rejected() {
     let fixture = Fixture::open();
     for path in ["/ingest/event/slow", "/ingest/event/quick"] {
         assert_eq!(fixture.post(path, "", "1").status, 200);
@@ -201,7 +201,7 @@ fn only_types_whose_stores_are_behind_are_refused() {
 }
 
 #[test]
-fn of_a_batch_only_records_whose_stores_are_behind_are_refused() {
+fn batch_rejects_only_records_of_full_backlogs() {
     let types = GatewayTypes { type_pointer: Some("/type".parse().unwrap()), ..open_types() };
     let fixture = Fixture::with(types, GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}").status, 200);
@@ -219,7 +219,7 @@ fn of_a_batch_only_records_whose_stores_are_behind_are_refused() {
 }
 
 #[test]
-fn before_the_disk_is_full_nothing_is_taken_any_more() {
+fn intake_stops_before_the_disk_is_full() {
     let disk = SimulatedDisk::new(1);
     let fixture = Fixture::on_disk(Arc::new(disk.clone()));
     let ready = |expected| {
@@ -232,7 +232,7 @@ fn before_the_disk_is_full_nothing_is_taken_any_more() {
     assert!(fixture.log.disk_guard().look().unwrap().1);
     let full = fixture.post("/ingest/event", "", "2");
     assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
-    // The answer comes before the body.
+    // The response precedes the body.
     let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n");
     assert_eq!(client.answer().status, 507);
@@ -245,7 +245,7 @@ fn before_the_disk_is_full_nothing_is_taken_any_more() {
 }
 
 #[test]
-fn an_event_whose_client_leaves_is_stored_once_or_never() {
+fn event_of_disconnected_client_is_never_stored_twice() {
     let fixture = Fixture::open();
     for number in 0..50 {
         let mut client = fixture.connect();
@@ -263,7 +263,7 @@ fn an_event_whose_client_leaves_is_stored_once_or_never() {
 }
 
 #[test]
-fn heads_that_can_be_read_in_two_ways_are_refused_in_full() {
+fn ambiguous_heads_are_rejected_and_connection_closed() {
     let fixture = Fixture::open();
     for (head, status, code) in [
         ("Host: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked", 400, "bad_request"),
@@ -284,7 +284,7 @@ fn heads_that_can_be_read_in_two_ways_are_refused_in_full() {
 }
 
 #[test]
-fn what_stands_before_a_bad_head_is_answered_first() {
+fn requests_before_a_bad_head_are_answered() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     let good = "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1";
@@ -295,7 +295,7 @@ fn what_stands_before_a_bad_head_is_answered_first() {
 }
 
 #[test]
-fn requests_follow_each_other_however_they_are_cut() {
+fn pipelined_requests_survive_any_split() {
     let whole = [
         "POST /ingest/event HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n11",
         "POST /ingest/event HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n2\r\n1\r\n2\r\n0\r\n\r\n",
@@ -308,7 +308,7 @@ fn requests_follow_each_other_however_they_are_cut() {
         let fixture = Fixture::on_disk(Arc::new(SimulatedDisk::new(1)));
         let mut client = fixture.connect();
         client.send(&text[..cut]);
-        // What is complete is answered before the rest comes: so the rest comes by itself.
+        // Complete requests are answered before the rest arrives, so the rest is sent separately.
         let ends = whole.iter().scan(0, |end, request| {
             *end += request.len();
             Some(*end)
@@ -323,7 +323,7 @@ fn requests_follow_each_other_however_they_are_cut() {
 }
 
 #[test]
-fn an_empty_line_behind_a_body_is_no_request() {
+fn empty_line_after_body_is_ignored() {
     let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     let mut client = fixture.connect();
@@ -334,7 +334,7 @@ fn an_empty_line_behind_a_body_is_no_request() {
 }
 
 #[test]
-fn an_answer_is_whole_though_its_client_reads_late() {
+fn late_reader_gets_whole_response() {
     let fixture = Fixture::open();
     let client = fixture.connect();
     let mut sender = client.reader.get_ref().try_clone().unwrap();
@@ -342,7 +342,7 @@ fn an_answer_is_whole_though_its_client_reads_late() {
     let body = "x\n".repeat(1000);
     let request = format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let sending = std::thread::spawn(move || (0..requests).for_each(|_| sender.write_all(request.as_bytes()).unwrap()));
-    // No more is taken than is answered: what the server writes fills both buffers, and only then is it read.
+    // The server reads no request before it has answered the last one: its responses fill both buffers, and only then are they read.
     let (mut client, mut answered, mut still) = (client, 0, 0);
     while still < 100 {
         let now = fixture.counters().requests(RouteName::Batch, StatusClass::ClientError);
@@ -358,7 +358,7 @@ fn an_answer_is_whole_though_its_client_reads_late() {
 }
 
 #[test]
-fn a_head_may_come_byte_by_byte() {
+fn head_may_arrive_byte_by_byte() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     for byte in b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n12" {
@@ -369,7 +369,7 @@ fn a_head_may_come_byte_by_byte() {
 }
 
 #[test]
-fn a_chunk_that_breaks_the_rules_ends_the_connection() {
+fn invalid_chunk_ends_the_connection() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0;\n\r\n");
@@ -382,7 +382,7 @@ fn a_chunk_that_breaks_the_rules_ends_the_connection() {
 }
 
 #[test]
-fn connections_beyond_the_limit_wait_for_a_place() {
+fn connections_beyond_the_limit_wait() {
     let options = GatewayOptions { connections_max: 2, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     let mut first: Vec<_> = (0..2).map(|_| fixture.connect()).collect();
@@ -397,7 +397,7 @@ fn connections_beyond_the_limit_wait_for_a_place() {
 }
 
 #[test]
-fn one_client_gets_no_more_than_its_share() {
+fn client_connections_are_limited_to_its_share() {
     let options = GatewayOptions { connections_per_client: 2, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     let mut first: Vec<_> = (0..2).map(|_| fixture.connect()).collect();
@@ -410,7 +410,7 @@ fn one_client_gets_no_more_than_its_share() {
 }
 
 #[test]
-fn many_clients_may_come_at_once() {
+fn many_clients_may_connect_concurrently() {
     let options = GatewayOptions { connections_max: 1, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     let first = fixture.connect();
@@ -422,7 +422,7 @@ fn many_clients_may_come_at_once() {
 }
 
 #[test]
-fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
+fn stop_answers_requests_in_flight_and_closes_others() {
     let mut fixture = Fixture::open();
     let (mut idle, mut fresh, mut busy) = (fixture.connect(), fixture.connect(), fixture.connect());
     idle.post("/ingest/event", "", b"1");
@@ -445,7 +445,7 @@ fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
 }
 
 #[test]
-fn a_stop_doesnt_wait_beyond_its_deadline() {
+fn stop_does_not_wait_beyond_its_deadline() {
     let mut fixture = Fixture::open();
     let mut busy = fixture.connect();
     busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
@@ -456,7 +456,7 @@ fn a_stop_doesnt_wait_beyond_its_deadline() {
 }
 
 #[test]
-fn who_is_too_slow_is_told_and_left() {
+fn slow_client_gets_408_and_is_closed() {
     let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     for part in [
@@ -481,7 +481,7 @@ fn who_is_too_slow_is_told_and_left() {
 }
 
 #[test]
-fn who_takes_no_answer_is_left() {
+fn client_that_reads_nothing_is_closed() {
     let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
     let mut client = fixture.connect();
@@ -492,7 +492,7 @@ fn who_takes_no_answer_is_left() {
 }
 
 #[test]
-fn who_has_sent_all_may_close_that_side() {
+fn client_may_half_close_after_its_request() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.post("/ingest/event", "", b"1");
@@ -509,7 +509,7 @@ fn who_has_sent_all_may_close_that_side() {
 }
 
 #[test]
-fn old_clients_are_answered_as_they_ask() {
+fn old_http_clients_get_responses_they_support() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n1");
@@ -523,7 +523,7 @@ fn old_clients_are_answered_as_they_ask() {
 }
 
 #[test]
-fn an_expectation_that_cant_be_met_is_refused() {
+fn unknown_expectation_is_rejected() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: magic\r\n\r\n");
@@ -532,7 +532,7 @@ fn an_expectation_that_cant_be_met_is_refused() {
 }
 
 #[test]
-fn many_connections_share_commits() {
+fn connections_share_commits() {
     let fixture = Fixture::open();
     let address = fixture.address();
     let threads: Vec<_> = (0..8)

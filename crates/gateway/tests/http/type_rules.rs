@@ -22,7 +22,7 @@ fn stored(fixture: &Fixture) -> Vec<String> {
 }
 
 #[test]
-fn a_rule_holds_where_nobody_names_the_type() {
+fn type_rule_applies_to_untyped_events() {
     let choice = choice(&[("access", "status >= 100"), ("order", "has(order)"), ("access", "has(method)")]);
     let types = GatewayTypes {
         choice,
@@ -48,7 +48,7 @@ fn a_rule_holds_where_nobody_names_the_type() {
 }
 
 #[test]
-fn unknown_types_are_taken_as_another_one_where_that_is_said() {
+fn unknown_types_use_the_configured_fallback() {
     let types = GatewayTypes {
         unknown: Some(name("other")),
         results: [(name("a.hits"), TypeRules::default())].into(),
@@ -75,11 +75,11 @@ fn unknown_types_are_taken_as_another_one_where_that_is_said() {
     let stored = stored(&fixture);
     assert_eq!((stored[0].as_str(), stored.len()), ("a", 108));
     assert!(stored[1..].iter().all(|name| name == "other"), "{stored:?}");
-    assert_eq!(fixture.stored()[5].payload, r#"{"t":7}"#, "the name stays where it stands");
+    assert_eq!(fixture.stored()[5].payload, r#"{"t":7}"#, "the payload keeps the name");
 }
 
 #[test]
-fn a_type_that_goes_is_unknown_from_then_on() {
+fn removed_type_is_unknown_after_reload() {
     let with = |names: &[&str]| GatewayTypes { unknown: Some(name("other")), ..types(names) };
     let fixture = Fixture::with(with(&["a", "b", "other"]), GatewayOptions::default());
     assert_eq!(fixture.post("/ingest/event/b", "", "1").status, 200);
@@ -90,9 +90,9 @@ fn a_type_that_goes_is_unknown_from_then_on() {
     assert_eq!(stored(&fixture), ["b", "other"]);
 }
 
-/// To know what these are takes more than others should wait for: it is done beside the shard, and nobody sees that.
+/// It takes too long to find the type of these on the shard: it is offloaded, without a visible difference.
 #[test]
-fn what_takes_long_to_tell_apart_comes_out_as_anything_else() {
+fn costly_type_rule_gives_the_same_result() {
     let choice = choice(&[("a", "l.all(x, l.all(y, x + y < 9))"), ("b", "has(b)")]);
     let types = GatewayTypes { choice, type_pointer: Some("/t".parse().unwrap()), ..types(&["a", "b", "event"]) };
     let fixture = Fixture::with(types, GatewayOptions::default());

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::CampaignStore;
 
-/// A store that has a tool of its own to be filled with.
+/// A store with a tool for bulk loads.
 pub trait BulkLoaded: CampaignStore {
     /// What the tool is called.
     const TOOL: &'static str;
@@ -23,7 +23,7 @@ pub trait BulkLoaded: CampaignStore {
     /// A folder that it may write to.
     fn folder(&self) -> &Path;
 
-    /// The settings of a sink as most people write them.
+    /// The settings of a sink as most users write them.
     fn usual_sink(&self) -> String {
         self.sink()
     }

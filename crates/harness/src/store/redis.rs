@@ -31,7 +31,7 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// A server that waits for its disk, with settings beside.
+    /// A server that waits for its disk, with additional settings.
     fn start_with(more: &[&str]) -> Result<Option<Self>> {
         let port = free_port();
         let number = port.to_string();
@@ -49,7 +49,7 @@ impl RedisStore {
     pub(super) fn fail_to_save(&self) -> Result<()> {
         let snapshot = self.server.folder().join("dump.rdb");
         let _ = std::fs::remove_file(&snapshot);
-        std::fs::create_dir(&snapshot).context("making a directory in the place of the snapshot")?;
+        std::fs::create_dir(&snapshot).context("creating a directory with the snapshot's name")?;
         self.tell(&["CONFIG", "SET", "save", "3600 1"])?;
         self.save("err")
     }
@@ -73,7 +73,7 @@ impl RedisStore {
         Ok(())
     }
 
-    /// The next page of entries behind `last`: their ids, and the names and values that each has.
+    /// The next page of entries after `last`: their ids, and the names and values that each has.
     fn page(&self, last: &str) -> Vec<(String, Vec<Vec<u8>>)> {
         let entries = self.server.ask(&["XRANGE", KEY, &format!("({last}"), "+", "COUNT", PAGE]).list();
         let parts = |entry: RedisReply| {

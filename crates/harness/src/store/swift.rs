@@ -30,10 +30,10 @@ const MEGABYTE: f64 = 1e6;
 /// The servers, and what is known of them.
 pub struct SwiftStore {
     server: SwiftServer,
-    /// Whoever asks has a token that ends with the servers.
+    /// The client has a token that ends with the servers.
     client: Option<SwiftClient>,
-    /// The bytes of the container when they were last told, and when they were last asked for.
-    told: u64,
+    /// The bytes of the container in the last answer, and when they were last requested.
+    bytes: u64,
     asked: Option<Instant>,
     /// Which of the servers is killed first.
     first_killed: usize,
@@ -41,7 +41,7 @@ pub struct SwiftStore {
 
 impl SwiftStore {
     fn new(server: SwiftServer) -> Self {
-        Self { server, client: None, told: 0, asked: None, first_killed: 0 }
+        Self { server, client: None, bytes: 0, asked: None, first_killed: 0 }
     }
 
     pub(super) fn kill_part(&self, part: SwiftProcess) {
@@ -63,7 +63,7 @@ impl SwiftStore {
         format!("http://{}/auth/v1.0", self.server.address())
     }
 
-    /// What the container's server counts; `None` where nobody answers.
+    /// The bytes that the container's server counts; `None` if it doesn't answer.
     fn ask_bytes(&mut self) -> Option<u64> {
         if self.client.is_none() {
             self.client = SwiftClient::try_new(self.server.address());
@@ -142,7 +142,7 @@ impl CampaignStore for SwiftStore {
 }
 
 impl StoreServer for SwiftStore {
-    /// Small objects, so that kills meet many of them on their way.
+    /// Small objects: kills have to happen while many are in flight.
     fn sink(&self) -> String {
         self.settings("max_bytes = \"1MiB\"\nmax_age = \"1s\"\nenvelope = true\n")
     }
@@ -152,7 +152,7 @@ impl StoreServer for SwiftStore {
         Ok(())
     }
 
-    /// Each time another one ends first, so that an object is met before, in and behind its listing.
+    /// Each time another one ends first: an object is interrupted before, during and after its listing.
     fn kill(&mut self) -> Result<()> {
         let parts = SwiftProcess::ALL.into_iter().cycle().skip(self.first_killed).take(SwiftProcess::ALL.len());
         parts.for_each(|part| self.server.kill_part(part));
@@ -162,10 +162,10 @@ impl StoreServer for SwiftStore {
 
     fn stored(&mut self) -> u64 {
         if self.asked.is_none_or(|asked| asked.elapsed() >= ASKED_EACH) {
-            self.told = self.ask_bytes().unwrap_or(self.told);
+            self.bytes = self.ask_bytes().unwrap_or(self.bytes);
             self.asked = Some(Instant::now());
         }
-        self.told / LINE_BYTES_MIN
+        self.bytes / LINE_BYTES_MIN
     }
 
     fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {

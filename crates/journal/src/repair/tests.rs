@@ -1,4 +1,4 @@
-//! What repair changes, and what it and inspection leave alone.
+//! The changes of a repair, and the files that repair and inspection leave alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,21 +40,21 @@ fn damaged() -> SimulatedDisk {
     disk
 }
 
-/// The sequences that are there, and the letters of what isn't as it was.
+/// The sequences that are readable, and the codes of the findings.
 fn seen(disk: &SimulatedDisk) -> (Vec<u64>, String) {
-    let (mut sequences, mut letters) = (Vec::new(), String::new());
+    let (mut sequences, mut cases) = (Vec::new(), String::new());
     let shared = Arc::new(disk.clone()) as crate::disk::SharedDisk;
     inspect_shard(&shared, Path::new(SHARD), &mut |item| match item {
         Inspected::Segment(_) => {}
         Inspected::Block { block, .. } => sequences.extend(block.records().map(|(sequence, _)| sequence)),
         Inspected::Damaged(damaged) | Inspected::Torn(damaged) => {
             sequences.extend(damaged.survivors().iter().map(|(sequence, _)| *sequence));
-            letters.push(damaged.finding().letter);
+            cases.push(damaged.finding().case);
         }
-        Inspected::Finding(finding) => letters.push(finding.letter),
+        Inspected::Finding(finding) => cases.push(finding.case),
     })
     .unwrap();
-    (sequences, letters)
+    (sequences, cases)
 }
 
 fn contents(disk: &SimulatedDisk) -> Vec<(PathBuf, Vec<u8>)> {
@@ -70,7 +70,7 @@ fn inspection_changes_nothing() {
 }
 
 #[test]
-fn repair_takes_out_what_can_t_be_read_and_keeps_the_original() {
+fn repair_drops_unreadable_records_and_keeps_the_original() {
     let disk = damaged();
     let original = disk.content(segment::path(Path::new(SHARD), 1)).unwrap();
     let repair = repair_shard(&options(&disk, 2)).unwrap();
@@ -108,7 +108,7 @@ fn a_second_repair_leaves_the_first_original_alone() {
 }
 
 #[test]
-fn a_repair_that_loses_its_power_can_be_done_again() {
+fn repair_can_be_repeated_after_a_power_cut() {
     for operations in 1..100 {
         let disk = damaged();
         disk.fail_power_at(operations);

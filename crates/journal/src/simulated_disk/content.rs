@@ -1,10 +1,10 @@
-//! The bytes of a file as pages that copies share until one of them is written. A page that was never written
-//! is a hole: it reads as zeros and takes no space.
+//! The bytes of a file as pages that copies share until one of them is written. A page that was never written is
+//! unallocated: it reads as zeros and occupies no space.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-/// What a disk writes as a whole, but for a torn one.
+/// The unit that a disk writes as a whole, unless it is torn.
 pub(super) const SECTOR_BYTES: usize = 512;
 /// The unit of sharing and of allocation.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -14,10 +14,10 @@ pub(super) const PAGE_SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 /// A page's bytes.
 pub(super) type Page = [u8; PAGE_BYTES];
 
-/// All zero-filled pages are this one, so that zero-filling a file ahead costs nearly nothing.
+/// All zero-filled pages are this one, so zero-filling a file ahead costs nearly nothing.
 static ZEROS: LazyLock<Arc<Page>> = LazyLock::new(|| Arc::new([0; PAGE_BYTES]));
 
-/// A file's bytes and length. Bytes of pages beyond the length are zero, and no page stands wholly beyond it.
+/// A file's bytes and length. Bytes of pages beyond the length are zero, and no page is wholly beyond it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
     pages: Vec<Option<Arc<Page>>>,
@@ -29,7 +29,7 @@ impl Content {
         self.length
     }
 
-    /// Pages that take space.
+    /// Pages that occupy space.
     pub(super) fn allocated_pages(&self) -> usize {
         self.pages.iter().flatten().count()
     }
@@ -38,12 +38,12 @@ impl Content {
         self.pages.get(page).is_none_or(Option::is_none)
     }
 
-    /// The page as it is, shared; zeros for a hole.
+    /// The page, shared; zeros if it is unallocated.
     pub(super) fn page(&self, page: usize) -> Arc<Page> {
         self.pages.get(page).and_then(Clone::clone).unwrap_or_else(|| ZEROS.clone())
     }
 
-    /// Cuts the content or extends it by a hole.
+    /// Cuts the content or extends it by unallocated pages.
     pub(super) fn set_length(&mut self, length: usize) {
         self.pages.truncate(length.div_ceil(PAGE_BYTES));
         if length < self.length
@@ -71,7 +71,7 @@ impl Content {
         end - offset
     }
 
-    /// Writes `bytes` at `offset` and grows the length to their end where it is less.
+    /// Writes `bytes` at `offset`, and grows the length to their end if it is less.
     pub(super) fn write(&mut self, bytes: &[u8], offset: usize) {
         self.grow(offset + bytes.len());
         for (page, within, at) in pieces(offset..offset + bytes.len()) {
@@ -118,7 +118,7 @@ impl Content {
     }
 }
 
-/// Cuts a range of bytes at the page boundaries: page, range within it, and where that is within the whole range.
+/// Cuts a range of bytes at the page boundaries: page, range within it, and the same range within the whole.
 fn pieces(range: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>, usize)> {
     let Range { start, end } = range;
     (start / PAGE_BYTES..end.div_ceil(PAGE_BYTES)).map(move |page| {

@@ -1,5 +1,5 @@
-//! Which of the unsynced changes a power cut keeps. Even chances alone would hardly ever make the nasty cases (a
-//! block without its first sector, a new file without the old one's end), so that each cut has a style.
+//! Which of the unsynced changes a power cut keeps. With even chances alone the bad cases (a block without its first
+//! sector, a new file without the old one's end) would be very rare, so each cut has a style.
 
 use random::Random;
 
@@ -28,7 +28,7 @@ pub enum CutStyle {
     InOrder,
     /// Sectors reach the disk newest first, up to some moment.
     Reversed,
-    /// Each file has a style of its own.
+    /// Each file has a separate style.
     Mixed,
 }
 
@@ -74,18 +74,18 @@ impl CutStyle {
     }
 }
 
-/// What becomes of a written sector.
+/// The fate of a written sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SectorFate {
     /// The disk has it.
     Kept,
-    /// The disk has what stood there before.
+    /// The disk has the earlier content.
     Lost,
-    /// The disk has this many bytes of it, then what stood there before.
+    /// The disk has this many bytes of it, then the earlier content.
     Torn(usize),
 }
 
-/// A power cut as one file meets it.
+/// A power cut as it affects one file.
 pub(super) struct FileCut<'a> {
     style: CutStyle,
     random: &'a mut Random,
@@ -97,7 +97,7 @@ pub(super) struct FileCut<'a> {
 }
 
 impl<'a> FileCut<'a> {
-    /// For a file with so many undecided sectors, whose last write is change number `last_write`.
+    /// For a file with this many undecided sectors, whose last write is change number `last_write`.
     pub(super) fn new(style: CutStyle, (sectors, last_write): (usize, usize), random: &'a mut Random) -> Self {
         let mut style = style;
         while style == CutStyle::Mixed {

@@ -1,10 +1,10 @@
-//! What a test has planned to go wrong, and the count of operations by which it planned.
+//! The faults that a test has planned, and the count of operations by which it planned them.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// The kinds of disk operations, each of which can be made to fail.
+/// The kinds of disk operations, each of which can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `Disk::create`.
@@ -63,7 +63,7 @@ impl Operation {
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedError {
-    /// `EIO`. A write may have been done in part all the same.
+    /// `EIO`. A write may still have been done in part.
     Io,
     /// `ENOSPC`.
     NoSpace,
@@ -81,7 +81,7 @@ impl From<SimulatedError> for io::Error {
     }
 }
 
-/// What happens to an operation.
+/// The effect on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperationOutcome {
     Proceed,

@@ -1,4 +1,5 @@
-//! One file: what the running process sees, what a power cut keeps for sure, and the changes between the two.
+//! One file: the content that the running process sees, the content that survives any power cut, and the changes
+//! between the two.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,14 +7,14 @@ use std::sync::Arc;
 use super::content::{Content, PAGE_BYTES, PAGE_SECTORS, Page, SECTOR_BYTES};
 use super::crash::{FileCut, SectorFate};
 
-/// What is known of a change's way to the disk.
+/// Whether a change has reached the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Not synced yet.
     Unsynced,
     /// A sync failed over it: the disk may have it or not, and no later sync makes it sure.
     Forsaken,
-    /// Synced, but after a forsaken change, so that the two are kept in order.
+    /// Synced, but after a forsaken change; kept because the two have an order.
     Synced,
 }
 
@@ -22,9 +23,9 @@ enum Fate {
 struct Change {
     /// The sectors that were written, numbered from the file's beginning.
     sectors: Range<usize>,
-    /// The pages that hold these sectors, as they were right after the write: a disk is given whole sectors.
+    /// The pages that hold these sectors, right after the write: a disk gets whole sectors.
     images: Vec<Arc<Page>>,
-    /// The file's length after the change, where the change set it.
+    /// The file's length after the change, if the change set it.
     length: Option<usize>,
     fate: Fate,
 }
@@ -34,11 +35,11 @@ struct Change {
 pub(super) struct File {
     visible: Content,
     durable: Content,
-    /// Each sector as it was before the last write to it.
+    /// Each sector's content before the last write to it.
     previous: Content,
     /// Sectors that reads are served from `previous`.
     stale: Vec<Range<usize>>,
-    /// What happened since `durable`. Empty means that `visible` equals `durable`.
+    /// The changes since `durable`. Empty means that `visible` equals `durable`.
     changes: Vec<Change>,
 }
 
@@ -141,7 +142,7 @@ impl File {
     /// The file after a power cut.
     pub(super) fn survivors(&self, cut: &mut FileCut<'_>) -> Self {
         let mut content = self.durable.clone();
-        // A length lives in one place on the disk, so that the versions up to a certain one have reached it.
+        // The disk stores a length in one place, so the versions up to a certain one have reached it.
         let sure = self.changes.iter().rposition(|change| change.fate == Fate::Synced).map_or(0, |last| last + 1);
         let lengths_kept = cut.length_changes_kept(sure, self.changes.len());
         for (number, change) in self.changes.iter().enumerate() {

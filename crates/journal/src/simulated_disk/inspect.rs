@@ -1,4 +1,5 @@
-//! What tests see and damage, past the door: none of this counts as an operation, and no fault meets it.
+//! Inspection and damage by tests, outside of the [`Disk`] interface: none of this counts as an operation, and no fault
+//! affects it.
 
 use std::io;
 use std::ops::Range;
@@ -23,24 +24,24 @@ impl SimulatedDisk {
         Ok(state.file(state.names.file(path.as_ref())?).visible().to_vec())
     }
 
-    /// Makes everything durable, whatever syncs have failed, as a machine at rest has it.
+    /// Makes everything durable, regardless of failed syncs, like a machine at rest.
     pub fn settle(&self) {
         self.state().settle();
     }
 
-    /// Makes a file of these bytes, with the directories above it, or gives one that is there these bytes.
-    /// The disk is settled by it ([`SimulatedDisk::settle`]).
+    /// Creates a file of these bytes, with its parent directories, or replaces an existing file's bytes. This calls
+    /// [`SimulatedDisk::settle`].
     ///
     /// # Errors
-    /// The path is a directory's, or leads through a file.
+    /// The path is a directory's, or goes through a file.
     pub fn put(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         self.state().put(path.as_ref(), bytes)
     }
 
-    /// Cuts or extends a file, in bytes. The disk is settled by it ([`SimulatedDisk::settle`]).
+    /// Cuts or extends a file, in bytes. This calls [`SimulatedDisk::settle`].
     ///
     /// # Errors
-    /// No file has this path, or the length is beyond all reason.
+    /// No file has this path, or the length is unreasonable.
     pub fn truncate(&self, path: impl AsRef<Path>, length: u64) -> io::Result<()> {
         let mut state = self.state();
         let file = state.names.file(path.as_ref())?;
@@ -49,7 +50,7 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Removes a file. The disk is settled by it ([`SimulatedDisk::settle`]).
+    /// Removes a file. This calls [`SimulatedDisk::settle`].
     ///
     /// # Errors
     /// No file has this path.
@@ -60,8 +61,8 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Inverts a bit on the medium, where it is read from now on: bit 0 is the lowest of the first byte. A
-    /// write to its sector that isn't durable yet may still heal it.
+    /// Inverts a bit on the medium, for all reads from now on: bit 0 is the lowest of the first byte. A write to its
+    /// sector that isn't durable yet may still heal it.
     ///
     /// # Errors
     /// No file has this path, or it ends before this bit.
@@ -76,11 +77,11 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Serves these 512-byte sectors of a file, counted from its beginning, as they were before the last write
-    /// to each of them: as a disk does that lost a write. It lasts over power cuts.
+    /// Serves the previous content of these 512-byte sectors of a file, counted from its beginning: like a disk that
+    /// lost a write. It lasts over power cuts.
     ///
     /// # Errors
-    /// No file has this path, or the sectors are beyond all reason.
+    /// No file has this path, or the sectors are unreasonable.
     pub fn serve_stale(&self, path: impl AsRef<Path>, sectors: Range<u64>) -> io::Result<()> {
         let mut state = self.state();
         let file = state.names.file(path.as_ref())?;

@@ -1,21 +1,20 @@
-//! A disk in memory that fails as real ones do. A seed decides everything that is left to chance: the same
-//! seed and the same operations give the same disk, byte for byte.
+//! A disk in memory that fails as real ones do. A seed decides everything that is left to chance: the same seed and the
+//! same operations give the same disk, byte for byte.
 //!
 //! The model:
 //!
-//! * A process reads what it wrote. What a power cut keeps for sure is a file's content and length at its last
-//!   sync, under the names that its directory had at *its* last sync. A new directory is a new name in the
-//!   directory above it, which needs a sync too.
-//! * Of the writes since then any 512-byte sectors survive, whatever their order, one in 64 of them torn: its
-//!   first bytes new, the others old. A sector that survives has the content that it had right after its write,
-//!   of which older writes to the same sector are a part. The length is any one that the file had since; what
-//!   isn't there reads as zeros.
-//! * Of the changes of names any subset survives whose members are possible: each needs those before it at the
-//!   same names. A rename, also one that replaces a file, is there as a whole or not at all; it is made
-//!   durable by the sync of the directory of its new name. A sync takes along what its changes build on.
-//! * A failed sync leaves the writes visible, and a later sync says it is fine without making them durable, as
-//!   Linux does: whoever trusts it loses data at the next power cut. So does a failed sync of a directory, whose
-//!   changes become sure only where later ones at the same names do.
+//! * A process reads what it wrote. A power cut always keeps a file's content and length at its last sync, under the
+//!   names that its directory had at *its* last sync. A new directory is a new name in its parent directory, which
+//!   needs a sync too.
+//! * Of the writes since then any 512-byte sectors survive, in any order, one in 64 of them torn: its first bytes new,
+//!   the others old. A sector that survives has the content that it had right after its write, which includes older
+//!   writes to the same sector. The length is any one that the file had since; missing bytes read as zeros.
+//! * Of the changes of names any subset survives whose members are possible: each needs those before it at the same
+//!   names. A rename, including one that replaces a file, is there as a whole or not at all; the sync of the directory
+//!   of its new name makes it durable. A sync includes the changes that its changes build on.
+//! * A failed sync leaves the writes visible, and a later sync succeeds without making them durable, as Linux does: a
+//!   program that trusts it loses data at the next power cut. A failed sync of a directory is similar: its changes
+//!   become durable only if later ones at the same names do.
 //! * A power cut ends all handles and locks. The name of a locked file is as unsure as any other.
 //! * A file takes space by pages of 4 KiB that were written (with zeros too), until it has neither name nor
 //!   handle.
@@ -50,17 +49,17 @@ impl SimulatedDisk {
         Self(Arc::new(Mutex::new(State::new(seed))))
     }
 
-    /// Another disk in the state that this one has now, with all that isn't durable yet, its faults, counts and
-    /// switches, but without its handles and locks. From here on `seed` decides its chances. It is cheap:
-    /// the two share what neither of them changes.
+    /// Another disk in the state that this one has now, with all undurable changes, its faults, counts and switches,
+    /// but without its handles and locks. From here on `seed` decides its chances. It is cheap: the two share unchanged
+    /// pages.
     #[must_use]
     pub fn fork(&self, seed: u64) -> Self {
         Self(Arc::new(Mutex::new(self.state().fork(seed))))
     }
 
-    /// Cuts the power and restores it: of what wasn't durable some survives, handles are dead, locks are free.
-    /// A planned failure of the power is over; failures planned for calls, the capacity and the switches stay.
-    /// Returns how the survivors were chosen.
+    /// Cuts the power and restores it: some of the undurable changes survive, handles are dead, locks are free. A
+    /// planned failure of the power is over; failures planned for calls, the capacity and the switches stay. Returns
+    /// how the survivors were chosen.
     pub fn power_cut(&self) -> CutStyle {
         let style = CutStyle::any(&mut self.state().random);
         self.power_cut_in_style(style);
@@ -115,17 +114,17 @@ impl SimulatedDisk {
         self.state().pages_used() * content::PAGE_BYTES as u64
     }
 
-    /// Lets every sync of a file say that it is done, and do nothing: a campaign must notice.
+    /// Makes every sync of a file succeed without effect: a campaign must notice.
     pub fn ignore_sync(&self, ignore: bool) {
         self.state().ignore_sync = ignore;
     }
 
-    /// Lets every sync of a directory say that it is done, and do nothing: a campaign must notice.
+    /// Makes every sync of a directory succeed without effect: a campaign must notice.
     pub fn ignore_sync_directory(&self, ignore: bool) {
         self.state().ignore_sync_directory = ignore;
     }
 
-    /// Operations so far, of all kinds; those refused because the power was off or the handle dead don't count.
+    /// Operations so far, of all kinds; those rejected because the power was off or the handle dead don't count.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.state().faults.total()
@@ -137,7 +136,7 @@ impl SimulatedDisk {
         self.state().faults.calls(operation)
     }
 
-    /// The state. A test that panicked while it held the lock has failed already; others may go on.
+    /// The state. A test that panicked while it held the lock has failed already; others may continue.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

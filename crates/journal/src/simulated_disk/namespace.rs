@@ -1,8 +1,8 @@
-//! The directories: which name stands for which file, as the process sees it and as a power cut would leave it.
+//! The directories: the file of each name, as the process sees it and as a power cut would leave it.
 //!
-//! A change of names is one or two *edits*, each of which knows what stood there before. A change takes effect
-//! on the disk as a whole and only where everything before it at the same names did: that is what makes a
-//! rename atomic, and the rename of a file whose creation was lost impossible.
+//! A change of names is one or two *edits*, each with the earlier entry of its name. A change takes effect on the disk
+//! as a whole, and only if everything before it at the same names did. So a rename is atomic, and the rename of a file
+//! whose creation was lost is impossible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,18 +12,18 @@ use std::sync::Arc;
 use super::crash::CutStyle;
 use random::Random;
 
-/// A file, whatever it is called.
+/// A file, independent of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileId(u64);
 
-/// A directory, whatever it is called.
+/// A directory, independent of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DirectoryId(u64);
 
 /// The root: it is always there. Relative paths begin at it too.
 const ROOT: DirectoryId = DirectoryId(0);
 
-/// What a name stands for.
+/// The entry of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
     File(FileId),
@@ -45,7 +45,7 @@ struct Edit {
 struct Change {
     /// The last one's directory is the one whose sync makes the change durable.
     edits: Vec<Edit>,
-    /// A sync of the directory failed over it: no later sync makes it sure by itself.
+    /// A sync of the directory failed over it: no later sync alone makes it durable.
     forsaken: bool,
 }
 
@@ -99,7 +99,7 @@ impl Names {
         Ok(replaced)
     }
 
-    /// Takes a file's name away.
+    /// Removes a file's name.
     pub(super) fn remove(&mut self, path: &Path) -> io::Result<FileId> {
         let place = self.place(path)?;
         let file = self.file_at(&place)?;
@@ -107,8 +107,8 @@ impl Names {
         Ok(file)
     }
 
-    /// Makes the directories of the path that are missing. Each is as unsure as a new file until the directory
-    /// above it is synced.
+    /// Creates the missing directories of the path. Each is as unsure as a new file until its parent directory is
+    /// synced.
     pub(super) fn create_directory(&mut self, path: &Path) -> io::Result<()> {
         let mut directory = ROOT;
         let mut names = names_of(path)?.into_iter().peekable();
@@ -128,7 +128,7 @@ impl Names {
         Ok(())
     }
 
-    /// Takes a directory's name away, in which there is nothing.
+    /// Removes the name of an empty directory.
     pub(super) fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
         let place = self.place(path)?;
         let directory = self.directory(&names_of(path)?)?;
@@ -161,7 +161,7 @@ impl Names {
         Ok(())
     }
 
-    /// A sync of the directory failed: its changes stay undecided for good.
+    /// A sync of the directory failed: its changes stay undecided.
     pub(super) fn fail_sync(&mut self, path: &Path) -> io::Result<()> {
         let directory = self.directory(&names_of(path)?)?;
         for change in self.changes.iter_mut().filter(|change| change.directory() == directory) {
@@ -176,8 +176,8 @@ impl Names {
         self.changes.clear();
     }
 
-    /// Some of the undecided changes reach the disk, the others never happened. What can't be reached from the
-    /// root any more is forgotten.
+    /// Some of the undecided changes reach the disk, the others never happened. Entries that can no longer be reached
+    /// from the root are forgotten.
     pub(super) fn cut(&mut self, style: CutStyle, random: &mut Random) {
         let kept = style.names(self.changes.len(), random);
         self.keep(&kept);
@@ -284,7 +284,7 @@ fn entries_of(entries: &Entries, directory: DirectoryId) -> impl Iterator<Item =
     entries.range((directory, Arc::from(""))..).take_while(move |((within, _), _)| *within == directory)
 }
 
-/// The names along a path. `..` isn't followed: the journal has no use for it.
+/// The names along a path. `..` isn't followed: the journal doesn't use it.
 fn names_of(path: &Path) -> io::Result<Vec<Arc<str>>> {
     let mut names = Vec::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! The disk behind the lock: names, files, open handles, and the rules that join them.
+//! The state of the disk: names, files, open handles, and the rules that join them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,7 +14,7 @@ use super::file::File;
 use super::namespace::{FileId, Names};
 use random::Random;
 
-/// The largest file: enough for any test, and small enough that an offset gone wild doesn't take all memory.
+/// The largest file: enough for any test, and small enough that a wrong offset doesn't exhaust the memory.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// Everything that a disk is.
@@ -125,7 +125,7 @@ impl State {
 
     pub(super) fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
         self.names.remove_directory(path)?;
-        // One that is made under its name is another.
+        // A directory created under its name is another one.
         self.locked_folders.remove(path);
         Ok(())
     }
@@ -203,7 +203,7 @@ impl State {
         length
     }
 
-    /// Pages taken by files that have a name or a handle.
+    /// Pages of files that have a name or a handle.
     pub(super) fn pages_used(&self) -> u64 {
         let used = self.files.iter().filter(|(id, _)| !self.nameless.contains(id) || self.open.contains_key(id));
         used.map(|(_, file)| file.visible().allocated_pages() as u64).sum()
@@ -215,7 +215,7 @@ impl State {
         Ok(())
     }
 
-    /// Space that is taken and reads as zeros, all of it or none. A power cut may keep any part of it, as of a write.
+    /// Allocated space that reads as zeros, all of it or none. A power cut may keep any part of it, as of a write.
     pub(super) fn allocate(&mut self, file: FileId, length: u64) -> io::Result<()> {
         let start = self.file(file).visible().length();
         let added = file_offset(length)?.saturating_sub(start);
@@ -226,7 +226,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes all that was done durable.
+    /// Makes all changes durable.
     pub(super) fn settle(&mut self) {
         self.names.settle();
         for file in self.files.values_mut().filter(|file| !file.is_durable()) {
@@ -235,7 +235,7 @@ impl State {
         self.forget_nameless();
     }
 
-    /// Puts a file of this content in place of whatever the path names, durable at once with all else.
+    /// Replaces the path's entry with a file of this content, immediately durable with everything else.
     pub(super) fn put(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         path.parent().map_or(Ok(()), |parent| self.names.create_directory(parent))?;
         let file = match self.names.file(path) {

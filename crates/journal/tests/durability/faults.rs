@@ -1,5 +1,5 @@
-//! Failing calls of every kind, one after the other: what failed is never taken for acknowledged, nothing succeeds
-//! after a poisoned commit, and everything acknowledged is there after the next start and a power cut behind it.
+//! Failing calls of every kind, one after the other: a failed commit is never acknowledged, nothing succeeds after a
+//! poisoned commit, and all acknowledged events are there after the next start and a power cut after it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use journal::{CommitError, DataDirectory, LogChunk, OpenShard, Reader, Seeds, Sh
 
 const DATA: &str = "/data";
 const SEGMENT_BYTES: u64 = 16 * 1024;
-/// Each kind of call is made to fail at each of its first calls, up to this one.
+/// Each kind of call fails at each of its first calls, up to this one.
 const CALLS: u64 = 200;
 /// The workload commits this many blocks in each of its three lives.
 const COMMITS: u64 = 12;
@@ -34,17 +34,17 @@ const FAULTS: [Fault; 5] = [
     Fault::ShortWrite,
 ];
 
-/// What the workload knows.
+/// The state that the workload knows.
 #[derive(Clone, Debug, Default)]
 struct Known {
     acknowledged: BTreeMap<u64, Event>,
-    /// What commits of a failed life may have left.
+    /// Events that commits of a failed process may have left.
     attempted: BTreeMap<u64, Vec<Event>>,
     cursor: u64,
     cursors_attempted: Vec<u64>,
     starts: u64,
     events: u64,
-    /// Commits that failed for good.
+    /// Commits that failed permanently.
     poisoned: u64,
     /// Commits that failed and may be tried again.
     refused: u64,
@@ -75,8 +75,8 @@ fn start(disk: &SimulatedDisk, known: &mut Known) -> Result<Process, String> {
     Ok(Process { shard, cursor, cursor_seen, _directory: directory })
 }
 
-/// Reads from the cursor on. Before it a freed segment may be back, where the sync of its removal failed, and the
-/// ones behind it not.
+/// Reads from the cursor on. If the sync of its removal failed, a freed segment before it may be back, and the ones
+/// after that not.
 fn read(process: &Process, what: &str) -> io::Result<BTreeMap<u64, Event>> {
     let mut reader = Reader::new(process.shard.segments.clone(), process.cursor_seen + 1);
     let mut events = BTreeMap::new();
@@ -89,7 +89,7 @@ fn read(process: &Process, what: &str) -> io::Result<BTreeMap<u64, Event>> {
     Ok(events)
 }
 
-/// Appends, commits, moves the cursor and frees, until something fails for good.
+/// Appends, commits, moves the cursor and frees, until something fails permanently.
 fn live(process: &mut Process, known: &mut Known) {
     for round in 0..COMMITS {
         commit(process, known);
@@ -124,7 +124,7 @@ fn commit(process: &mut Process, known: &mut Known) {
     }
 }
 
-/// Frees only behind a cursor that this process has written: what it found may be in the page cache alone.
+/// Frees only up to a cursor that this process has written: an earlier one may be only in the page cache.
 fn free(process: &mut Process, known: &mut Known) {
     let Some(last) = known.acknowledged.last_key_value().map(|(sequence, _)| *sequence) else { return };
     let cursor = last.saturating_sub(5);
@@ -132,12 +132,12 @@ fn free(process: &mut Process, known: &mut Known) {
     if process.cursor.write(&cursor.to_le_bytes()).is_ok() {
         known.cursor = cursor;
         known.cursors_attempted.clear();
-        // What can't be freed now is freed later.
+        // If a segment can't be freed now, it is freed later.
         drop(process.shard.segments.free_up_to(cursor));
     }
 }
 
-/// Checks what a start shows, and goes on from it: what was seen must stay.
+/// Checks the events after a start, and continues from them: they must stay.
 fn check(process: &Process, known: &mut Known, what: &str) {
     let events = read(process, what).unwrap_or_else(|error| panic!("{what}: {error}"));
     check_events(process, events, known, what);
@@ -230,7 +230,7 @@ fn applies(fault: Fault, operation: Operation) -> bool {
 }
 
 #[test]
-fn a_failing_call_of_any_kind_loses_nothing_acknowledged() {
+fn failing_call_loses_no_acknowledged_event() {
     let mut tally = Known::default();
     let mut cases = 0;
     let mut known = Known::default();
@@ -245,14 +245,14 @@ fn a_failing_call_of_any_kind_loses_nothing_acknowledged() {
             }
         }
     }
-    println!("{cases} faults: {} commits poisoned, {} refused for lack of space", tally.poisoned, tally.refused);
+    println!("{cases} faults: {} commits poisoned, {} rejected for lack of space", tally.poisoned, tally.refused);
     assert!(cases > 500 && tally.poisoned > 100 && tally.refused > 20, "vacuous: {cases} {tally:?}");
 }
 
 /// The disk lets a failed fsync pass for done the next time, as Linux does. The page cache then shows a block that the
 /// disk doesn't have: that is why a start writes the last block again.
 #[test]
-fn a_block_that_only_the_page_cache_has_is_written_again() {
+fn block_in_page_cache_is_written_again() {
     let mut shown = 0;
     for style in CutStyle::ALL {
         let mut known = Known::default();
@@ -279,7 +279,7 @@ fn a_block_that_only_the_page_cache_has_is_written_again() {
 }
 
 #[test]
-fn a_full_disk_refuses_and_goes_on_once_there_is_space() {
+fn full_disk_rejects_until_there_is_space() {
     let mut known = Known::default();
     let disk = settled(&mut known);
     let mut process = start(&disk, &mut known).unwrap();

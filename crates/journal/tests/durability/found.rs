@@ -1,5 +1,4 @@
-//! Bugs that the campaigns found, each by name, so that none comes back unseen. Those of damaged files are in
-//! `damage`.
+//! Bugs that the campaigns found, each by name, so none returns unnoticed. Those of damaged files are in `damage`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +60,7 @@ fn flip(disk: &SimulatedDisk, generation: u64, byte: u64) {
 }
 
 #[test]
-fn the_directories_above_a_shard_survive_a_power_cut() {
+fn parent_directories_survive_a_power_cut() {
     let disk = SimulatedDisk::new(1);
     disk.put("/data/other", b"").unwrap();
     commit(&mut open(&disk, 1), 1..=3);
@@ -70,7 +69,7 @@ fn the_directories_above_a_shard_survive_a_power_cut() {
 }
 
 #[test]
-fn a_power_cut_while_segments_are_freed_leaves_no_hole() {
+fn power_cut_during_frees_leaves_no_gap() {
     for seed in 0..100 {
         let disk = SimulatedDisk::new(seed);
         let mut shard = open(&disk, 1);
@@ -87,7 +86,7 @@ fn a_power_cut_while_segments_are_freed_leaves_no_hole() {
 }
 
 #[test]
-fn a_segment_that_could_not_be_freed_is_freed_later() {
+fn segment_is_freed_later_after_a_failure() {
     for operation in [Operation::Remove, Operation::Rename, Operation::SyncDirectory] {
         let disk = SimulatedDisk::new(1);
         let mut shard = open(&disk, 1);
@@ -103,7 +102,7 @@ fn a_segment_that_could_not_be_freed_is_freed_later() {
 }
 
 #[test]
-fn what_a_state_file_says_is_durable() {
+fn content_of_a_state_file_is_durable() {
     let disk = SimulatedDisk::new(1);
     disk.put("/data/other", b"").unwrap();
     let shared: SharedDisk = Arc::new(disk.clone());
@@ -120,11 +119,11 @@ fn what_a_state_file_says_is_durable() {
 }
 
 #[test]
-fn an_origin_that_was_half_written_is_made_whole() {
+fn half_written_origin_is_completed() {
     let disk = SimulatedDisk::new(1);
     disk.put("/data/other", b"").unwrap();
     let shared: SharedDisk = Arc::new(disk.clone());
-    // The name of its first copy is never durable, whatever a later sync says.
+    // The name of its first copy is never durable, regardless of a later sync's result.
     disk.fail_call(Operation::SyncDirectory, 3, SimulatedError::Io);
     assert!(DataDirectory::open(shared.clone(), Path::new(DATA)).is_err());
     disk.clear_faults();
@@ -139,7 +138,7 @@ fn an_origin_that_was_half_written_is_made_whole() {
 }
 
 #[test]
-fn a_request_that_is_cut_is_reported_with_all_of_its_events() {
+fn cut_request_is_reported_with_all_events() {
     let disk = SimulatedDisk::new(1);
     let mut shard = open(&disk, 1);
     commit(&mut shard, 1..=1);
@@ -148,22 +147,22 @@ fn a_request_that_is_cut_is_reported_with_all_of_its_events() {
     flip(&disk, 1, 8192 + 80 + 100);
     let shard = open(&disk, 2);
     assert_eq!(shard.findings.len(), 1);
-    assert_eq!((shard.findings[0].letter, shard.findings[0].lost.first()), ('C', Some(&(2..5))));
+    assert_eq!((shard.findings[0].case, shard.findings[0].lost.first()), ('C', Some(&(2..5))));
     assert_eq!(read(&mut Reader::new(shard.segments, 1), shard.durable).0, [1]);
 }
 
 #[test]
-fn a_rotten_generation_in_the_very_first_block_is_noticed() {
+fn rotten_generation_in_first_block_is_noticed() {
     let disk = SimulatedDisk::new(1);
     commit(&mut open(&disk, 1), 1..=3);
     flip(&disk, 1, 4096 + 8);
     let shard = open(&disk, 2);
-    assert_eq!(shard.findings.iter().map(|finding| finding.letter).collect::<String>(), "E");
+    assert_eq!(shard.findings.iter().map(|finding| finding.case).collect::<String>(), "E");
     assert_eq!(read(&mut Reader::new(shard.segments, 1), shard.durable).0, [1, 2, 3]);
 }
 
 #[test]
-fn a_reader_is_not_told_of_damage_before_its_place() {
+fn reader_reports_no_damage_before_its_position() {
     let disk = SimulatedDisk::new(1);
     let mut shard = open(&disk, 1);
     (1..=3).for_each(|number| commit(&mut shard, number..=number));
@@ -173,7 +172,7 @@ fn a_reader_is_not_told_of_damage_before_its_place() {
 }
 
 #[test]
-fn a_running_reader_goes_on_behind_a_newest_block_that_rots() {
+fn running_reader_continues_after_a_rotten_block() {
     let disk = SimulatedDisk::new(1);
     let mut shard = open(&disk, 1);
     commit(&mut shard, 1..=1);
@@ -187,7 +186,7 @@ fn a_running_reader_goes_on_behind_a_newest_block_that_rots() {
 }
 
 #[test]
-fn a_start_reads_a_segment_once_and_not_once_for_each_block() {
+fn start_reads_a_segment_once() {
     let disk = SimulatedDisk::new(1);
     let mut shard = open(&disk, 1);
     (1..=6).for_each(|number| commit(&mut shard, number..=number));
@@ -199,9 +198,9 @@ fn a_start_reads_a_segment_once_and_not_once_for_each_block() {
     assert!(reads < 10, "{reads} reads for 6 blocks");
 }
 
-/// The read-ahead holds what stood behind the last block when it was read.
+/// The read-ahead holds the bytes after the last block when it was read.
 #[test]
-fn a_running_reader_takes_no_old_bytes_for_a_new_block() {
+fn running_reader_ignores_stale_bytes() {
     let disk = SimulatedDisk::new(1);
     let mut shard = open(&disk, 1);
     let mut reader = Reader::new(shard.segments.clone(), 1);

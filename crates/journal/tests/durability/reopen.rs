@@ -1,4 +1,4 @@
-//! A journal on a real disk: what was committed is there after the next start, each event once.
+//! A journal on a real disk: committed events are there after the next start, each once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn read_all(shard: &OpenShard, next: u64, durable: u64) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn events_survive_clean_stops_and_kills_over_many_segments() {
+fn events_survive_stops_and_kills() {
     let directory = tempfile::tempdir().unwrap();
     let mut expected = Vec::new();
     for round in 0..6_u64 {
@@ -78,7 +78,7 @@ fn a_batch_is_one_run_of_sequences() {
 }
 
 #[test]
-fn segments_are_freed_up_to_a_sequence_and_the_newest_stays() {
+fn segments_are_freed_except_the_newest() {
     let directory = tempfile::tempdir().unwrap();
     let mut shard = open_shard(&options(directory.path())).unwrap();
     let text = [b'"'].iter().chain(&[b'x'; 9000]).chain(b"\"").copied().collect::<Vec<u8>>();

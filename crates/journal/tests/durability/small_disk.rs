@@ -1,4 +1,4 @@
-//! A disk that has hardly anything left: a start takes what it gets, and segments leave what others need.
+//! A nearly full disk: a start uses the space that it gets, and segments leave the space that others need.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn free(disk: &SimulatedDisk, capacity: u64) -> u64 {
 }
 
 #[test]
-fn a_start_without_space_for_a_usual_segment_takes_a_small_one() {
+fn start_uses_a_small_segment_without_space() {
     let disk = SimulatedDisk::new(1);
     let mut shard = open(&disk, 1, None).unwrap();
     commit(&mut shard, 1..=5, 700).unwrap();
@@ -72,16 +72,16 @@ fn a_start_without_space_for_a_usual_segment_takes_a_small_one() {
     let mut shard = open(&disk, 2, None).unwrap();
     assert!(free(&disk, capacity) <= 8 * KIB && shard.segments.bytes() <= SEGMENT_BYTES_MIN + 16 * KIB);
     assert_eq!(sequences(&shard), [1, 2, 3, 4, 5], "what is there can be delivered");
-    assert!(matches!(commit(&mut shard, 6..=9, 700), Err(CommitError::NoSpace { .. })), "and nothing more is taken");
+    assert!(matches!(commit(&mut shard, 6..=9, 700), Err(CommitError::NoSpace { .. })), "and nothing more is accepted");
     disk.set_capacity(None);
     commit(&mut shard, 6..=9, 700).unwrap();
     assert_eq!(sequences(&shard), (1..=9).collect::<Vec<_>>());
-    assert!(shard.segments.bytes() >= 2 * SEGMENT_BYTES_MIN, "segments are as long as ever again");
+    assert!(shard.segments.bytes() >= 2 * SEGMENT_BYTES_MIN, "segments have their usual length again");
     shard.committer.seal(10, 1).unwrap();
 }
 
 #[test]
-fn a_start_without_space_for_the_least_segment_fails_and_leaves_all_as_it_is() {
+fn start_without_any_space_changes_nothing() {
     let disk = SimulatedDisk::new(1);
     let mut shard = open(&disk, 1, None).unwrap();
     commit(&mut shard, 1..=5, 700).unwrap();
@@ -97,7 +97,7 @@ fn a_start_without_space_for_the_least_segment_fails_and_leaves_all_as_it_is() {
 }
 
 #[test]
-fn segments_leave_what_stores_will_take_of_the_disk_and_what_is_kept() {
+fn segments_leave_space_for_stores() {
     let (disk, capacity, keep) = (SimulatedDisk::new(1), 64 * MIB, 8 * MIB);
     disk.set_capacity(Some(capacity));
     let quota = Arc::new(DiskQuota::new(Arc::new(disk.clone()), DATA.into(), Some(keep)));
@@ -111,10 +111,10 @@ fn segments_leave_what_stores_will_take_of_the_disk_and_what_is_kept() {
     };
     assert!(matches!(refused, CommitError::NoSpace { .. }), "{refused}");
     assert!(quota.has_rejected());
-    let taken = 200_000 * (next - 1);
-    assert!(taken >= 8 * MIB, "{taken}: it isn't refused too soon");
-    assert!(free(&disk, capacity) >= keep + 2 * taken, "{} of {taken}", free(&disk, capacity));
-    // What is needed is written all the same, and so is what comes once stores have had their part.
+    let appended = 200_000 * (next - 1);
+    assert!(appended >= 8 * MIB, "{appended}: it isn't rejected too early");
+    assert!(free(&disk, capacity) >= keep + 2 * appended, "{} of {appended}", free(&disk, capacity));
+    // Needed records are still written, and so are others after stores have had their share.
     shard.appender.append_needed(&request(&[Event::new(next, 5 * 1000 * 1000)]));
     shard.durable = shard.committer.commit(shard.appender.take(), 1).unwrap().header().end() - 1;
     shard.segments.free_up_to(next).unwrap();
@@ -125,7 +125,7 @@ fn segments_leave_what_stores_will_take_of_the_disk_and_what_is_kept() {
 
 /// Each start begins a segment before any other is freed: starts that follow each other quickly would take all that stores need.
 #[test]
-fn starts_that_are_broken_off_take_hardly_anything_of_a_disk_that_is_nearly_full() {
+fn interrupted_starts_use_little_of_the_disk() {
     let (disk, capacity, keep) = (SimulatedDisk::new(1), 64 * MIB, 8 * MIB);
     disk.set_capacity(Some(capacity));
     let quota = || {
@@ -135,12 +135,12 @@ fn starts_that_are_broken_off_take_hardly_anything_of_a_disk_that_is_nearly_full
         Some(Arc::new(quota))
     };
     let mut shard = open(&disk, 1, quota()).unwrap();
-    let taken = (1..).take_while(|number| commit(&mut shard, *number..=*number, 200_000).is_ok()).count() as u64;
+    let appended = (1..).take_while(|number| commit(&mut shard, *number..=*number, 200_000).is_ok()).count() as u64;
     drop(shard);
     disk.settle();
     for starts in 2..=20 {
         let shard = open(&disk, starts, quota()).unwrap();
-        assert_eq!(shard.durable, taken);
+        assert_eq!(shard.durable, appended);
     }
-    assert!(free(&disk, capacity) >= 2 * 200_000 * taken + keep / 2, "{} of {taken}", free(&disk, capacity));
+    assert!(free(&disk, capacity) >= 2 * 200_000 * appended + keep / 2, "{} of {appended}", free(&disk, capacity));
 }

@@ -1,4 +1,4 @@
-//! Which lanes are said to be behind.
+//! Which lanes are said to be after.
 
 use super::*;
 use crate::route_state::{Closed, Gap};

@@ -101,7 +101,7 @@ fn chunks(bytes: &[u8]) -> Result<Body<'_>, Malformed> {
         };
         let start = at + line;
         if size == 0 {
-            // Trailers are passed over: nobody asked for any.
+            // Trailers are skipped: the request asks for none.
             let mut trailers = [EMPTY_HEADER; HEADERS_MAX];
             let parsed = httparse::parse_headers(&bytes[start..], &mut trailers).map_err(|_| Malformed)?;
             let Status::Complete((end, _)) = parsed else { return Ok(None) };
@@ -121,7 +121,7 @@ fn chunks(bytes: &[u8]) -> Result<Body<'_>, Malformed> {
 mod tests {
     use super::*;
 
-    /// Cut anywhere before its end, an answer isn't there yet; whatever follows doesn't belong to it.
+    /// Cut anywhere before its end, an answer is incomplete; bytes after its end don't belong to it.
     fn check(text: &str, expected: (u16, bool, &str)) {
         for end in 0..text.len() {
             assert_eq!(parse(&text.as_bytes()[..end]), Ok(None), "{:?}", &text[..end]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_refused() {
+    fn response_without_length_is_malformed() {
         for text in ["SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"] {
             assert_eq!(parse(text.as_bytes()), Err(Malformed), "{text}");
         }

@@ -20,13 +20,13 @@ pub(super) struct Client {
     out: Vec<u8>,
     sent: usize,
     received: Vec<u8>,
-    /// Whether epoll tells when it can be written to.
+    /// Whether epoll reports when it can be written to.
     watches_out: bool,
     /// The request that isn't answered.
     pub(super) flight: Option<Flight>,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) number: u64,
@@ -42,7 +42,7 @@ pub(super) struct Answered {
 }
 
 impl Client {
-    /// Connects, and lets epoll tell of it as `number`.
+    /// Connects, and registers the connection with epoll as `number`.
     pub(super) fn connect(server: &ServerConnector, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
         let wire = stream::connect(server)?;
         epoll::add(epoll, wire.socket().as_fd(), EventData::new_u64(number), EventFlags::IN)?;
@@ -119,7 +119,7 @@ impl Client {
     }
 }
 
-/// What an answer says to people: the detail of a problem, and of a batch that of its first refusal; else its text.
+/// The readable part of an answer: the detail of a problem; of a batch that of its first rejection; else its text.
 fn words(body: &[u8]) -> String {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let detail = [problem.pointer("/detail"), problem.pointer("/refused/0/detail")].into_iter().flatten();
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_told_in_their_own_words() {
+    fn answers_are_shortened_to_their_detail() {
         assert_eq!(words(br#"{"code":"json","detail":"it\nis"}"#), "it is");
         assert_eq!(words(br#"{"accepted":1,"refused":[{"detail":"a"},{"detail":"b"}]}"#), "a");
         assert_eq!(words(b"<html>"), "<html>");

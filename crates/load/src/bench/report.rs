@@ -1,4 +1,4 @@
-//! What came out, for people and for programs.
+//! The results, for users and for programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct Report {
     pub seconds: f64,
     /// Connections.
     pub connections: u16,
-    /// Requests a second of the schedule; none where each connection sent as soon as it was answered.
+    /// Requests a second of the schedule; none if each connection sent without pause.
     pub rate: Option<f64>,
     /// Requests that were sent.
     pub requests: u64,
@@ -48,7 +48,7 @@ const UNSENT_PART: u64 = 100;
 const PERCENTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
 impl Report {
-    /// Of what was measured; the store was not looked into yet.
+    /// The report of a load, without a check of the store.
     pub(super) fn new(measured: &Measured, options: &BenchOptions) -> Self {
         let microseconds = |nanoseconds: u64| (nanoseconds as f64 / 100.0).round() / 10.0;
         let latency = &measured.latency;
@@ -123,7 +123,7 @@ impl Report {
     }
 }
 
-/// The figures of the load. What the store says is a table of its own.
+/// The figures of the load. The check of the store is a separate table.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, value: String| writeln!(f, "{name:<20}{value}");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
+    fn page_shows_the_printed_report() {
         let latencies =
             [("p50", 3_612.0), ("p90", 4_120.0), ("p99", 6_845.0), ("p99.9", 14_910.0), ("p99.99", 21_300.0)];
         let latencies = latencies.into_iter().chain([("max", 24_105.0)]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_clean_where_what_was_wanted_was_measured() {
+    fn run_is_clean_when_all_requests_were_measured() {
         assert!(report().is_clean());
         assert_eq!(report().conclusion(), "result              clean\n");
         let check = StoreCheck { acknowledged: 990, lost: 1, doubled: 0, unacknowledged_stored: 0 };

@@ -37,7 +37,7 @@ const TIMER: u64 = u64::MAX;
 pub(super) struct Measured {
     pub(super) elapsed: Duration,
     pub(super) sent: u64,
-    /// Requests of the schedule that nobody was free to send in time, not even late.
+    /// Requests of the schedule that no connection was free to send, even late.
     pub(super) unsent: u64,
     pub(super) answers: BTreeMap<u16, u64>,
     /// What the first answer of each status but 200 said.
@@ -291,7 +291,7 @@ impl<'a> Run<'a> {
 /// When requests are due.
 struct Schedule {
     end: Instant,
-    /// The time between two; none where each is due at once.
+    /// The time between two; none if each is due immediately.
     every: Option<Duration>,
     begun: Instant,
     taken: u32,
@@ -326,7 +326,7 @@ impl Schedule {
         Some(due)
     }
 
-    /// How many were due and not taken.
+    /// How many were due and not sent.
     fn overdue(&self, now: Instant) -> u64 {
         let Some(every) = self.every else { return 0 };
         let due = now.min(self.end).saturating_duration_since(self.begun).as_nanos().div_ceil(every.as_nanos().max(1));
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_gives_the_moments_at_which_requests_were_due() {
+    fn schedule_returns_the_due_times() {
         let begun = Instant::now();
         let second = Duration::from_secs(1);
         let mut schedule = Schedule { end: begun + 3 * second, every: Some(second), begun, taken: 0 };

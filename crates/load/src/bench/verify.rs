@@ -78,7 +78,7 @@ impl Verifier {
         let has_table = self.has_table().map_err(|source| self.failed(source))?;
         if !has_table {
             bail!(
-                "{} has no table `events`: --verify looks into a store of the built-in configuration, or one like it",
+                "{} has no table `events`: --verify needs a SQLite file with the table of the built-in configuration",
                 self.path.display()
             );
         }
@@ -100,7 +100,7 @@ impl Verifier {
         anyhow!("the store {}: {source}", self.path.display())
     }
 
-    /// Waits until everything that was acknowledged is there, or nothing comes any more.
+    /// Waits until every acknowledged event is there, or nothing more arrives.
     pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> anyhow::Result<StoreCheck> {
         let numbers = self.numbers(acknowledged.len());
         let mut stored = vec![0_u32; acknowledged.len()];
@@ -173,9 +173,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_cannot_be_the_one_is_refused_before_the_load() {
+    fn wrong_store_is_rejected_before_the_load() {
         let folder = tempfile::tempdir().unwrap();
-        // Stopped, so that it doesn't wait for a table.
+        // Stopped: it mustn't wait for a table.
         let look =
             |path: &Path| Verifier::new(path, RecordKind::Access, 5, &AtomicBool::new(true)).err().unwrap().to_string();
         assert!(look(&folder.path().join("none")).starts_with("there is no file"));
@@ -214,8 +214,8 @@ mod tests {
             });
         };
         [1, 2, 0, 1, 0].into_iter().for_each(&mut insert);
-        writer.execute("insert into events values ('of somebody else')", []).unwrap();
-        // Stopped, so that it doesn't wait for the lost one.
+        writer.execute("insert into events values ('of another client')", []).unwrap();
+        // Stopped: it mustn't wait for the lost one.
         let check = verifier.verify(&[true, true, true, false, false], &stop).unwrap();
         let expected = StoreCheck { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
         assert_eq!(check, expected);

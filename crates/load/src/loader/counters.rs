@@ -1,4 +1,4 @@
-//! What a load has done so far, for whoever shows it.
+//! The progress of a load, for display.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ pub struct LoadCounters {
     counts: Mutex<Counts>,
     /// Of the input that is read now.
     pub(super) bytes_read: Arc<AtomicU64>,
-    /// Of these what an earlier run has loaded; all of them until it is known where this run goes on.
+    /// Of these the bytes that an earlier run has loaded; all of them until the place where this run resumes is known.
     bytes_skipped: AtomicU64,
 }
 
@@ -32,11 +32,11 @@ pub struct Counts {
     pub accepted: u64,
     /// Events that it had already.
     pub duplicates: u64,
-    /// Lines that it refused.
+    /// Rejected lines.
     pub refused: u64,
-    /// Lines that earlier runs have read, as far as these are gone on with.
+    /// Lines that earlier runs have read, if this run resumes them.
     pub lines_before: u64,
-    /// Lines that it refused in earlier runs, as far as these are gone on with.
+    /// Lines that were rejected in earlier runs, if this run resumes them.
     pub refused_before: u64,
     /// Batches that were sent again.
     pub batches_again: u64,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_earlier_run_has_loaded_is_read_and_not_sent() {
+    fn bytes_of_earlier_runs_are_not_sent() {
         let counters = LoadCounters::default();
         let figures = || (counters.read().bytes_read, counters.read().bytes_sent);
         let read = |bytes| counters.bytes_read.fetch_add(bytes, Ordering::Relaxed);

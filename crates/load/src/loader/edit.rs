@@ -7,7 +7,7 @@ use std::ops::Range;
 use json::JsonPointer;
 use serde_json::value::RawValue;
 
-/// What is done with what stands at a pointer.
+/// The change of the value at a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
     /// It becomes this JSON text.
@@ -37,7 +37,7 @@ pub enum InvalidEdit {
     #[error(transparent)]
     Pointer(#[from] json::InvalidPointer),
     /// The value is no JSON.
-    #[error("what is set must be JSON: {0}")]
+    #[error("the value to set must be JSON: {0}")]
     Json(json::JsonError),
 }
 
@@ -97,8 +97,8 @@ impl Edit {
         (new != old).then(|| (place(text, old), new.into_owned()))
     }
 
-    /// What isn't there is added as a `set` step of a type does it: as the last member of its object, or behind the last element of its
-    /// array; objects on the way that are missing, or null, are made. Where something else stands there nothing can be added.
+    /// A missing value is added as a `set` step of a type does it: as the last member of its object, or after the last element of its
+    /// array. Missing or null objects on the path are created. If another value is on the path, nothing can be added.
     fn addition(&self, text: &str) -> Option<(Range<usize>, String)> {
         let Change::Set(value) = &self.change else { return None };
         let mut value = value.clone();
@@ -125,7 +125,7 @@ impl Edit {
     }
 }
 
-/// Whether this names the place behind the last element of an array.
+/// Whether this names the place after the last element of an array.
 fn is_next(array: &str, name: &str) -> bool {
     let count = || serde_json::from_str::<Vec<&RawValue>>(array).map(|elements| elements.len());
     name == "-" || count().is_ok_and(|count| count.to_string() == name)
@@ -148,7 +148,7 @@ impl fmt::Display for Edit {
     }
 }
 
-/// Where `part`, which was borrowed from `text`, stands in it.
+/// Where `part`, which was borrowed from `text`, is in it.
 fn place(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_pointer_names_is_changed() {
+    fn edit_changes_only_the_pointers_target() {
         let set = |text| Edit::set(text).unwrap();
         for (edit, line, expected) in [
             (set("/a=1"), r#"{ "a" : 2.50 , "b":1e2}"#, r#"{ "a" : 1 , "b":1e2}"#),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_edit_is_refused() {
+    fn invalid_edits_are_rejected() {
         for text in ["/a", "a=1", "/a=x", "/a=", "/~2=1"] {
             assert!(Edit::set(text).is_err(), "{text}");
         }

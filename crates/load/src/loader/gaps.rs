@@ -11,7 +11,7 @@ pub(super) struct Gaps<'a> {
 
 impl Gaps<'_> {
     /// Lines may be missing: `message` says which, and why.
-    pub(super) fn tell(&self, message: &str) {
+    pub(super) fn report(&self, message: &str) {
         self.counters.change(|counts| counts.gaps += 1);
         (self.notify)(message);
     }

@@ -9,7 +9,7 @@ use memchr::memchr;
 
 use super::filter::LineFilter;
 
-/// What a line must be like. Without either, every line is taken.
+/// The conditions for a line. Without any, every line is selected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection {
     pub(super) filter: Option<LineFilter>,
@@ -35,7 +35,7 @@ impl Selection {
         self.filter.is_none() && self.condition.is_none()
     }
 
-    /// Gives each line that is taken as its place in the block, with its line break; and each that can't be judged.
+    /// Returns each selected line as its place in the block, with its line break; and each undecided line.
     pub(super) fn lines<E>(
         &self,
         block: &[u8],
@@ -60,7 +60,7 @@ impl Selection {
         failed
     }
 
-    /// How many lines are taken, where no condition is to be judged.
+    /// How many lines are selected, if there is no condition to evaluate.
     pub(super) fn count_matching(&self, block: &[u8]) -> Option<u64> {
         match (&self.filter, &self.condition) {
             (Some(filter), None) => Some(filter.count(block)),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hears_of_a_line_can_end_it() {
+    fn callback_can_end_the_selection() {
         let condition = Some("nope > 1".parse().unwrap());
         let mut heard = 0;
         let ended = Selection { filter: None, condition }.lines(

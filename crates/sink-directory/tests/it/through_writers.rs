@@ -10,6 +10,7 @@ use sink::SinkError;
 use sink_directory::DirectoryConfig;
 use tempfile::TempDir;
 use writer_protocol::object::digest_text;
+use writer_protocol::version;
 
 use sink_testing::through_writer::{RemoteStore, Running, remote};
 
@@ -59,9 +60,10 @@ fn upload(address: SocketAddr, name: &str, announced: usize, digest: &str, body:
     let mut stream = TcpStream::connect(address).unwrap();
     let lane = format!("{}/0/archive", "01".repeat(16));
     let head = format!(
-        "PUT /ingest/data/store/objects/{name} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nForebay-Lane: {lane}\r\n\
-         Content-Type: application/x-ndjson\r\nContent-Digest: {digest}\r\nContent-Length: {announced}\r\n\
-         If-None-Match: *\r\n\r\n"
+        "PUT /ingest/data/store/objects/{name} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Forebay-Protocol: {}\r\nForebay-Lane: {lane}\r\nContent-Type: application/x-ndjson\r\nContent-Digest: {digest}\r\nContent-Length: {announced}\r\n\
+         If-None-Match: *\r\n\r\n",
+        version::OWN
     );
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(body).unwrap();

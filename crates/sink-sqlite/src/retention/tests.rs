@@ -20,7 +20,7 @@ const OLD: i64 = NOW - 3_600_000_001;
 
 fn config(directory: &TempDir) -> SqliteConfig {
     let path: PathBuf = directory.path().join("events.db");
-    SqliteConfig { path, table: TableName::new("events").unwrap(), keep: Some(HOUR) }
+    SqliteConfig { path, table: TableName::new("events").unwrap(), retention: Some(HOUR) }
 }
 
 fn open(directory: &TempDir) -> Connection {
@@ -179,7 +179,7 @@ fn all_rows_are_kept_by_default() {
     let connection = open(&directory);
     add(&connection, 2, OLD);
     add(&connection, 1, clock::unix_microseconds());
-    let sink = Sink::new(Sqlite::new(SqliteConfig { keep: None, ..config(&directory) }));
+    let sink = Sink::new(Sqlite::new(SqliteConfig { retention: None, ..config(&directory) }));
     assert_eq!((run(sink.connect()), run(sink.close())), (Ok(()), Ok(())));
     assert_eq!((count(&connection, "events"), sink.retention().is_none()), (3, true));
 }

@@ -14,7 +14,7 @@ use sink::{Record, TableName, Write};
 use crate::{fault, rows, schema, transaction, writer};
 
 fn at(path: PathBuf) -> Sqlite {
-    Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap(), keep: None })
+    Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap(), retention: None })
 }
 
 fn fresh() -> (TempDir, Sqlite) {
@@ -454,7 +454,7 @@ fn result(sink: &str, position: u64, revision: u64, payload: &'static [u8]) -> B
 fn tables_of_one_file_have_separate_revisions() {
     let (directory, first) = fresh();
     let path = directory.path().join("events.db");
-    let second = Sqlite::new(SqliteConfig { path, table: TableName::new("Other").unwrap(), keep: None });
+    let second = Sqlite::new(SqliteConfig { path, table: TableName::new("Other").unwrap(), retention: None });
     for (position, payload) in [(1, &b"1"[..]), (2, b"2")] {
         for (sink, sqlite) in [("first", &first), ("second", &second)] {
             assert_eq!(run(sqlite.write(&result(sink, position, position, payload))), Ok(WriteOutcome::Committed));

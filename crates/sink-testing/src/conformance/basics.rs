@@ -164,7 +164,8 @@ async fn logged_revisions(fixture: &Fixture) {
     fixture.expect_rows(&[&events[..], &[other]].concat()).await;
 }
 
-/// A log may keep an event whose id another one has, or leave it out while it remembers the id. It refuses nothing, and loses nothing.
+/// A log may keep an event whose id another one has, or leave it out while it remembers the id. It rejects nothing, and
+/// loses nothing.
 async fn logged_ids(fixture: &Fixture, stored: &[Event], others: &[Event]) {
     if !fixture.is_fenced() {
         return;

@@ -105,7 +105,7 @@ pub(super) async fn closed_while_writing(suite: Suite) {
     }
 }
 
-/// A fenced store never shows a partial batch, nor a cursor without its data.
+/// A transactional store never shows a partial batch, nor a cursor without its data.
 async fn expect_all_or_nothing(fixture: &Fixture) {
     if fixture.is_fenced() {
         // Read the cursor first: a write in flight may end in between.

@@ -51,8 +51,8 @@ impl Fixture {
         assert_eq!(self.sink.write(batch).await, Ok(WriteOutcome::Committed));
     }
 
-    /// Writes a batch of which exactly the records at `expected` must be refused. If the store has committed nothing, it sends the
-    /// rest again. A keyed store may leave it to delivery whether the records are at fault.
+    /// Writes a batch of which exactly the records at `expected` must be rejected. If the store has committed nothing,
+    /// it sends the rest again. An idempotent store may leave it to delivery whether the records are at fault.
     pub(super) async fn store_without(&self, batch: &Batch, expected: &[usize]) {
         if expected.is_empty() {
             return self.store(batch).await;

@@ -23,8 +23,8 @@ use suite::Suite;
 
 /// A store to test a sink on.
 pub trait SinkHarness: Sized + 'static {
-    /// Whether the store distinguishes a duplicate from another event under the same id, and refuses the latter.
-    /// If not, the first event stays and the other counts as stored.
+    /// Whether the store distinguishes a duplicate from another event under the same id, and rejects the latter. If
+    /// not, the first event stays and the other counts as stored.
     const COMPARES: bool;
 
     /// Whether the store recognises an event by its id. A fenced log of messages doesn't: it recognises an event by its position and the
@@ -32,17 +32,17 @@ pub trait SinkHarness: Sized + 'static {
     /// position, accepts every record, and receives only new batches and exact duplicates.
     const KNOWS_IDS: bool = true;
 
-    /// Whether the store refuses some events permanently.
+    /// Whether the store rejects some events permanently.
     const REFUSES: bool = true;
 
-    /// Whether nothing of a batch takes effect if one of its records is refused. A store of several servers may have stored the others:
-    /// they are then skipped when the batch is retried, and the lane's cursor is unchanged.
+    /// Whether nothing of a batch takes effect if one of its records is rejected. A store of several servers may have
+    /// stored the others: they are then skipped when the batch is retried, and the lane's cursor is unchanged.
     const WITHHOLDS_ALL: bool = true;
 
     /// Whether a hindrance of one fresh store hinders the others too: then cases are tried one after the other.
     const SHARES_FAULTS: bool = false;
 
-    /// Whether each fresh store has a mark of its own. Some are parts of one server with one mark.
+    /// Whether each fresh store has a mark separate. Some are parts of one server with one mark.
     const HAS_OWN_MARK: bool = true;
 
     /// A fault that keeps the store from answering until it is dropped.
@@ -62,8 +62,8 @@ pub trait SinkHarness: Sized + 'static {
     /// Everything stored, in any order, read without the sink.
     fn rows(&self) -> impl Future<Output = Vec<(EventId, Vec<u8>)>>;
 
-    /// Makes the store refuse the event `id`, whose payload is of [`LARGE`] bytes, permanently: for its id, or in a log for its size.
-    /// Not called if the store refuses nothing.
+    /// Makes the store reject the event `id`, whose payload is of [`LARGE`] bytes, permanently: for its id, or in a log
+    /// for its size. Not called if the store rejects nothing.
     fn poison(&self, id: EventId) -> impl Future<Output = ()>;
 
     /// Makes calls fail, or cuts them, until the fault is dropped. `stage` counts the kinds and points of failure from 0;
@@ -74,7 +74,7 @@ pub trait SinkHarness: Sized + 'static {
     fn stall(&self) -> impl Future<Output = Self::Fault>;
 }
 
-/// The size of a refused event's payload, in bytes. The others of its batch have a twentieth of it at most.
+/// The size of a rejected event's payload, in bytes. The others of its batch have a twentieth of it at most.
 pub const LARGE: usize = 4096;
 
 /// A case that every sink must handle.
@@ -84,7 +84,7 @@ enum Case {
     EmptyBatch,
     /// A batch of full size arrives byte for byte, whatever the payloads hold.
     FullBatch,
-    /// One record of many is refused: only that one is reported, and the others can be stored.
+    /// One record of many is rejected: only that one is reported, and the others can be stored.
     BadRecord,
     /// The same batch twice, also over a second connection.
     SameBatchTwice,
@@ -92,7 +92,7 @@ enum Case {
     OverlappingBatch,
     /// A stalled twin resumes and writes a batch that its successor has written already.
     LateTwin,
-    /// A fenced store that has less than the lane knows to be stored accepts nothing, from any process.
+    /// A transactional store that has less than the lane knows to be stored accepts nothing, from any process.
     Floor,
     /// Higher, lower and equal revisions of one id, over batches and within one.
     Revisions,
@@ -100,7 +100,7 @@ enum Case {
     TakenId,
     /// Lanes of several shards, origins and sinks have cursors of their own.
     TwoLanes,
-    /// A fenced store holds one process's claim on a lane, and accepts no batch of another process.
+    /// A transactional store holds one process's claim on a lane, and accepts no batch of another process.
     Claims,
     /// A store that was written without claims accepts the first one, and an exchange with a lost answer can be repeated.
     ClaimsAgain,
@@ -122,7 +122,7 @@ enum Case {
     ReadChosen,
     /// Reads give the newest first, without what is stored meanwhile, and no bookmark of the other order is accepted.
     ReadNewestFirst,
-    /// A store that accepts no writes can still be read, and an invalid bookmark is refused.
+    /// A store that accepts no writes can still be read, and an invalid bookmark is rejected.
     ReadWhileStalled,
 }
 

@@ -1,4 +1,4 @@
-//! A type-erased store, so that the cases are compiled once and not for each store.
+//! A type-erased store, so the cases are compiled once and not for each store.
 
 use std::any::Any;
 use std::future::Future;

@@ -12,7 +12,7 @@ use super::{ContainerFixture, MakeSink};
 use crate::conformance::SinkHarness;
 use crate::through_writer::Offers;
 
-/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+/// Places at which the proxy cuts: after so many times so many bytes of answers.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 61;
 

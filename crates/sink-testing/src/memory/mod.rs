@@ -1,5 +1,5 @@
-//! A store in the process's memory, for the tests of whoever writes to sinks: it records each call, and fails,
-//! refuses, stalls or loses answers as it is told.
+//! A store in the process's memory, for the tests of whoever writes to sinks: it records each call, and fails, rejects,
+//! stalls or loses answers as it is told.
 
 mod page;
 mod state;
@@ -84,18 +84,18 @@ impl MemoryHandle {
         self.state().failing = calls;
     }
 
-    /// Makes the next `writes` writes take effect and fail as `Unavailable` all the same: their answers are lost.
+    /// Makes the next `writes` writes take effect and fail as `Unavailable` still: their answers are lost.
     pub fn lose_answers(&self, writes: usize) {
         self.lose_answers_behind(0, writes);
     }
 
-    /// The same with `writes` writes that come behind so many which are answered.
+    /// The same with `writes` writes that come after so many which are answered.
     pub fn lose_answers_behind(&self, answered: usize, writes: usize) {
         let mut state = self.state();
         (state.sparing, state.losing) = (answered, writes);
     }
 
-    /// Makes the next exchanges of claims take effect and fail as `Unavailable` all the same.
+    /// Makes the next exchanges of claims take effect and fail as `Unavailable` still.
     pub fn lose_claims(&self, exchanges: usize) {
         self.state().losing_claims = exchanges;
     }
@@ -105,23 +105,24 @@ impl MemoryHandle {
         self.state().panics = true;
     }
 
-    /// Refuses the event `id` for good, until [`Self::heal`].
+    /// Refuses the event `id` permanently, until [`Self::heal`].
     pub fn refuse_id(&self, id: EventId) {
         self.state().refused_ids.insert(id);
     }
 
-    /// Refuses the event `id` for good, until [`Self::heal`]. A fenced store that takes none of a batch can't tell such an event's fault
-    /// from its own, and fails as `Misconfigured`; a keyed store answers [`sink::RetryScope::Unclear`].
+    /// Refuses the event `id` permanently, until [`Self::heal`]. A transactional store that takes none of a batch can't
+    /// tell such an event's fault from its own, and fails as `Misconfigured`; an idempotent store answers
+    /// [`sink::RetryScope::Unclear`].
     pub fn doubt_id(&self, id: EventId) {
         self.state().doubted_ids.insert(id);
     }
 
-    /// Refuses events of type `name` for good, until [`Self::heal`].
+    /// Refuses events of type `name` permanently, until [`Self::heal`].
     pub fn refuse_type(&self, name: &str) {
         self.state().refused_types.insert(name.into());
     }
 
-    /// Answers "retry" for the event `id`, until [`Self::heal`]. A fenced store can't do so for one record: it
+    /// Answers "retry" for the event `id`, until [`Self::heal`]. A transactional store can't do so for one record: it
     /// fails the whole batch as `Unavailable`.
     pub fn retry_id(&self, id: EventId) {
         self.state().retried_ids.insert(id);
@@ -137,7 +138,7 @@ impl MemoryHandle {
         self.shared.blocked.send_replace(true);
     }
 
-    /// Lets the writes that are held up go on.
+    /// Lets the writes that are held up continue.
     pub fn release(&self) {
         self.shared.blocked.send_replace(false);
     }
@@ -166,7 +167,7 @@ impl MemoryHandle {
         self.state().calls.clone()
     }
 
-    /// Up to where `lane` is stored, in a fenced store; 0 for a lane that was never written.
+    /// Up to where `lane` is stored, in a transactional store; 0 for a lane that was never written.
     #[must_use]
     pub fn position(&self, lane: &Lane) -> u64 {
         self.state().position(lane)
@@ -175,7 +176,7 @@ impl MemoryHandle {
     /// Waits until `condition` holds. It is asked now and after each call that ends.
     pub async fn until(&self, condition: impl Fn(&Self) -> bool) {
         let mut ended = self.shared.ended.subscribe();
-        // The sender lives in this handle, so that waiting for it can't fail.
+        // The sender lives in this handle, so waiting for it can't fail.
         let _ = ended.wait_for(|_| condition(self)).await;
     }
 

@@ -37,7 +37,7 @@ fn in_order(events: &[StoredRecord], query: &Query, filter: &Filter) -> Result<P
     Ok(page(places.iter().map(|(_, event)| *event), query, count_before))
 }
 
-/// From the newest back. A bookmark is the number of events before the next page's first, behind a byte of its own.
+/// From the newest back. A bookmark is the number of events before the next page's first, after a byte separate.
 fn back(events: &[StoredRecord], query: &Query, filter: &Filter) -> Result<Page, ReadError> {
     let end = match query.after.as_ref().map(bytes::<9>).transpose()? {
         None => events.len(),
@@ -62,7 +62,7 @@ fn bytes<const N: usize>(Bookmark(bytes): &Bookmark) -> Result<[u8; N], ReadErro
     bytes.as_slice().try_into().map_err(|_| ReadError::Bookmark)
 }
 
-/// What fits of these, and the place behind the last of them where there are more.
+/// What fits of these, and the place after the last of them where there are more.
 fn page<'a>(
     events: impl Iterator<Item = &'a StoredRecord>,
     query: &Query,

@@ -22,7 +22,7 @@ pub struct StoredRecord {
     pub received_at: i64,
     /// Its payload.
     pub payload: Vec<u8>,
-    /// The revision that stands, if it was an upsert.
+    /// The revision that is, if it was an upsert.
     pub revision: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct State {
     pub(super) refused_ids: HashSet<EventId>,
     pub(super) refused_types: HashSet<String>,
     pub(super) retried_ids: HashSet<EventId>,
-    /// Refused, and only known to be if another record of the batch isn't.
+    /// Rejected, and only known to be if another record of the batch isn't.
     pub(super) doubted_ids: HashSet<EventId>,
 }
 

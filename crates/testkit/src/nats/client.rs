@@ -13,7 +13,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// A connection.
 pub struct NatsClient {
     stream: BufReader<TcpStream>,
-    /// What subjects of answers begin with: nobody else's do.
+    /// The prefix of the subjects of answers, unique to this client.
     inbox: String,
     asked: u32,
 }
@@ -109,7 +109,7 @@ impl NatsClient {
         }
     }
 
-    /// What is asked of a stream, or told.
+    /// A request to the API of streams.
     pub fn stream(&mut self, verb: &str, stream: &str, payload: &str) -> String {
         self.ask(&format!("$JS.API.STREAM.{verb}.{stream}"), payload)
     }
@@ -123,7 +123,7 @@ impl NatsClient {
     }
 
     /// Each message that a stream has under subjects, in its order, as a consumer gets them. Their subjects are those of
-    /// acknowledgements: they end with numbers, of which the first two tell how often it was delivered and its sequence.
+    /// acknowledgements: they end with numbers, of which the first two are its deliveries and its sequence.
     pub fn messages(&mut self, stream: &str, subjects: &str) -> Vec<NatsMessage> {
         let mut messages = Vec::new();
         self.each(stream, subjects, |message| messages.push(message));
@@ -149,7 +149,7 @@ impl NatsClient {
             self.send(format!("PUB {subject} {inbox} {}\r\n{next}\r\n", next.len()).as_bytes());
             for _ in 0..PAGE {
                 let message = self.next();
-                // A status instead of a message: there are no more.
+                // A status instead of a message: the end.
                 if message.payload.is_empty() && message.headers.starts_with("NATS/1.0 4") {
                     return;
                 }

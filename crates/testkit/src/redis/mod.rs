@@ -54,7 +54,7 @@ impl RedisReply {
         list
     }
 
-    /// The value behind this name, in a list of names and values.
+    /// The value after this name, in a list of names and values.
     pub fn field(self, name: &str) -> Self {
         let mut parts = self.list().into_iter();
         parts.find(|part| *part == Self::Bytes(name.into())).unwrap();
@@ -73,7 +73,7 @@ impl RedisServer {
         Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
     }
 
-    /// The same with settings of its own.
+    /// The same with additional settings.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
         Self::start_as(None, settings)
     }
@@ -145,7 +145,7 @@ impl RedisServer {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends the server at once, as a crash would.
+    /// Ends the server immediately, as a crash would.
     pub fn kill(&self) {
         let Some(mut child) = self.process.lock().unwrap().take() else { return };
         child.kill().unwrap();
@@ -164,7 +164,7 @@ impl RedisServer {
         self.signal("-STOP");
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub fn thaw(&self) {
         self.signal("-CONT");
         self.is_frozen.store(false, Ordering::Relaxed);
@@ -196,7 +196,7 @@ impl RedisServer {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        // Where a start failed the lock is poisoned, and whoever fails a second time here hides why.
+        // If a start failed the lock is poisoned, and a second failure here would hide the first.
         if let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = child.kill();
             let _ = child.wait();

@@ -1,4 +1,4 @@
-//! Somebody who asks Swift past the sink.
+//! A client of Swift that is independent of the sink.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -94,7 +94,7 @@ impl SwiftClient {
     }
 }
 
-/// One request on a connection of its own; `None` where no whole answer comes.
+/// One request on a separate connection; `None` if no whole answer arrives.
 pub(super) fn exchange(
     address: SocketAddr,
     method: &str,

@@ -85,7 +85,7 @@ impl SwiftServer {
         let script =
             "cat > /dev/null; for pid in \"$1\"/*.pid; do kill -9 $(cat \"$pid\") 2> /dev/null; done; rm -rf \"$1\"";
         let mut watcher = Command::new("sh");
-        // In a group of its own it outlives a signal to that of the tests, such as Ctrl-C.
+        // In a separate process group it outlives a signal to that of the tests, such as Ctrl-C.
         watcher.args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).process_group(0);
         let watcher = watcher.spawn().unwrap();
         let server =
@@ -122,7 +122,7 @@ impl SwiftServer {
         *process = Some(child);
     }
 
-    /// The first requests of a new account may be refused.
+    /// The first requests of a new account may be rejected.
     fn wait_ready(&self) {
         let deadline = Instant::now() + PATIENCE;
         while !SwiftClient::try_new(self.address())
@@ -138,7 +138,7 @@ impl SwiftServer {
         configuration::update_listings(&self.folder);
     }
 
-    /// Ends one of the processes at once, as a crash would.
+    /// Ends one of the processes immediately, as a crash would.
     pub fn kill_part(&self, part: SwiftProcess) {
         let Some(mut child) = self.processes.lock().unwrap()[part as usize].take() else { return };
         child.kill().unwrap();
@@ -159,7 +159,7 @@ impl SwiftServer {
         SocketAddr::from(([127, 0, 0, 1], self.ports[part as usize]))
     }
 
-    /// Somebody else who asks the store.
+    /// An independent client of the store.
     pub fn client(&self) -> SwiftClient {
         SwiftClient::try_new(self.address()).unwrap()
     }

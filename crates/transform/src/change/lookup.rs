@@ -1,4 +1,4 @@
-//! Values that stand in a table.
+//! Values from a table.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::{Made, unfit};
 use crate::tables::Table;
 use json::text;
 
-/// Puts what a table has under a value.
+/// Replaces a value by its entry in a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     pub(crate) table: Arc<Table>,
-    /// What is put where the table has nothing, as JSON.
+    /// The result if the table has no entry, as JSON.
     pub(crate) otherwise: Option<String>,
 }
 

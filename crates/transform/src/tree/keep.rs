@@ -1,11 +1,11 @@
-//! Takes away everything but what some pointers name.
+//! Removes everything except the values at some pointers.
 
 use super::{NodeId, Shape, Tree, text};
 use json::JsonPointer;
 use json::pointer::PointerStep;
 
 impl Tree {
-    /// Keeps what stands at the pointers, with what is around it.
+    /// Keeps the values at the pointers, with the objects and arrays around them.
     pub(in super::super) fn keep(&mut self, pointers: &[JsonPointer]) {
         let ways: Vec<_> = pointers.iter().map(JsonPointer::steps).collect();
         if ways.iter().all(|way| !way.is_empty()) {
@@ -39,7 +39,7 @@ impl Tree {
         kept
     }
 
-    /// Where the ways go on that lead through this part.
+    /// The rest of the paths that go through this part.
     fn onward<'w>(
         &self,
         shape: Shape,

@@ -1,5 +1,5 @@
-//! What was sent and what was acknowledged, kept outside of the server that is killed, and held against what is
-//! stored.
+//! The events sent and acknowledged, kept outside of the server that is killed, and compared with the stored
+//! ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ impl Event {
         format!("{}-{}", self.client, self.number)
     }
 
-    /// The event's bytes: they follow from the seed, so the oracle needn't keep them. Lengths differ, so that
+    /// The event's bytes: they follow from the seed, so the oracle needn't keep them. Lengths differ, so
     /// records end anywhere in a sector.
     pub(super) fn payload(self, seed: u64) -> String {
         let Self { client, number } = self;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_acknowledged_event_once_and_the_others_once_or_never_is_right() {
+    fn acknowledged_once_and_others_at_most_once_passes() {
         let account_with = account(&payloads(&[event(1, 0), event(0, 0), event(0, 1)]));
         assert_eq!(
             (account_with.acknowledged, account_with.unacknowledged_stored, account_with.faults),

@@ -26,7 +26,7 @@ const OTHER_SETTINGS: &[&str] = &[
     "cors_origins = [\"https://a.example\"]\n",
     "trusted_proxies = [\"10.0.0.0/8\"]\n",
     "max_connections = 1000\nmax_connections_per_client = 500\n",
-    "open = true\n",
+    "allow_anonymous = true\n",
 ];
 
 impl Plan {

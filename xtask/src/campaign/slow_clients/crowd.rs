@@ -1,4 +1,4 @@
-//! Many slow clients on one thread. Whoever is cut comes again at once, until the crowd is sent away.
+//! Many slow clients on one thread. A client that is cut connects again immediately, until the crowd is sent away.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,8 +27,8 @@ pub(super) const EARLY_MAX: Duration = Duration::from_millis(1500);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Borne {
     pub(super) cut: u64,
-    /// Of those: how many were told 408.
-    pub(super) told: u64,
+    /// Of those: how many were answered 408.
+    pub(super) answered_408: u64,
     pub(super) shortest: Option<Duration>,
     pub(super) longest: Duration,
     /// How many were cut too early, and what the server said to the last of them.
@@ -37,9 +37,9 @@ pub(super) struct Borne {
 }
 
 impl Borne {
-    fn add(&mut self, time: Duration, told: bool) {
+    fn add(&mut self, time: Duration, answered_408: bool) {
         self.cut += 1;
-        self.told += u64::from(told);
+        self.answered_408 += u64::from(answered_408);
         self.shortest = Some(self.shortest.map_or(time, |shortest| shortest.min(time)));
         self.longest = self.longest.max(time);
     }
@@ -59,8 +59,8 @@ struct Shared {
 }
 
 impl Crowd {
-    /// So many clients, of all kinds alike, who come one after the other within a while: else they would all be cut and
-    /// come again at once, which is another trial.
+    /// So many clients of each kind, which connect one after the other within a while: otherwise all would be cut and
+    /// connect again at the same time, which is another test.
     pub(super) fn gather(server: SocketAddr, count: u64, within: Duration) -> Self {
         let shared = Arc::new(Shared::default());
         let thread = thread::spawn({
@@ -78,7 +78,7 @@ impl Crowd {
         self.shared.there.load(Ordering::Relaxed)
     }
 
-    /// Whether it is there no more, for want of something.
+    /// Whether a thread has failed, for instance without descriptors.
     pub(super) fn has_failed(&self) -> bool {
         self.thread.is_finished()
     }
@@ -110,7 +110,7 @@ impl Members {
             let slow = members.come(at)?;
             members.slow.push(slow);
             shared.there.fetch_add(1, Ordering::Relaxed);
-            // While the others come, those who are there go on.
+            // While the others connect, the connected ones continue.
             members.go_on(began + within.mul_f64(at as f64 / count as f64))?;
         }
         Ok(members)
@@ -132,7 +132,7 @@ impl Members {
         Ok(self.borne)
     }
 
-    /// Looks after all until then; a part of them sends with each step.
+    /// Serves all until then; a part of them sends with each step.
     fn go_on(&mut self, until: Instant) -> Result<()> {
         loop {
             let now = Instant::now();
@@ -159,17 +159,17 @@ impl Members {
             let flags = event.flags;
             let broken = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
             if let Some(slow) = self.slow.get_mut(at)
-                && let Seen::Cut { told } = slow.look(broken)
+                && let Seen::Cut { answered_408 } = slow.look(broken)
             {
                 let (kind, time) = (slow.kind, slow.since.elapsed());
                 let borne = &mut self.borne[kind as usize];
-                borne.add(time, told);
+                borne.add(time, answered_408);
                 if time + EARLY_MAX < kind.deadline() {
                     borne.early += 1;
                     borne.early_words = slow.last_words();
                 }
-                // Closing alone doesn't end the watch where a process that another thread starts has the descriptor as well until
-                // it is a program of its own: what is told of the old connection would be taken for the new one's.
+                // Closing alone doesn't end the watch if a process that another thread starts has the descriptor as well until
+                // its exec: an event of the old connection would count for the new one.
                 epoll::delete(&self.epoll, slow.stream.as_fd())?;
                 self.slow[at] = self.come(at)?;
             }

@@ -51,8 +51,8 @@ impl Kind {
     }
 }
 
-/// Lines of a batch that are all refused, so that the answer is many times as long, and requests of one that takes no
-/// answer: their answers fit no buffer on the way, and the server reads not even all requests, so that its end is seen.
+/// Lines of a batch that are all rejected: the answer is many times as long as the request. A client that reads no answers sends so many
+/// requests: their answers exceed all buffers, and the server doesn't even read all requests, so its end is seen.
 const REFUSED_LINES: usize = 50;
 const REQUESTS: usize = 200;
 
@@ -71,7 +71,7 @@ pub(super) enum Seen {
     /// It is borne.
     Open,
     /// The server has closed; whether it said 408 before.
-    Cut { told: bool },
+    Cut { answered_408: bool },
 }
 
 impl Slow {
@@ -101,19 +101,19 @@ impl Slow {
         format!("{status:?} in {} bytes, then {ended}", self.answer.len())
     }
 
-    /// Looks what epoll has told of.
+    /// Handles an event of epoll.
     pub(super) fn look(&mut self, broken: bool) -> Seen {
         if self.kind == Kind::Reader {
-            return if broken { Seen::Cut { told: false } } else { Seen::Open };
+            return if broken { Seen::Cut { answered_408: false } } else { Seen::Open };
         }
         let mut piece = [0; 1024];
         loop {
             match self.stream.read(&mut piece) {
-                Ok(0) => return Seen::Cut { told: self.answer.starts_with(b"HTTP/1.1 408 ") },
+                Ok(0) => return Seen::Cut { answered_408: self.answer.starts_with(b"HTTP/1.1 408 ") },
                 Ok(length) => self.answer.extend_from_slice(&piece[..length]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Seen::Open,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Seen::Cut { told: self.answer.starts_with(b"HTTP/1.1 408 ") },
+                Err(_) => return Seen::Cut { answered_408: self.answer.starts_with(b"HTTP/1.1 408 ") },
             }
         }
     }

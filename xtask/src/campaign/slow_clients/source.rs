@@ -1,4 +1,4 @@
-//! Connections from addresses of this machine's own network, so that many clients are many.
+//! Connections from addresses of this machine's own network, to look like many clients.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

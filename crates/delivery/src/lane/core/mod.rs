@@ -1,7 +1,7 @@
 //! Decides what a lane does next with a batch, from what happened to it. It does no I/O and has no clock: the driver does what the core says,
 //! and reports the result with the time.
 //!
-//! Each record of a batch ends in one of three ways: the store accepts it, it becomes a dead letter, or the lane sets it aside. The cursor
+//! Each record of a batch ends in one of three ways: the store accepts it, it becomes a dead letter, or the lane defers it. The cursor
 //! passes the batch after all of its records have ended.
 
 mod parts;
@@ -21,20 +21,21 @@ pub(crate) use turn::{Turn, is_batch_due, is_object_due, when_caught_up};
 
 use rejections::Rejections;
 
-/// A fenced store gets the batch again this long after a later event arrives, if only later events can show what is at fault.
+/// A transactional store gets the batch again this long after a later event arrives, if only later events can show what
+/// is at fault.
 const RETRY_AFTER_EVENT: Duration = Duration::from_millis(500);
-/// A keyed store that accepts nothing gets a sample again this long after a later event arrives.
+/// An idempotent store that accepts nothing gets a sample again this long after a later event arrives.
 const SAMPLE_AFTER_EVENT: Duration = Duration::from_secs(1);
 
-/// What the decisions depend on that doesn't change while a lane runs.
+/// The facts that the decisions depend on and that do not change while a lane runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     /// This process's claim on the lane.
     pub(crate) claim: Claim,
     /// The store keeps the lane's cursor.
     pub(crate) fenced: bool,
-    /// The lane can set events aside: the store accepts them out of order and recognises each by its id.
-    pub(crate) sets_aside: bool,
+    /// The lane can defer events: the store accepts them out of order and recognises each by its id.
+    pub(crate) defers: bool,
     /// A record that the store rejects for now for so long, while it accepts others, becomes a dead letter.
     pub(crate) alone_max: Duration,
 }
@@ -51,8 +52,8 @@ impl Policy {
 pub(crate) enum Happened {
     /// The store answered to these records, or the call failed.
     Answered(Batch, Result<WriteOutcome, SinkError>),
-    /// The first records, as many as this, are durable as set aside. There is no room for the others.
-    SetAside(Judgement, usize),
+    /// The first records, as many as this, are durable as deferred. There is no room for the others.
+    Deferred(Judgement, usize),
     /// The rejected records are durable as dead letters.
     DeadLettered(Judgement),
     /// The wait is over. `is_full`: the batch has no room for later events.
@@ -70,12 +71,12 @@ pub(crate) enum Happened {
 pub(crate) enum Next {
     /// Write these records to the store.
     Send(Batch),
-    /// Make the records in `aside` durable as set aside, as many as there is room for.
-    SetAside(Judgement),
+    /// Make the records in `deferred` durable as deferred, as many as there is room for.
+    Defer(Judgement),
     /// Make the records in `rejected` durable as dead letters.
     DeadLetter(Judgement),
     Wait(Wait),
-    /// Ask the store what it holds: the call that failed may have taken effect.
+    /// Ask the store what it holds: the failed call may have had an effect.
     AskStore {
         needs_later: bool,
     },
@@ -87,11 +88,11 @@ pub(crate) enum Next {
     Advance,
     /// Add the events that have arrived, and begin again with the larger batch.
     AddLater,
-    /// Take the lane's place again: the store holds something else than this lane has written.
+    /// Read the lane's position from the store again: it holds something that this lane has not written.
     Moved,
 }
 
-/// What the store does with events that are newer than the batch.
+/// How the store handles events that are newer than the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Newest {
     /// There are none, or they don't fit into a batch.
@@ -100,18 +101,18 @@ pub(crate) enum Newest {
     NotAccepted,
 }
 
-/// What becomes of the records of `part` that the store didn't accept.
+/// The judgement about the records of `part` that the store did not accept.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     /// The records that were sent.
     pub(crate) part: Batch,
     pub(crate) rejected: Vec<RejectedRecord>,
-    pub(crate) aside: Vec<Retry>,
+    pub(crate) deferred: Vec<Retry>,
     /// The records that stay in the batch; `None` if these are all but the rejected ones.
     again: Option<Vec<Retry>>,
 }
 
-/// A pause before the next attempt. The order to stop ends it early.
+/// A pause before the next attempt. A stop ends it early.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: Reason,
@@ -126,7 +127,7 @@ enum AfterWait {
 }
 
 impl Wait {
-    /// Whether the store accepts nothing. This time doesn't count for events that are set aside.
+    /// Whether the store accepts nothing. This time does not count for deferred events.
     pub(crate) fn is_outage(&self) -> bool {
         self.then != AfterWait::Send
     }
@@ -148,7 +149,7 @@ pub(crate) struct BatchProgress {
     policy: Policy,
     /// The records that haven't ended.
     open: Batch,
-    /// The position up to which this lane has brought a fenced store.
+    /// The position up to which this lane has brought a transactional store.
     store_at: u64,
     rejections: Rejections,
     /// The store has accepted a record since the first attempt.
@@ -160,7 +161,7 @@ pub(crate) struct BatchProgress {
 }
 
 impl BatchProgress {
-    /// Begins with the records of `open`. A fenced store holds the lane's events up to `store_at`.
+    /// Begins with the records of `open`. A transactional store holds the lane's events up to `store_at`.
     pub(crate) fn new(policy: Policy, open: Batch, store_at: u64) -> Self {
         Self {
             policy,
@@ -173,12 +174,12 @@ impl BatchProgress {
         }
     }
 
-    /// The position up to which a fenced store holds the lane's events.
+    /// The position up to which a transactional store holds the lane's events.
     pub(crate) const fn store_at(&self) -> u64 {
         self.store_at
     }
 
-    /// Whether the store has accepted a record in the last attempt that it hadn't rejected before.
+    /// Whether the last attempt stored a record that the store had not rejected before.
     pub(crate) const fn accepts_others(&self) -> bool {
         self.rejections.accepts_others
     }
@@ -193,7 +194,7 @@ impl BatchProgress {
         match happened {
             Happened::Answered(part, Ok(outcome)) => self.answered(part, outcome, now),
             Happened::Answered(_, Err(error)) => self.failed(error),
-            Happened::SetAside(judgement, count) => self.set_aside(judgement, count, now),
+            Happened::Deferred(judgement, count) => self.defer(judgement, count, now),
             Happened::DeadLettered(judgement) => self.end_records(judgement),
             Happened::Waited { wait, is_full } => self.waited(wait.then, is_full),
             Happened::Asked { needs_later, held, durable } => self.asked(needs_later, held, durable),
@@ -215,11 +216,11 @@ impl BatchProgress {
                 self.send()
             }
             WriteOutcome::Rejected { refused } if refused.is_empty() => {
-                let reason = "the sink withheld a batch and named no record".into();
+                let reason = "BUG: the sink rejected a batch without naming a record".into();
                 Next::Wait(Wait { reason, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {
-                Next::DeadLetter(Judgement { part, rejected, aside: Vec::new(), again: None })
+                Next::DeadLetter(Judgement { part, rejected, deferred: Vec::new(), again: None })
             }
             WriteOutcome::Partial { refused, retry } => self.judge(part, refused, retry, now),
         }
@@ -229,16 +230,16 @@ impl BatchProgress {
     fn judge(&mut self, part: Batch, rejected: Vec<RejectedRecord>, retry: Vec<Retry>, now: Duration) -> Next {
         self.has_accepted |= rejected.len() + retry.len() < part.len();
         let (rejected, mut again) = self.rejections.judge(&part, rejected, retry, self.newer_accepted, now);
-        let can_set_aside = self.has_accepted && self.policy.sets_aside;
-        let aside: Vec<Retry> =
-            again.extract_if(.., |retry| can_set_aside && retry.scope == RetryScope::Record).collect();
-        let judgement = Judgement { part, rejected, aside, again: Some(again) };
-        if judgement.aside.is_empty() { self.give_up(judgement, now) } else { Next::SetAside(judgement) }
+        let can_defer = self.has_accepted && self.policy.defers;
+        let deferred: Vec<Retry> =
+            again.extract_if(.., |retry| can_defer && retry.scope == RetryScope::Record).collect();
+        let judgement = Judgement { part, rejected, deferred, again: Some(again) };
+        if judgement.deferred.is_empty() { self.give_up(judgement, now) } else { Next::Defer(judgement) }
     }
 
     /// The records without room stay in the batch.
-    fn set_aside(&mut self, mut judgement: Judgement, count: usize, now: Duration) -> Next {
-        let without_room = judgement.aside.split_off(count.min(judgement.aside.len()));
+    fn defer(&mut self, mut judgement: Judgement, count: usize, now: Duration) -> Next {
+        let without_room = judgement.deferred.split_off(count.min(judgement.deferred.len()));
         if let Some(again) = &mut judgement.again {
             again.extend(without_room.into_iter().map(parts::without_room));
             again.sort_by_key(|retry| retry.index);
@@ -256,7 +257,7 @@ impl BatchProgress {
         if judgement.rejected.is_empty() { self.end_records(judgement) } else { Next::DeadLetter(judgement) }
     }
 
-    /// The records of the judgement have ended but for those that stay in the batch.
+    /// The records of the judgement have ended, except those that stay in the batch.
     fn end_records(&mut self, Judgement { part, rejected, again, .. }: Judgement) -> Next {
         let Some(again) = again else {
             self.open = parts::without_rejected(&self.open, &part, &rejected);
@@ -292,7 +293,7 @@ impl BatchProgress {
         }
     }
 
-    /// A store with another claim or position holds events that aren't from this lane, or has lost some.
+    /// A store with another claim or position holds events that are not from this lane, or has lost some.
     fn asked(&mut self, needs_later: bool, held: Option<Held>, durable: u64) -> Next {
         if let Some(held) = held {
             if !self.policy.is_held_at(&held, held.position) {
@@ -310,7 +311,7 @@ impl BatchProgress {
 
     /// Only a store that distinguishes records gets a larger batch.
     fn grow(&self) -> Next {
-        if self.policy.sets_aside { Next::Grow } else { self.send() }
+        if self.policy.defers { Next::Grow } else { self.send() }
     }
 
     fn tried_newest(&mut self, newest: Newest) -> Next {

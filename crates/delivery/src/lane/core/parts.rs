@@ -1,10 +1,10 @@
-//! Parts of a batch: what is sent, and what is left of it.
+//! Parts of a batch: what is sent, and what remains of it.
 
 use std::collections::BTreeSet;
 
 use sink::{Batch, RejectedRecord, Retry};
 
-/// A sample has at most so many records, from both ends of the batch.
+/// The most records of a sample, from both ends of the batch.
 const SAMPLE_RECORDS: usize = 64;
 
 /// The indices of the records that the store hasn't accepted.
@@ -26,7 +26,7 @@ pub(super) fn sample(batch: &Batch) -> Batch {
     batch.without(&(half..count - half).collect::<Vec<_>>())
 }
 
-/// The records of a batch that are left after `part` was sent: those of `part` have ended but for `again`.
+/// The records of a batch that remain after `part` was sent: those of `part` have ended, except `again`.
 pub(super) fn rest(batch: &Batch, part: &Batch, again: &[Retry]) -> Batch {
     let again = sequences(part, again.iter().map(|retry| retry.index));
     let ended = part.records().map(|record| record.sequence).filter(|sequence| !again.contains(sequence));
@@ -38,7 +38,7 @@ pub(super) fn without_rejected(batch: &Batch, part: &Batch, rejected: &[Rejected
     without(batch, &sequences(part, rejected.iter().map(|rejected| rejected.index)))
 }
 
-/// The larger batch `all` without the records that had ended when `open` was left of it.
+/// The larger batch `all` without the records that had ended when `open` remained of it.
 pub(super) fn grown(open: &Batch, all: &Batch) -> Batch {
     let left: BTreeSet<u64> = open.records().map(|record| record.sequence).collect();
     let earlier = all.records().map(|record| record.sequence).take_while(|sequence| *sequence <= open.last());
@@ -50,8 +50,9 @@ fn without(batch: &Batch, ended: &BTreeSet<u64>) -> Batch {
     batch.without(&records.map(|(index, _)| index).collect::<Vec<_>>())
 }
 
-/// A record that can't be set aside, with the reason.
+/// A record that cannot be deferred, with the reason.
 pub(super) fn without_room(retry: Retry) -> Retry {
-    let reason = format!("as many events are set aside as may be, and another is refused for now: {}", retry.reason);
+    let reason =
+        format!("the limit of deferred events is reached, and the store rejects another one: {}", retry.reason);
     Retry { reason: reason.into(), ..retry }
 }

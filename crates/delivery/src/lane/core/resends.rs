@@ -1,4 +1,4 @@
-//! Decides what becomes of events that were set aside and sent again.
+//! Decides about events that were deferred and sent again.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ impl Resent {
     }
 }
 
-/// The indices of the events that become dead letters, with the reasons. `rejected_for` is how long the store has rejected an event for now;
-/// `None` if the event isn't set aside any longer, because the store has a higher revision of it.
+/// The indices of the events that become dead letters, with the reasons. `rejected_for` is how long the store has
+/// rejected an event for now; `None` if the event is no longer deferred, because the store has a higher revision of it.
 pub(crate) fn dead_after_resend(
     rejected: &[RejectedRecord],
     retry: &[Retry],

@@ -1,4 +1,5 @@
-//! What recovery finds lost may come again, whichever start found it and wherever that broke off; what is left may not.
+//! Lost events may be sent again, whichever start found the loss and at any point it failed. Events that are left
+//! are duplicates.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -16,16 +17,16 @@ use journal::simulated_disk::{CutStyle, Operation, SimulatedDisk, SimulatedError
 use super::{Harness, INLINE, Outcome, append, appended, record};
 
 thread_local! {
-    static TOLD: RefCell<Vec<(u16, char)>> = const { RefCell::new(Vec::new()) };
+    static REPORTED: RefCell<Vec<(u16, char)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Remembers what a start of this thread has told.
+/// Remembers the reports of a start of this thread.
 pub(crate) fn note(shard: u16, finding: &Finding) {
-    TOLD.with_borrow_mut(|told| told.push((shard, finding.letter)));
+    REPORTED.with_borrow_mut(|reported| reported.push((shard, finding.case)));
 }
 
-fn told() -> Vec<(u16, char)> {
-    TOLD.take()
+fn reported() -> Vec<(u16, char)> {
+    REPORTED.take()
 }
 
 const SEGMENT: &str = "/data/journal/0000/0000000000000001.segment";
@@ -33,10 +34,10 @@ const SEGMENT: &str = "/data/journal/0000/0000000000000001.segment";
 const KEYS: std::ops::RangeInclusive<u8> = 1..=3;
 const BLOCKS: [u64; 3] = [4096, 8192, 12288];
 
-/// What is wrong with the first shard's log.
+/// A damage of the first shard's log.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
-    letter: char,
+    case: char,
     /// Bytes of which a bit is inverted.
     bytes: &'static [u64],
     lost: &'static [u8],
@@ -45,11 +46,11 @@ struct Damage {
 const HEADER: u64 = 30;
 const RECORD: u64 = 80 + 30;
 const DAMAGES: [Damage; 5] = [
-    Damage { letter: 'B', bytes: &[BLOCKS[1] + RECORD], lost: &[2] },
-    Damage { letter: 'C', bytes: &[BLOCKS[2] + RECORD], lost: &[3] },
-    Damage { letter: 'D', bytes: &[BLOCKS[1] + HEADER, BLOCKS[1] + RECORD], lost: &[2] },
-    Damage { letter: 'E', bytes: &[BLOCKS[2] + HEADER], lost: &[] },
-    Damage { letter: 'E', bytes: &[BLOCKS[2] + HEADER, BLOCKS[2] + RECORD], lost: &[3] },
+    Damage { case: 'B', bytes: &[BLOCKS[1] + RECORD], lost: &[2] },
+    Damage { case: 'C', bytes: &[BLOCKS[2] + RECORD], lost: &[3] },
+    Damage { case: 'D', bytes: &[BLOCKS[1] + HEADER, BLOCKS[1] + RECORD], lost: &[2] },
+    Damage { case: 'E', bytes: &[BLOCKS[2] + HEADER], lost: &[] },
+    Damage { case: 'E', bytes: &[BLOCKS[2] + HEADER, BLOCKS[2] + RECORD], lost: &[3] },
 ];
 
 impl Damage {
@@ -64,11 +65,11 @@ impl Damage {
         drop(harness);
         disk.settle();
         self.bytes.iter().for_each(|byte| disk.flip_bit(SEGMENT, byte * 8).unwrap());
-        assert_eq!(told(), []);
+        assert_eq!(reported(), []);
         disk
     }
 
-    /// Events that are lost may come again, once, and no others, after a further start too.
+    /// Lost events may be sent again, once, and no others, also after a further start.
     fn check(self, mut harness: Harness, what: &str) {
         for again in [false, true] {
             for key in KEYS {
@@ -79,19 +80,19 @@ impl Damage {
             }
             harness = harness.crash(true);
         }
-        assert!(told().contains(&(0, self.letter)), "{self:?}, {what}: nobody was told");
+        assert!(reported().contains(&(0, self.case)), "{self:?}, {what}: no finding was reported");
     }
 }
 
 #[test]
-fn what_is_lost_may_come_again_and_what_is_left_may_not() {
+fn only_lost_events_are_accepted_again() {
     for damage in DAMAGES {
         damage.check(Harness::open(&damage.disk(), INLINE), "a start");
     }
 }
 
 #[test]
-fn a_start_that_loses_its_power_has_told_and_forgotten_what_it_found_or_the_next_one_does() {
+fn finding_is_reported_despite_a_power_cut() {
     for damage in DAMAGES {
         let left = damage.disk();
         for style in [CutStyle::LoseNothing, CutStyle::LoseAll, CutStyle::InOrder] {
@@ -113,7 +114,7 @@ fn a_start_that_loses_its_power_has_told_and_forgotten_what_it_found_or_the_next
 }
 
 #[test]
-fn a_start_that_breaks_off_has_told_and_forgotten_what_it_found_or_the_next_one_does() {
+fn finding_is_reported_despite_a_failed_start() {
     for damage in DAMAGES {
         let left = damage.disk();
         for operation in Operation::ALL {
@@ -123,7 +124,7 @@ fn a_start_that_breaks_off_has_told_and_forgotten_what_it_found_or_the_next_one_
                 disk.fail_call(operation, call, SimulatedError::Io);
                 drop(Harness::try_open(&disk, INLINE));
                 if disk.calls(operation) < before + call {
-                    told();
+                    reported();
                     break;
                 }
                 disk.clear_faults();
@@ -133,9 +134,9 @@ fn a_start_that_breaks_off_has_told_and_forgotten_what_it_found_or_the_next_one_
     }
 }
 
-/// As when somebody has put a segment of another directory among ours.
+/// As if a segment of another directory was copied among ours.
 #[test]
-fn a_shard_that_can_t_be_opened_leaves_the_others_as_they_were() {
+fn unreadable_shard_leaves_other_shards_unchanged() {
     let foreign = SimulatedDisk::new(2);
     drop(Harness::open(&foreign, INLINE));
     let other = "/data/journal/0001/0000000000000001.segment";
@@ -144,7 +145,7 @@ fn a_shard_that_can_t_be_opened_leaves_the_others_as_they_were() {
         let own = disk.content(other).unwrap();
         disk.put(other, &foreign.content(other).unwrap()).unwrap();
         assert!(Harness::try_open(&disk, INLINE).is_err());
-        assert_eq!(told(), [(0, damage.letter)], "it was looked at before the other one");
+        assert_eq!(reported(), [(0, damage.case)], "it was looked at before the other one");
         disk.put(other, &own).unwrap();
         damage.check(Harness::open(&disk, INLINE), "a start after one that broke off");
     }
@@ -162,7 +163,7 @@ fn findings(directory: &DataDirectory) -> Vec<Finding> {
 }
 
 #[test]
-fn what_a_repair_has_taken_out_may_come_again() {
+fn events_removed_by_a_repair_are_accepted_again() {
     for damage in DAMAGES {
         let disk = damage.disk();
         let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
@@ -179,7 +180,7 @@ fn what_a_repair_has_taken_out_may_come_again() {
     }
 }
 
-/// A batch as the gateway makes it: one type, a key, and an event that has an id of its own.
+/// A batch like the gateway's: one type, a key, and an event with a separate id.
 fn keyed(harness: &Harness, key: &[u8], payloads: &[&str]) -> AppendBatch {
     let name = TypeName::new("event").unwrap();
     let type_id = harness.log.types().intern(&name);
@@ -200,7 +201,7 @@ fn keyed(harness: &Harness, key: &[u8], payloads: &[&str]) -> AppendBatch {
 const OWN: &str = "\"own\"";
 const BATCH: [&str; 6] = ["\"one\"", "\"two\"", "\"three\"", OWN, "\"four\"", "\"last\""];
 
-/// Sends the batch until it is known what becomes of it: the numbers of records that came before, and whether others were appended.
+/// Sends the batch until its outcome is known: the numbers of duplicate records, and whether others were appended.
 fn send(harness: &Harness) -> (Vec<u32>, bool) {
     let mut batch = keyed(harness, b"key", &BATCH);
     harness.run(async |harness| {
@@ -208,7 +209,7 @@ fn send(harness: &Harness) -> (Vec<u32>, bool) {
             Poll::Ready(Some(AppendOutcome::Appended(append))) => append.await.is_ok(),
             Poll::Ready(Some(AppendOutcome::Duplicate(_))) => return ((0..6).collect(), false),
             Poll::Ready(None) => false,
-            _ => panic!("it is told record by record"),
+            _ => panic!("duplicates are reported record by record"),
         };
         (batch.result.duplicates.iter().map(|(number, _)| *number).collect(), appended)
     })
@@ -237,7 +238,7 @@ fn rot(disk: &SimulatedDisk, payload: &str) {
 }
 
 #[test]
-fn of_a_batch_with_a_key_what_is_lost_may_come_again_and_what_is_left_may_not() {
+fn only_lost_records_of_a_batch_are_accepted() {
     let cases: [&[usize]; 6] = [&[1], &[0], &[1, 2], &[0, 1, 2, 3], &[3], &[2, 4]];
     for lost in cases {
         let disk = SimulatedDisk::new(1);
@@ -253,7 +254,7 @@ fn of_a_batch_with_a_key_what_is_lost_may_come_again_and_what_is_left_may_not() 
         lost.iter().for_each(|number| rot(&disk, BATCH[*number]));
 
         let mut harness = Harness::open(&disk, INLINE);
-        assert_eq!(told(), [(0, 'B')]);
+        assert_eq!(reported(), [(0, 'B')]);
         let left: Vec<u32> = (0..6).filter(|number| !lost.contains(&(*number as usize))).collect();
         assert_eq!(send(&harness), (left, true), "{lost:?}");
         for _ in 0..2 {
@@ -266,9 +267,9 @@ fn of_a_batch_with_a_key_what_is_lost_may_come_again_and_what_is_left_may_not() 
     }
 }
 
-/// Where the end of one batch and the beginning of the next are lost nobody is told that an event of the one came with the other.
+/// If the end of one batch and the beginning of the next are lost, no event of the one is a duplicate of the other's.
 #[test]
-fn what_is_left_of_a_batch_isn_t_known_by_another_one_s_key() {
+fn partial_batch_has_no_key_of_another() {
     let disk = SimulatedDisk::new(1);
     let harness = Harness::open(&disk, INLINE);
     let [one, other] = [(b"one", [r#""1a""#, r#""1b""#]), (b"two", [r#""2a""#, r#""2b""#])].map(|(key, payloads)| {
@@ -284,7 +285,7 @@ fn what_is_left_of_a_batch_isn_t_known_by_another_one_s_key() {
     disk.settle();
     [r#""1b""#, r#""2a""#].into_iter().for_each(|payload| rot(&disk, payload));
     let harness = Harness::open(&disk, INLINE);
-    assert_eq!(told(), [(0, 'B')]);
+    assert_eq!(reported(), [(0, 'B')]);
     let known = [one[0], other[1]].map(|id| harness.shard(0).position_of(id).map(|position| position.sequence));
     assert_eq!(known, [None, Some(4)]);
 }

@@ -1,4 +1,5 @@
-//! Events that come again, on a simulated disk: at once, after a failure, after a restart, after their segments are gone.
+//! Duplicates on a simulated disk: concurrent ones, after a failure, after a restart, and after their segments are
+//! freed.
 
 mod damage;
 mod power_cuts;
@@ -48,7 +49,7 @@ impl Harness {
             shards: 2,
             first_segment_bytes: 64 * 1024,
             inline_commit_max,
-            // A thread of a process that was ended would go on, and meddle with the files of the next.
+            // The thread of an ended process would continue, and change the files of the next.
             segments_ahead: false,
             report: damage::note,
             ..LogOptions::default()
@@ -57,7 +58,7 @@ impl Harness {
         Ok(Self { disk: disk.clone(), inline_commit_max, _directory: directory, log })
     }
 
-    /// Ends the process without a word, and opens what it left.
+    /// Kills the process, and opens the directory that it left.
     fn crash(self, power: bool) -> Self {
         let Self { disk, inline_commit_max, _directory, log } = self;
         drop((_directory, log));
@@ -71,7 +72,7 @@ impl Harness {
         &self.log.shards()[number]
     }
 
-    /// A runtime whose turn ends commit both shards, as if each had its thread.
+    /// A runtime whose ticks commit both shards, as if each had a thread.
     fn runtime(&self) -> LocalRuntime {
         let shards = self.log.shards().to_vec();
         let park = move || shards.iter().for_each(Shard::commit_pending);
@@ -86,7 +87,7 @@ impl Harness {
         self.post_with(shard, key, payload, true).await
     }
 
-    /// A post whose id is looked for among those that came before, or isn't.
+    /// A post, with or without the lookup of its id.
     async fn post_with(&self, shard: usize, key: u8, payload: &str, checks: bool) -> Outcome {
         let type_id = self.log.types().intern(&TypeName::new("event").unwrap());
         let content = checks.then(|| self.log.content_hash().of(payload.as_bytes()));
@@ -126,7 +127,7 @@ fn record(payload: &str) -> JournalRecord<'_> {
     JournalRecord::new(EventId([0; 16]), 1, "event", payload.as_bytes())
 }
 
-/// A batch of events, of which some have ids of their own. Each is a line of its own.
+/// A batch of events, of which some have ids. Each is a separate line.
 fn batch(harness: &Harness, key: Option<u8>, events: &[(Option<u8>, &str)]) -> AppendBatch {
     let lines: Vec<u32> = (0..).take(events.len()).collect();
     batch_of_lines(harness, key, &lines, events)
@@ -150,7 +151,7 @@ fn batch_of_lines(harness: &Harness, key: Option<u8>, lines: &[u32], events: &[(
 }
 
 #[test]
-fn an_id_has_one_effect_however_often_it_comes_at_once() {
+fn concurrent_duplicates_have_one_effect() {
     for inline in [INLINE, AWAY] {
         let harness = Harness::open(&SimulatedDisk::new(1), inline);
         let outcomes = harness.run(async |harness| {
@@ -167,7 +168,7 @@ fn an_id_has_one_effect_however_often_it_comes_at_once() {
 }
 
 #[test]
-fn other_bytes_under_an_id_are_refused() {
+fn other_bytes_with_a_known_id_are_rejected() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let outcomes = harness.run(async |harness| [harness.post(0, 1, "1").await, harness.post(1, 1, "2").await]);
     assert!(matches!(outcomes, [Outcome::New(_), Outcome::OtherBytes]));
@@ -175,7 +176,7 @@ fn other_bytes_under_an_id_are_refused() {
 }
 
 #[test]
-fn a_first_copy_that_was_not_written_leaves_nothing_behind() {
+fn unwritten_original_leaves_no_id() {
     for inline in [INLINE, AWAY] {
         let disk = SimulatedDisk::new(1);
         let harness = Harness::open(&disk, inline);
@@ -202,7 +203,7 @@ fn a_first_copy_that_was_not_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
+fn ids_outlive_restarts_and_their_segments() {
     for power in [false, true] {
         let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
         let first = harness.run(async |harness| harness.post(0, 1, "1").await);
@@ -233,8 +234,8 @@ fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
     }
 }
 
-/// Most events have no ids of clients. What the files say of them would grow with the time that a server runs, and each
-/// start would read it.
+/// Most events have no ids of clients. Their records in the files would grow with the time that a server runs, and each
+/// start would read them.
 #[test]
 fn events_without_ids_leave_nothing_in_the_files() {
     let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
@@ -255,7 +256,7 @@ fn events_without_ids_leave_nothing_in_the_files() {
     let of_one = bytes(&harness);
     assert!((1..200).contains(&of_one), "{of_one}");
     assert!(matches!(harness.run(async |harness| harness.post(0, 2, "2").await), Outcome::New(_)));
-    // What stands between the two is spoken of, so that a start reads the log behind them only.
+    // The files cover the positions between the two, so a start reads only the log after them.
     for _ in 0..2 {
         harness = harness.crash(true);
         for (key, payload) in [(1, "1"), (2, "2")] {
@@ -267,7 +268,7 @@ fn events_without_ids_leave_nothing_in_the_files() {
 }
 
 #[test]
-fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
+fn lost_event_is_no_duplicate_of_itself() {
     let disk = SimulatedDisk::new(1);
     let harness = Harness::open(&disk, INLINE);
     for key in 1..=3 {
@@ -275,7 +276,7 @@ fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
     }
     assert_eq!(harness.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
     drop(harness);
-    // An older copy of the journal is put back, but not of the ids.
+    // An older copy of the journal is restored, but not of the ids.
     for path in disk.paths().into_iter().filter(|path| path.starts_with("/data/journal")) {
         disk.put(path, b"").unwrap();
     }
@@ -284,9 +285,9 @@ fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
     assert!(matches!(outcome, Outcome::New(_)), "{outcome:?} {}", harness.shard(0).durable());
 }
 
-/// What recovery finds it finds once: the start after it must not believe what the files of ids said before.
+/// Recovery finds a loss only once: the start after it must not trust the earlier content of the id files.
 #[test]
-fn what_the_log_has_lost_is_not_taken_for_a_duplicate_by_a_later_start() {
+fn lost_event_is_no_duplicate_after_restarts() {
     for power in [false, true] {
         let disk = SimulatedDisk::new(1);
         let harness = Harness::open(&disk, INLINE);
@@ -338,9 +339,9 @@ fn a_batch_is_known_as_a_whole() {
 }
 
 #[test]
-fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
+fn partial_batch_is_deduplicated_record_by_record() {
     let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
-    // The key's bytes are the same each time; at first the third isn't taken.
+    // The key's bytes are the same each time; at first the third record isn't in the batch.
     let of = |harness: &Harness, payloads: &[&str]| {
         let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
         let mut batch = batch(harness, Some(9), &events);
@@ -355,7 +356,7 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
         let taken = harness.run(async |harness| match append(harness.shard(0), &mut sent) {
             Poll::Ready(Some(AppendOutcome::Appended(append))) => append.await.map(|()| true),
             Poll::Ready(None) => Ok(false),
-            _ => panic!("it is told record by record"),
+            _ => panic!("duplicates are reported record by record"),
         });
         let (appended, stored) = [(true, 2), (false, 2), (true, 3), (false, 3)][restart];
         assert_eq!((taken, harness.events()), (Ok(appended), stored), "{restart}");
@@ -368,7 +369,7 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
 }
 
 #[test]
-fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
+fn line_is_accepted_with_its_dependents_or_rejected() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let first = harness.run(async |harness| harness.post(0, 1, "1").await);
     assert!(matches!(first, Outcome::New(_)));
@@ -398,12 +399,12 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
     let appended = harness.run(async |harness| {
         appended(append(harness.shard(0), &mut without_dependent)).expect("one line is taken").await
     });
-    assert!(appended.is_ok() && without_dependent.result.duplicates.is_empty(), "the refused line's id isn't known");
+    assert!(appended.is_ok() && without_dependent.result.duplicates.is_empty(), "the rejected line's id isn't known");
     assert_eq!(without_dependent.result.rejected, [(1, LineRejection::IdConflict)].into());
 }
 
 #[test]
-fn events_of_a_batch_that_came_before_are_dropped_from_it() {
+fn duplicate_events_are_dropped_from_a_batch() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let post = async |harness: &Harness, mut batch: AppendBatch| {
         let append = appended(append(harness.shard(0), &mut batch));

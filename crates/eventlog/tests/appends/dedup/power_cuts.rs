@@ -1,5 +1,5 @@
-//! Power cuts and kills among posts that come again and again, each run decided by a seed: an event that was acknowledged
-//! is in the log, and no id is in it twice.
+//! Power cuts and kills during posts that are resent often; a seed decides each run. An event that was acknowledged is
+//! in the log, and no id is in it twice.
 //!
 //! `FOREBAY_POWER_CUT_STATES` says how many cuts are recovered from, `FOREBAY_SEED` the first run's seed.
 
@@ -11,12 +11,12 @@ use journal::simulated_disk::{Random, SimulatedDisk};
 
 use super::{Harness, INLINE, Outcome, join_all};
 
-/// What a negative control takes out. A campaign must notice each.
+/// A check that a negative control removes. A campaign must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
-    /// Events are appended without a look at what came before.
+    /// Events are appended without a lookup of earlier ids.
     NoCheck,
-    /// Segments are freed before their ids stand in the files of ids.
+    /// Segments are freed before their ids are in the id files.
     FreesFirst,
 }
 
@@ -29,9 +29,9 @@ struct Run {
     random: Random,
     disk: SimulatedDisk,
     wrong: Option<Wrong>,
-    /// Where acknowledged events stand, by key.
+    /// The positions of acknowledged events, by key.
     acknowledged: BTreeMap<u8, Position>,
-    /// Where events were read in the log.
+    /// The positions at which events were read in the log.
     found: BTreeMap<u8, Position>,
     /// Up to where each shard was read.
     read_up_to: [u64; SHARDS],
@@ -90,7 +90,7 @@ impl Run {
         Ok(self.tally)
     }
 
-    /// Opens what is left after a kill or a cut, which may come again meanwhile.
+    /// Opens what a kill or a power cut has left; another may follow during the start.
     fn restart(&mut self) -> Result<Harness, String> {
         if self.disk.power_is_off() || self.random.once_in(2) {
             self.disk.power_cut();
@@ -121,7 +121,7 @@ impl Run {
         }
     }
 
-    /// Some posts at once, of keys that may have come before; whether the process lives on.
+    /// Some concurrent posts, of keys that may be duplicates; returns whether the process is still running.
     fn post(&mut self, harness: &Harness) -> Result<bool, String> {
         let some = 1 + self.random.below(5);
         let posts: Vec<(usize, u8)> = (0..some)
@@ -138,10 +138,10 @@ impl Run {
                     self.tally.again += 1;
                     let first = *self.acknowledged.entry(*key).or_insert(position);
                     if first != position {
-                        return Err(format!("{key} stands at {first}, but a repeat was told {position}"));
+                        return Err(format!("{key} is at {first}, but a duplicate got {position}"));
                     }
                 }
-                Outcome::OtherBytes => return Err(format!("{key} came with the same bytes, and was refused")),
+                Outcome::OtherBytes => return Err(format!("{key} was resent with the same bytes, and was rejected")),
                 Outcome::Failed(_) if self.disk.power_is_off() => return Ok(false),
                 Outcome::Failed(error) => return Err(format!("nothing was wrong, but: {error}")),
             }
@@ -149,7 +149,7 @@ impl Run {
         self.read(&harness.log)
     }
 
-    /// Saves the ids, and frees what was read; whether the process lives on.
+    /// Saves the ids, and frees the segments that were read; returns whether the process is still running.
     fn save(&mut self, harness: &Harness) -> Result<bool, String> {
         let safe = if self.wrong == Some(Wrong::FreesFirst) {
             Ok(self.read_up_to.to_vec())
@@ -168,7 +168,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Reads what is new in the log; whether the process lives on.
+    /// Reads the new part of the log; returns whether the process is still running.
     fn read(&mut self, log: &EventLog) -> Result<bool, String> {
         for (shard, read_up_to) in log.shards().iter().zip(&mut self.read_up_to) {
             let mut lane = shard.reader(*read_up_to);
@@ -184,7 +184,7 @@ impl Run {
                     let (key, at) = (record.id.0[0], Position { shard: shard.number(), sequence });
                     let first = *self.found.entry(key).or_insert(at);
                     if first != at {
-                        return Err(format!("{key} stands at {first} and again at {at}"));
+                        return Err(format!("{key} is at {first} and again at {at}"));
                     }
                     self.tally.unanswered_kept += u64::from(!self.acknowledged.contains_key(&key));
                 }
@@ -195,7 +195,7 @@ impl Run {
     }
 }
 
-/// Always the same bytes under a key; so many that segments end.
+/// Always the same bytes under a key; enough that segments end.
 fn payload(key: u8) -> &'static str {
     const LONG: &str = match std::str::from_utf8(&[b'7'; 20_000]) {
         Ok(text) => text,
@@ -226,7 +226,7 @@ fn power_cuts_store_nothing_twice() {
     let states = number_of("FOREBAY_POWER_CUT_STATES").unwrap_or(STATES);
     let tally = campaign(number_of("FOREBAY_SEED").unwrap_or(1), states, None);
     let tally = tally.unwrap_or_else(|failure| panic!("{failure}"));
-    println!("power cuts with posts that come again: {tally:?}");
+    println!("power cuts with resent posts: {tally:?}");
     if states >= STATES {
         tally.check();
     }

@@ -1,4 +1,4 @@
-//! What one shard takes leans on what another one may still lose.
+//! Appends of one shard that depend on events that another shard may still lose.
 
 use std::cell::Cell;
 use std::sync::Barrier;
@@ -15,7 +15,7 @@ use super::{Harness, INLINE, Outcome, append, appended, batch, record};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_batch_that_leans_on_another_shard_is_not_known_as_a_whole() {
+fn batch_with_originals_elsewhere_has_no_key() {
     let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let events = [(Some(1), "1"), (None, "2")];
     for crashes in [true, false] {
@@ -36,9 +36,9 @@ fn a_batch_that_leans_on_another_shard_is_not_known_as_a_whole() {
     assert!(matches!(append(harness.shard(1), &mut again), Poll::Ready(None)), "all of it is there by now");
 }
 
-/// Whoever has it appended can say then what of it is durable, and needn't refuse it when half of it is.
+/// The caller can find out later which part of it is durable, and needn't reject a batch whose half is.
 #[test]
-fn a_batch_may_wait_for_what_it_leans_on() {
+fn batch_may_wait_for_its_originals() {
     for crashes in [false, true] {
         let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
         let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
@@ -97,7 +97,7 @@ fn batch_waits_for_original_and_is_checked_again() {
 }
 
 #[test]
-fn a_key_that_another_shard_may_still_lose_is_waited_for() {
+fn batch_waits_for_an_undecided_key() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let sent = || {
         let mut sent = batch(&harness, Some(9), &[(None, "1"), (None, "2")]);
@@ -118,7 +118,7 @@ fn a_key_that_another_shard_may_still_lose_is_waited_for() {
     assert_eq!(harness.events(), 3);
 }
 
-/// Many events with ids of their own, and a few that only the key is for.
+/// Many events with ids, and a few that only the key covers.
 fn large(harness: &Harness, key: Option<u8>, round: u32) -> AppendBatch {
     const OWN: u32 = 5_000;
     let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
@@ -149,7 +149,7 @@ fn id(round: u32, number: u32) -> EventId {
 }
 
 #[test]
-fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
+fn concurrent_batch_on_two_shards_has_one_effect() {
     const ROUNDS: u8 = 20;
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     for round in 0..ROUNDS {
@@ -165,7 +165,7 @@ fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
             scope.spawn(|| send(0));
             scope.spawn(|| send(1));
         });
-        // What leant on a batch that wasn't taken in the end is sent again.
+        // Records that depended on a batch that wasn't accepted in the end are sent again.
         let mut again = large(&harness, Some(round), round.into());
         assert!(append(harness.shard(0), &mut again).is_ready());
         harness.shard(0).commit_pending();
@@ -174,7 +174,7 @@ fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
 }
 
 #[test]
-fn who_leans_on_what_is_forgotten_is_told() {
+fn append_ends_if_its_original_was_forgotten() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     assert!(matches!(harness.run(async |harness| harness.post(0, 1, "1").await), Outcome::New(_)));
     let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
@@ -194,9 +194,9 @@ fn who_leans_on_what_is_forgotten_is_told() {
             let taken = harness.shard(1).append_one(&leans, type_id).unwrap();
             let leant = if let AppendOutcome::Duplicate(earlier) = taken {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-                let told = runtime.block_on(async { tokio::time::timeout(PATIENCE, earlier.durable()).await });
+                let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, earlier.durable()).await });
                 assert_eq!(
-                    told.expect("nothing more comes to the shard, and it is told all the same"),
+                    ended.expect("the shard gets nothing more, and the append still ends"),
                     Err(AppendError::Busy)
                 );
                 true

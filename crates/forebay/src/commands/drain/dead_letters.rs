@@ -9,12 +9,12 @@ use dead_letters::{DeadFilter, each_dead_letter};
 use journal::DataDirectory;
 
 use super::local_files::lies_in;
-use admin_api::dead::LetterJson;
+use admin_api::dead::DeadLetterJson;
 use cli::errors::at;
 use cli::letter_as_json;
 use cli::output::print;
 
-/// Where the dead letters are written.
+/// The file that dead letters are written to.
 pub(super) enum Letters {
     StandardOutput,
     File(LettersFile),
@@ -28,10 +28,10 @@ pub(super) struct LettersFile {
 }
 
 impl Letters {
-    /// Makes the file. Its path must not exist: an existing file may be the only copy of another directory's dead letters.
+    /// Creates the file. Its path must not exist: an existing file may be the only copy of another directory's dead letters.
     ///
     /// # Errors
-    /// The path exists, or is in the data directory, or the file can't be made.
+    /// The path exists, or is in the data directory, or the file can't be created.
     pub(super) fn new(path: &Path, data: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::StandardOutput);
@@ -55,11 +55,11 @@ impl LettersFile {
     fn new(path: &Path, data: &Path) -> io::Result<Self> {
         let refuse = |reason| Err(io::Error::other(reason));
         if path.symlink_metadata().is_ok() {
-            return refuse("this file exists: move it away, or name another one with --dead-letters");
+            return refuse("this file exists: move it, or name another one with --dead-letters");
         }
         if lies_in(owner_file::above(path), data) {
             return refuse(
-                "lies in the data directory, and would be deleted with it: name another file with --dead-letters",
+                "is in the data directory, and would be deleted with it: name another file with --dead-letters",
             );
         }
         let part = owner_file::beside(path, "part");
@@ -67,7 +67,7 @@ impl LettersFile {
         let file = file.map_err(|error| {
             io::Error::new(
                 error.kind(),
-                format!("can't make this file: {error}. Name another one with --dead-letters."),
+                format!("can't create this file: {error}. Name another one with --dead-letters."),
             )
         })?;
         Ok(Self { path: path.into(), part, file })
@@ -84,7 +84,7 @@ impl LettersFile {
 
 impl Drop for LettersFile {
     fn drop(&mut self) {
-        // It is there no more if it has got its name.
+        // It no longer exists if it has been renamed.
         let _ = fs::remove_file(&self.part);
     }
 }
@@ -93,7 +93,7 @@ fn write(directory: &DataDirectory, output: &mut impl Write) -> io::Result<()> {
     let mut written = Ok(());
     each_dead_letter(directory, &DeadFilter::default(), true, &mut |letter| {
         if written.is_ok() {
-            written = letter_as_json(output, &LetterJson::of(&letter));
+            written = letter_as_json(output, &DeadLetterJson::of(&letter));
         }
     })?;
     written.and_then(|()| output.flush())

@@ -1,4 +1,4 @@
-//! `forebay drain`: delivers all events in the data directory of a removed server, so that the operator can delete the directory.
+//! `forebay drain`: delivers all events in the data directory of a removed server; the operator can then delete the directory.
 
 mod dead_letters;
 mod local_files;
@@ -71,17 +71,17 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     }
     let letters = flags.dead_letters.as_deref().map(|path| Letters::new(path, data)).transpose()?;
     let code = runtime.block_on(drain(&mut configuration, data, letters, flags.timeout, signals));
-    // A DNS look-up may take longer than the end of the process should.
+    // A DNS lookup may take longer than the end of the process should.
     runtime.shutdown_background();
     code
 }
 
-/// Says why a drain would give up the open windows of an aggregate.
+/// Reports why a drain would discard the open windows of an aggregate.
 fn refuse(state: &UnusableState) {
     let UnusableState { name, path, reason } = state;
     log::fatal(format_args!(
-        "aggregate {name} {reason}, and may have open windows: drain with the configuration that it had. To give its windows up, move \
-         {}.* elsewhere.",
+        "aggregate {name} {reason}, and may have open windows: drain with its last configuration. To discard the windows, move {}.* \
+         elsewhere.",
         path.display()
     ));
 }
@@ -107,12 +107,15 @@ async fn drain(
     match end {
         End::Drained => {}
         End::NoProgress => {
-            tracing::warn!("nothing was stored for {}: giving up (--timeout)", humantime::format_duration(timeout));
+            tracing::warn!(
+                "nothing was stored for {}: the drain ends, events remain in the directory. Raise --timeout, or check the stores",
+                humantime::format_duration(timeout)
+            );
         }
         End::Signal => tracing::info!("stopping: events that aren't stored yet remain in the directory"),
     }
     tokio::spawn(end_at_once(signals));
-    // On a blocking thread, so that the runtime still receives a second signal.
+    // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || delivery.stop(Duration::ZERO)).await;
     stopped.map_err(|_| anyhow!("the stop was interrupted by a bug"))?;
     seal(&log)?;

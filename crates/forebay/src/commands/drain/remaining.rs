@@ -84,11 +84,11 @@ impl Stays {
 
 /// The line for a route with pending events.
 fn pending(route: &RouteJson) -> String {
-    let RouteJson { type_name, sink, state, pending, set_aside, reason, .. } = route;
-    let aside = if *set_aside > 0 { format!(", {set_aside} of them set aside") } else { String::new() };
-    let reason = route.last_set_aside.as_ref().map(|last| &last.reason).or(reason.as_ref());
+    let RouteJson { type_name, sink, state, pending, deferred, reason, .. } = route;
+    let deferred = if *deferred > 0 { format!(", {deferred} of them deferred") } else { String::new() };
+    let reason = route.last_deferred.as_ref().map(|last| &last.reason).or(reason.as_ref());
     let reason = reason.map(|reason| format!(": {}", on_one_line(reason))).unwrap_or_default();
-    format!("{sink}  {type_name}  {state}  {pending} pending{aside}{reason}")
+    format!("{sink}  {type_name}  {state}  {pending} pending{deferred}{reason}")
 }
 
 impl Found {

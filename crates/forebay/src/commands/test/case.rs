@@ -18,15 +18,15 @@ use crate::commands::try_event::place;
 use crate::dry_run::{DryRunner, type_of};
 use cli::errors::at;
 
-/// What says that a folder is a case.
+/// The file that marks a folder as a case.
 pub(super) const CASE_FILE: &str = "case.toml";
 const INPUT: &str = "input.ndjson";
-/// Events, each behind the time at which it is received.
+/// Events, each after the time at which it is received.
 const TIMED: &str = "input.timed";
 const EXPECTED: &str = "expected.ndjson";
 const REFUSED: &str = "refused.ndjson";
 const FILTERED: &str = "filtered.ndjson";
-/// What stands around the name of an aggregate in that of the file with its results.
+/// The prefix and the suffix of an aggregate's name in the name of its results file.
 const RESULTS: (&str, &str) = ("results.", ".ndjson");
 /// The time at which the events of a case are received, unless it says another one.
 const RECEIVED: &str = "2026-01-01T00:00:00Z";
@@ -45,13 +45,13 @@ struct About {
     headers: BTreeMap<String, String>,
 }
 
-/// What comes out of a case, or should: texts of a line for each event.
+/// The output of a case, actual or expected: texts of a line for each event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Output {
     stored: String,
     refused: String,
     filtered: String,
-    /// What aggregates give out, by their names.
+    /// Results of aggregates, by their names.
     results: BTreeMap<String, String>,
 }
 
@@ -63,7 +63,7 @@ impl Output {
         [EXPECTED, REFUSED, FILTERED].into_iter().map(str::to_owned).chain(results).collect()
     }
 
-    /// The text of a file, empty where there is none.
+    /// The text of a file, empty if there is none.
     pub(super) fn text(&self, file: &str) -> &str {
         match file {
             EXPECTED => &self.stored,
@@ -86,7 +86,7 @@ pub(super) struct Case {
     event_type: String,
     around: RequestContext,
     input: Vec<Event>,
-    /// Up to when the clock runs on: without it no aggregate is looked at.
+    /// The time up to which the clock runs: without it no aggregate is evaluated.
     until: Option<i64>,
     pub(super) expected: Output,
 }
@@ -107,7 +107,7 @@ struct Line<T> {
     what: T,
 }
 
-/// Why an event is refused.
+/// Why an event is rejected.
 #[derive(Serialize)]
 struct Refused<'r> {
     code: &'static str,
@@ -127,7 +127,7 @@ struct Step {
 }
 
 impl Case {
-    /// Reads the files of a case. Those that say what is expected may be missing: then nothing is.
+    /// Reads the files of a case. Without a file of expected output, nothing is expected there.
     ///
     /// # Errors
     /// One of them can't be read, or says something wrong.
@@ -149,7 +149,7 @@ impl Case {
         if let (Some(until), Some(last)) = (until, input.iter().map(|event| event.received).max())
             && until < last
         {
-            return Err(wrong("`until` is before the last event".to_owned()));
+            return Err(wrong("`until` is before the last event: set a later time".to_owned()));
         }
         let expected = Output {
             stored: optional(folder, EXPECTED)?.unwrap_or_default(),
@@ -158,13 +158,13 @@ impl Case {
             results: results(folder)?,
         };
         if until.is_none() && !expected.results.is_empty() {
-            let message = "there are results, and no `until`: say up to when the clock is to run".to_owned();
+            let message = "the case has results and no `until`: set the time up to which the clock runs".to_owned();
             return Err(wrong(message));
         }
         Ok(Self { folder: folder.to_owned(), event_type: about.r#type, around, input, until, expected })
     }
 
-    /// Takes each line of the input through the steps of its type, and what is left of it through its aggregates.
+    /// Runs each line of the input through the steps of its type, and the remaining events through its aggregates.
     ///
     /// # Errors
     /// There is no such type, or no aggregate of it that the case is about.
@@ -190,7 +190,7 @@ impl Case {
         let looks = self.until.is_some();
         let folding = Folding::new(name.as_str(), config.aggregates.iter().map(|one| &one.rules).filter(|_| looks));
         if looks && folding.names().next().is_none() {
-            return Err(self.wrong(format!("`until` is for aggregates, and type {name} has none")));
+            return Err(self.wrong(format!("`until` is for aggregates, and type {name} has none: remove it")));
         }
         match self.expected.results.keys().find(|wanted| !folding.names().any(|known| known == *wanted)) {
             None => Ok(folding),
@@ -205,7 +205,7 @@ impl Case {
         anyhow!("{}: {message}", self.folder.join(CASE_FILE).display())
     }
 
-    /// Writes what came out as what is expected. A file of which nothing is expected is taken away.
+    /// Writes the output as the expected output. A file of which nothing is expected is removed.
     ///
     /// # Errors
     /// That can't be.
@@ -242,7 +242,7 @@ impl Output {
 impl<'r> Refused<'r> {
     fn of(rejection: &'r DryRunRejection) -> Self {
         let errors = rejection.errors();
-        // Of what a schema refuses the list has all, and the words for it no type's name.
+        // The list has all errors of a schema, and its message no type's name.
         let detail = errors.first().map_or_else(|| rejection.detail().to_owned(), ToString::to_string);
         Self {
             code: rejection.code(),
@@ -276,12 +276,12 @@ fn events(folder: &Path, received: i64) -> anyhow::Result<Vec<Event>> {
     };
     let path = folder.join(TIMED);
     if folder.join(INPUT).exists() {
-        bail!("{}: there is {INPUT} too: a case has one of them", path.display());
+        bail!("{}: the case has {INPUT} too: remove one of them", path.display());
     }
     let event = |(line, text): (usize, String)| {
         let (time, payload) = text.split_once(' ').unwrap_or((&text, ""));
         let received = text::rfc3339::parse(time)
-            .map_err(|why| anyhow!("{}: line {line}: wanted a time, a blank and an event: {why}", path.display()))?;
+            .map_err(|why| anyhow!("{}: line {line} must be a time, a blank and an event: {why}", path.display()))?;
         Ok(Event { line, received, text: payload.to_owned() })
     };
     lines(&timed).into_iter().map(event).collect()

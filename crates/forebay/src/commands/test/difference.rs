@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! The differences between two texts, line by line.
 
 /// Texts of more lines than this, both together as a product, are compared line by line at their places: to find what they have
 /// in common would take too long.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_and_what_is_new_is_told() {
+    fn difference_marks_missing_and_new_lines() {
         assert_eq!(of("a\nb\nc\n", "a\nx\nc\nd\n", false), "  a\n- b\n+ x\n  c\n+ d\n");
         assert_eq!(of("", "a\n", false), "+ a\n");
         assert_eq!(of("a\n", "", false), "- a\n");

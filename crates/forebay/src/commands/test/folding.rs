@@ -5,32 +5,32 @@ use std::collections::BTreeMap;
 use aggregate::{AggregateRules, Fold, WindowResult};
 use event::{Origin, Position, TypeName};
 
-/// Where the events of a case stand.
+/// The id of the data directory that a case's events have.
 const ORIGIN: Origin = Origin([0; 16]);
 const SHARD: u16 = 0;
-/// How often a server looks whether the clock ends windows: here at each full second.
+/// How often a server checks whether the clock ends windows: here at each full second.
 const LOOK_EVERY: i64 = 1_000_000;
-/// Results that are made at a time.
+/// The most results that are written at a time.
 const RESULTS_MAX: usize = 1_000;
 
-/// The aggregates of a type, while its events come.
+/// The aggregates of a type, for the events of a case.
 pub(super) struct Folding {
     folds: Vec<Folded>,
-    /// How far the clock has come.
+    /// The time of the clock.
     clock: Option<i64>,
 }
 
 struct Folded {
     name: String,
     fold: Fold,
-    /// The last position that was given.
+    /// The last position that was assigned.
     sequence: u64,
     /// A result a line.
     results: String,
 }
 
 impl Folding {
-    /// Those of `of`, before anything has come.
+    /// The aggregates of `of`, before any event.
     pub(super) fn new<'r>(of: &str, rules: impl Iterator<Item = &'r AggregateRules>) -> Self {
         let folded = |rules: &AggregateRules| Folded {
             name: own_name(of, rules.name()).to_owned(),
@@ -41,7 +41,7 @@ impl Folding {
         Self { folds: rules.map(folded).collect(), clock: None }
     }
 
-    /// The clock runs on up to this time, or is set back to it. What it passes again ends nothing: no frontier falls.
+    /// Advances the clock to this time, or sets it back. A repeated time ends nothing: no watermark falls.
     pub(super) fn run_to(&mut self, time: i64) {
         let from = self.clock.replace(time).unwrap_or(time);
         self.folds.iter_mut().for_each(|folded| folded.run(from, time));
@@ -56,18 +56,18 @@ impl Folding {
         }
     }
 
-    /// What each is called.
+    /// Their names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.folds.iter().map(|folded| folded.name.as_str())
     }
 
-    /// What each has given out, by its own name.
+    /// The results of each, by its name.
     pub(super) fn finish(self) -> BTreeMap<String, String> {
         self.folds.into_iter().map(|folded| (folded.name, folded.results)).collect()
     }
 }
 
-/// What an aggregate is called in the table of its type.
+/// The name of an aggregate in the table of its type.
 fn own_name<'n>(of: &str, name: &'n TypeName) -> &'n str {
     name.as_str().strip_prefix(of).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name.as_str())
 }
@@ -78,8 +78,8 @@ impl Folded {
         Position { shard: SHARD, sequence: self.sequence }
     }
 
-    /// Looks at each full second behind `from` and up to `to`. The longer nothing comes, the more there is to do, so that those
-    /// at which there is nothing can be left out.
+    /// Visits each full second after `from` and up to `to`. The longer nothing changes, the more seconds there are to visit, so seconds
+    /// without work are skipped.
     fn run(&mut self, from: i64, to: i64) {
         let (mut next, last) = (from.div_euclid(LOOK_EVERY) + 1, to.div_euclid(LOOK_EVERY));
         while self.fold.windows() > 0
@@ -108,7 +108,7 @@ impl Folded {
     }
 }
 
-/// The first of these numbers for which it is true, where it is true for all behind that too.
+/// The first of these numbers for which `is_true`, if it also holds for all numbers after it.
 fn first(mut least: i64, most: i64, is_true: impl Fn(i64) -> bool) -> Option<i64> {
     if least > most || !is_true(most) {
         return None;
@@ -125,11 +125,11 @@ fn first(mut least: i64, most: i64, is_true: impl Fn(i64) -> bool) -> Option<i64
     Some(least)
 }
 
-/// A result without what no case can foresee: the origin, which each data directory has of its own, and the state, which says
-/// the same as the measures in a form for machines.
+/// A result without the members that no case can foresee: `origin`, which differs in each data directory, and `state`, which has the measures
+/// in a form for machines.
 fn line(result: &WindowResult) -> String {
     let mut payload = result.payload.clone();
-    // It is the last but one member. Whatever a measure holds stands before it.
+    // It is the last member but one, after all measures.
     let origin = format!(",\"origin\":\"{ORIGIN}\"");
     if let Some(at) = payload.rfind(&origin) {
         let before = payload[..at].rfind(STATE).filter(|state| is_state(&payload[state + STATE.len()..at]));
@@ -140,7 +140,7 @@ fn line(result: &WindowResult) -> String {
 
 const STATE: &str = ",\"state\":\"";
 
-/// Whether these are the digits of a state and the quote behind them: they go up to the origin.
+/// Whether these are the digits of a state and its closing quote: `origin` follows.
 fn is_state(text: &str) -> bool {
     text.strip_suffix('"').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_ends_windows_when_all_is_quiet_and_not_before() {
+    fn clock_ends_windows_after_the_idle_timeout() {
         let rules = rules("10s", |definition| definition.quiet = Some(Duration::from_mins(1)));
         let events = [(5, "{\"v\":1}")];
         assert_eq!(results(&rules, &events, 64), [""; 0]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn origin_and_state_are_left_out_and_values_that_look_like_them_are_not() {
+    fn result_lines_omit_only_origin_and_state() {
         let rules = rules("10s", |definition| definition.state = true);
         let value = format!(r#"{{"v":{{"a":1,"state":"00","origin":"{ORIGIN}","revision":3}}}}"#);
         let found = results(&rules, &[(5, value.as_str())], 1000);

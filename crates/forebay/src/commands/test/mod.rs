@@ -1,4 +1,4 @@
-//! `forebay test`: cases beside the configuration, each a folder with what comes in, and what is expected to become of it.
+//! `forebay test`: cases next to the configuration, each a folder with input events and their expected output.
 
 mod case;
 mod difference;
@@ -19,15 +19,15 @@ use cli::TestFlags;
 use cli::errors::unreadable;
 use cli::output::print;
 
-/// What the process exits with where a case fails.
+/// The exit code if a case fails.
 const EXIT_FAILED: u8 = 1;
-/// Folders within each other: deeper ones aren't looked into, so that a link to a folder above ends.
+/// The greatest depth of folders: without it, a link to a folder above would never end.
 const FOLDERS_MAX: usize = 8;
 
-/// Runs all cases and gives the process's exit code.
+/// Runs all cases and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> anyhow::Result<u8> {
     flags.common.warn_of_overlooked();
     let Some(configuration) = valid(flags.common.load(environment)) else { return Ok(EXIT_CONFIGURATION) };
@@ -39,9 +39,9 @@ pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> anyhow::Resul
     let coloured = is_coloured(&io::stdout());
     let mut failed = 0;
     for folder in &folders {
-        let said = run_case(folder, &configuration, flags.update, coloured);
-        failed += usize::from(said.is_err());
-        let (mark, more) = match &said {
+        let result = run_case(folder, &configuration, flags.update, coloured);
+        failed += usize::from(result.is_err());
+        let (mark, more) = match &result {
             Ok(()) => ("ok    ", String::new()),
             Err(why) => ("FAILED", format!("\n{}", why.trim_end())),
         };
@@ -64,13 +64,13 @@ fn find(folder: &Path, deep: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<
     entries.iter().filter(|_| deep > 0).try_for_each(|path| find(path, deep - 1, found))
 }
 
-/// Runs one case; what is wrong is told in words, or as what differs.
+/// Runs one case. The error is a message, or the difference.
 fn run_case(folder: &Path, configuration: &Configuration, update: bool, coloured: bool) -> Result<(), String> {
-    let told = |error: anyhow::Error| error.to_string();
-    let case = Case::read(folder).map_err(told)?;
-    let came_out = case.run(configuration).map_err(told)?;
+    let as_text = |error: anyhow::Error| error.to_string();
+    let case = Case::read(folder).map_err(as_text)?;
+    let came_out = case.run(configuration).map_err(as_text)?;
     if update {
-        return case.write(&came_out).map_err(told);
+        return case.write(&came_out).map_err(as_text);
     }
     let mut differences = String::new();
     for name in Output::names([&case.expected, &came_out]) {

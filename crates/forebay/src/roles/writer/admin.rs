@@ -91,19 +91,27 @@ fn sink(name: &str, offered: &Offered) -> SinkStatusJson {
 fn render(shown: &Shown) -> String {
     let counters = shown.writer.counters();
     let mut text = Exposition::new();
-    text.count("forebay_writer_batches_total", "Batches that a store has taken.", counters.batches.get());
-    text.count("forebay_writer_records_total", "Records of these batches.", counters.records.get());
-    let help = "Objects, and descriptions of objects, that a store has taken.";
+    text.count("forebay_writer_batches_total", "Batches that a store has committed.", counters.batches.get());
+    text.count(
+        "forebay_writer_records_total",
+        "Records of batches that a store has committed.",
+        counters.records.get(),
+    );
+    let help = "Objects, and descriptions of objects, that a store has written.";
     text.count("forebay_writer_objects_total", help, counters.objects.get());
-    let help = "Requests of gateways that were refused: bad frames, unknown sinks, tokens.";
+    let help = "Requests of gateways that were rejected: bad frames, unknown sinks, tokens.";
     text.count("forebay_writer_refused_total", help, counters.refused.get());
-    text.count("forebay_writer_failed_total", "Calls of gateways that a store failed.", counters.failed.get());
-    let help = "Connections closed before a valid request, because others needed their places.";
+    text.count("forebay_writer_failed_total", "Requests of gateways that failed in a store.", counters.failed.get());
+    let help = "Connections closed before a valid request, because other connections needed their slots.";
     text.count("forebay_writer_connections_closed_total", help, counters.connections_closed.get());
     retention::add(&mut text, &shown.retention);
     if let Some(is_registered) = &shown.is_registered {
         let is_registered = is_registered.load(Ordering::Relaxed);
-        text.level("forebay_writer_registered", "1 while the writer is registered in etcd.", is_registered.into());
+        text.level(
+            "forebay_writer_registered",
+            "Whether the writer is registered in etcd: 1 or 0.",
+            is_registered.into(),
+        );
     }
     text.finish()
 }

@@ -1,4 +1,4 @@
-//! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, where it has one.
+//! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, if it has one.
 
 mod admin;
 
@@ -36,10 +36,10 @@ use cli::signals::Signals;
 /// Batches in flight get this long to be answered when a writer stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Runs a writer until a signal comes, and gives the process's exit code.
+/// Runs a writer until a signal comes, and returns the exit code.
 ///
 /// # Errors
-/// The message says what stands in the way.
+/// The message says what failed.
 pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<u8> {
     let (runtime, (signals, hangup)) = runtime_with_signals()?;
     let loaded = common.load_writer(environment);
@@ -119,14 +119,14 @@ async fn serve(
         () = tokio::time::sleep(ANSWER_MAX) => tracing::warn!("some batches were still in flight and got no answer"),
     }
     for offered in writer.offered().values() {
-        // What was answered is stored all the same.
+        // Everything that was answered is stored regardless.
         let _ = offered.sink.close().await;
     }
     tracing::info!("stopped");
     Ok(0)
 }
 
-/// A writer keeps nothing, so a restart loses nothing; a reload would only be another way to do the same.
+/// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
 async fn warn_of_hangups(mut hangup: Signal) {
     while hangup.recv().await.is_some() {
         tracing::warn!(
@@ -153,7 +153,7 @@ fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure:
     let scheme = if is_secure { "https" } else { "http" };
     let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();
     tracing::info!(
-        "writer {} takes batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
+        "writer {} accepts batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
         env!("CARGO_PKG_VERSION"),
         shown(listener),
         sinks.join(", "),

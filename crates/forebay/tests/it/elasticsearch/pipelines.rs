@@ -25,44 +25,44 @@ fn start(folder: &Folder, store: &OpenSearch, index: &str) -> Server {
 }
 
 /// What a command prints for the running server.
-fn told(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
+fn run_command(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
     let mut command: Command = forebay();
     command.args(words).args(["--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
 #[test]
-fn one_document_that_a_pipeline_fails_is_set_aside_and_holds_up_no_other() {
+fn document_failing_pipeline_is_deferred_alone() {
     let Some(store) = store("picky") else { return };
     let folder = Folder::new();
     let server = start(&folder, store, "picky");
     let lines: String = (0..10_000).map(|number| format!("{{\"number\": {number}}}\n")).collect();
     assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
     server.wait("forebay_events_stored_total{", |stored| stored == 9_999);
-    assert_eq!((server.metric("forebay_events_set_aside{"), server.metric("forebay_events_pending{")), (1, 1));
-    let routes = told(&server, &folder, ["route", "list"]);
-    assert!(routes.contains("1 set aside") && routes.contains("number 5000 isn't for now"), "{routes}");
+    assert_eq!((server.metric("forebay_events_deferred{"), server.metric("forebay_events_pending{")), (1, 1));
+    let routes = run_command(&server, &folder, ["route", "list"]);
+    assert!(routes.contains("1 deferred") && routes.contains("number 5000 isn't for now"), "{routes}");
     store.done("POST", "/picky/_refresh", "");
     assert!(store.get("/picky/_count").contains("\"count\":9999"));
     // A server that is killed has it after its next start.
     drop(server);
     let server = start(&folder, store, "picky");
-    server.wait("forebay_events_set_aside{", |count| count == 1);
+    server.wait("forebay_events_deferred{", |count| count == 1);
     store.done("PUT", "/_ingest/pipeline/picky", r#"{"processors": []}"#);
     server.wait("forebay_events_stored_total{", |stored| stored == 10_000);
-    assert_eq!((server.metric("forebay_events_set_aside{"), server.metric("forebay_events_pending{")), (0, 0));
+    assert_eq!((server.metric("forebay_events_deferred{"), server.metric("forebay_events_pending{")), (0, 0));
     store.done("POST", "/picky/_refresh", "");
     assert!(store.get("/picky/_count").contains("\"count\":10000"));
 }
 
 #[test]
-fn a_document_that_a_pipeline_drops_is_a_dead_letter() {
+fn document_dropped_by_pipeline_is_dead_letter() {
     let Some(store) = store("dropping") else { return };
     let folder = Folder::new();
     let server = start(&folder, store, "dropping");
     assert_eq!(server.post("/ingest/batch/access", "{\"number\": 1}\n{\"number\": -1}\n{\"number\": 2}\n").0, 200);
     server.wait_delivered();
     assert_eq!((server.metric("forebay_events_stored_total{"), server.metric("forebay_events_dead_total{")), (2, 1));
-    let listed = told(&server, &folder, ["dead", "list"]);
+    let listed = run_command(&server, &folder, ["dead", "list"]);
     assert!(listed.contains("drop processor"), "{listed}");
 }

@@ -19,15 +19,16 @@ pub(super) const DISPUTE: &str = "[gateway]\nshards = 1\n[types.\"*\"]\nroutes =
                                   path = \"../store.db\"\n";
 
 /// The receiver is at another address each time.
-pub(super) fn set_aside(receiver: SocketAddr) -> String {
+pub(super) fn deferred(receiver: SocketAddr) -> String {
     format!(
         "[gateway]\nshards = 1\n[types.\"*\"]\nroutes = [\"hook\"]\n[sinks.hook]\nkind = \"webhook\"\n\
          url = \"http://{receiver}/\"\n"
     )
 }
 
+/// The old build knows the setting by its old name only.
 pub(super) fn windows() -> String {
-    config(MINUTES)
+    config(MINUTES).replace("idle_timeout", "quiet")
 }
 
 /// Starts a server by `program` on the data directory in `folder`.

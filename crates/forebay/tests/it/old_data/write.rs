@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::story::{BACKLOG, DISPUTE, OBJECTS, post, set_aside, start, wait_stopped, windows};
+use super::story::{BACKLOG, DISPUTE, OBJECTS, deferred, post, start, wait_stopped, windows};
 use super::{archive, has};
 use crate::aggregates::results;
 use crate::support::{Folder, Running, Server, wait_until};
@@ -94,9 +94,9 @@ fn dead_letters() {
     pack(&folder, "dead-letters");
 }
 
-fn events_set_aside() {
+fn events_deferred() {
     let (folder, (receiver, address)) = (Folder::new(), Picky::start(3));
-    let server = start(old(), &folder, &set_aside(address));
+    let server = start(old(), &folder, &deferred(address));
     for number in 0..6 {
         assert_eq!(server.post("/ingest/event/access", &format!("{{\"number\":{number}}}")).0, 200);
     }
@@ -181,7 +181,7 @@ fn dispute() {
 fn write_fixtures() {
     backlog();
     dead_letters();
-    events_set_aside();
+    events_deferred();
     open_windows();
     objects();
     losses();

@@ -10,7 +10,7 @@ use crate::support::{Folder, Server, forebay, wait_until};
 /// A server without a configuration, but for how long its store keeps events, and the store's file.
 fn start(data: &Path, store: &Path) -> Server {
     let mut command = forebay();
-    command.env("FOREBAY_SINKS_LOCAL_KEEP", "1h").env("FOREBAY_SINKS_LOCAL_PATH", store);
+    command.env("FOREBAY_SINKS_LOCAL_RETENTION", "1h").env("FOREBAY_SINKS_LOCAL_PATH", store);
     Server::start_by(command, data)
 }
 
@@ -28,7 +28,7 @@ fn stored(store: &Path) -> Vec<String> {
 }
 
 #[test]
-fn old_events_go_and_a_reader_goes_on() {
+fn retention_does_not_interrupt_readers() {
     let folder = Folder::new();
     let (data, store) = (folder.data(), folder.path("events.db"));
     let server = start(&data, &store);

@@ -19,7 +19,7 @@ fn reload(fixture: &Fixture, configuration: &str, more: &[&str]) -> (i32, String
 }
 
 #[test]
-fn a_right_file_holds_and_the_changes_are_told() {
+fn valid_file_is_applied_and_changes_shown() {
     let fixture = Fixture::new(ONE);
     let file = fixture.folder.text("forebay.toml");
     let changed = TWO.replace("table = \"two\"", "table = \"two\"\nmax_backlog = \"1GiB\"");
@@ -31,8 +31,8 @@ fn a_right_file_holds_and_the_changes_are_told() {
         (&limited, "nothing has changed\n"),
         (ONE, "`[gateway]` has changed\ntype b is removed\nsink two is removed\n"),
     ] {
-        let told = (0, format!("reloaded {file}\n{changes}"), String::new());
-        assert_eq!(reload(&fixture, configuration, &[]), told, "{configuration}");
+        let expected = (0, format!("reloaded {file}\n{changes}"), String::new());
+        assert_eq!(reload(&fixture, configuration, &[]), expected, "{configuration}");
     }
     let (code, json, _) = reload(&fixture, TWO, &["--output", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -47,7 +47,7 @@ fn a_right_file_holds_and_the_changes_are_told() {
 }
 
 #[test]
-fn a_wrong_file_changes_nothing_and_is_shown_as_check_shows_it() {
+fn invalid_file_changes_nothing_and_errors_are_shown() {
     let fixture = Fixture::new(ONE);
     let wrong = format!("{ONE}size = 1\n[types.c]\nroutes = [\"four\"]\n");
     let (code, text, errors) = reload(&fixture, &wrong, &[]);
@@ -57,7 +57,9 @@ fn a_wrong_file_changes_nothing_and_is_shown_as_check_shows_it() {
     assert!(checked == 2 && report.contains("four") && report.contains("^^^"), "{report}");
     assert!(errors.starts_with(&report), "{errors}\nisn't\n{report}");
     assert!(
-        errors.ends_with("nothing has changed: the server goes on with the configuration that it had\n"),
+        errors.ends_with(
+            "nothing has changed: the server keeps its current configuration. Correct the errors and reload again\n"
+        ),
         "{errors}"
     );
     assert_eq!((fixture.post("a", "1"), fixture.post("c", "1")), (200, 404));
@@ -78,7 +80,7 @@ fn a_warning_is_shown_with_the_changes() {
 }
 
 #[test]
-fn a_server_that_is_gone_and_one_that_does_not_reload_are_told() {
+fn unreachable_and_unsupported_servers_are_reported() {
     let mut fixture = Fixture::new(ONE);
     let admin = fixture.server().admin.to_string();
     assert_eq!(fixture.stop("-KILL"), None);
@@ -91,7 +93,7 @@ fn a_server_that_is_gone_and_one_that_does_not_reload_are_told() {
     let writer = BackEnd::start_on(&fixture.folder.path("writer"), "127.0.0.1:0", &[]);
     let admin = writer.admin.to_string();
     let (code, _, errors) = run(&["reload", "--admin", &admin], &[]);
-    assert!(code == 1 && errors.contains("it has no /api/reload: is it of another role"), "{errors}");
+    assert!(code == 1 && errors.contains("it has no /api/reload: it may have another role"), "{errors}");
     let (code, _, errors) = run(&["reload", "--admin", &admin], &[("FOREBAY_ROLE", "writer")]);
     assert!(code == 1 && errors.contains("a writer doesn't reload its configuration"), "{errors}");
 }

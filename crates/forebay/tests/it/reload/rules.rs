@@ -1,4 +1,4 @@
-//! Batches that are open while the rules of their type change: what was made by the old ones isn't taken under the new.
+//! Batches that are open while the rules of their type change: records checked by the old rules aren't accepted under the new ones.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -39,11 +39,11 @@ fn end(mut client: TcpStream) -> String {
 fn assert_later(answer: &str, of: &str) {
     assert!(answer.starts_with("HTTP/1.1 503 "), "{of}: {answer}");
     assert!(answer.contains("retry-after: 1\r\n"), "{of}: {answer}");
-    assert!(answer.contains("The configuration is being changed"), "{of}: {answer}");
+    assert!(answer.contains("Configuration reload in progress"), "{of}: {answer}");
 }
 
 #[test]
-fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
+fn batch_checked_by_old_rules_must_be_retried() {
     let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
     fixture.folder.write("kept.json", "{\"type\": \"object\"}");
     fixture.folder.write("t.json", "{\"type\": \"object\"}");
@@ -56,7 +56,7 @@ fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
         ("transform = [{ drop = \"/x\" }]", "Forebay-Atomic: true\r\n"),
         ("schema = \"t.json\"", ""),
         ("id = \"/x\"", ""),
-        ("text = \"repair\"", ""),
+        ("unstorable = \"repair\"", ""),
         // Of what is left out nothing is stored, and yet it would be answered.
         ("transform = [{ filter = \"x > 9\" }]", ""),
     ] {
@@ -76,7 +76,7 @@ fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
 }
 
 #[test]
-fn a_schema_whose_file_has_changed_is_another_one() {
+fn changed_schema_file_is_reloaded() {
     let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
     fixture.folder.write("kept.json", "{\"type\": \"object\"}");
     fixture.folder.write("t.json", "{\"type\": \"object\"}");
@@ -97,7 +97,7 @@ fn a_schema_whose_file_has_changed_is_another_one() {
 
 /// A batch whose steps leave out or refuse what others would take.
 #[test]
-fn a_batch_of_which_nothing_is_left_by_old_rules_is_to_be_sent_again() {
+fn batch_emptied_by_old_rules_must_be_retried() {
     let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
     fixture.folder.write("kept.json", "{\"type\": \"object\"}");
     fixture.folder.write("t.json", "{\"required\": [\"y\"]}");

@@ -71,7 +71,7 @@ fn configuration(folder: &str, listen: SocketAddr, swift: SocketAddr) -> String 
 }
 
 #[test]
-fn objects_come_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
+fn objects_are_written_only_over_trusted_tls() {
     let Some(server) = SwiftServer::start() else { return };
     let Some(front) = Front::start(server.address()) else { return };
     let mut objects = 0;
@@ -81,7 +81,7 @@ fn objects_come_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
         let forebay = start(&folder, &secured);
         assert_eq!(forebay.post("/ingest/event", "1").0, 200);
         let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-        assert!(wait_until(|| log().contains("certificate")), "whom nobody trusts isn't believed: {}", log());
+        assert!(wait_until(|| log().contains("certificate")), "an untrusted certificate is rejected: {}", log());
         assert_eq!(forebay.metric("forebay_events_stored_total{"), 0);
         assert_eq!(server.client().list("events").len(), objects, "nothing went there");
         folder.write("ca.pem", &front.pair.certificate);

@@ -10,7 +10,7 @@ fn named(names: &[&str]) -> GatewayTypes {
 }
 
 #[test]
-fn results_of_aggregates_can_not_be_posted() {
+fn aggregate_results_cannot_be_posted() {
     let results = [(TypeName::new("a.hits").unwrap(), TypeRules::default())].into();
     let types = GatewayTypes { open: Some(TypeRules::default()), results, ..named(&["a"]) };
     let table = TypeRegistry::new(types, &Arc::default());
@@ -19,7 +19,7 @@ fn results_of_aggregates_can_not_be_posted() {
 }
 
 #[test]
-fn only_named_types_are_known_without_open_ones() {
+fn only_configured_types_exist_without_wildcard() {
     let table = TypeRegistry::new(named(&["a"]), &Arc::default());
     assert_eq!(table.find("a").unwrap().name.as_str(), "a");
     assert_eq!(table.find("b").unwrap_err().code, ErrorCode::UnknownType);
@@ -27,7 +27,7 @@ fn only_named_types_are_known_without_open_ones() {
 }
 
 #[test]
-fn while_it_changes_what_both_take_alike_is_taken_and_what_neither_takes_is_unknown() {
+fn reload_accepts_only_types_with_equal_rules() {
     let open = |names: &[&str]| GatewayTypes { open: Some(TypeRules::default()), ..named(names) };
     for (before, after, taken, changing, unknown) in [
         (named(&["a", "b"]), named(&["b", "c"]), vec!["b"], vec!["a", "c"], vec!["d"]),
@@ -44,7 +44,7 @@ fn while_it_changes_what_both_take_alike_is_taken_and_what_neither_takes_is_unkn
 }
 
 #[test]
-fn rules_are_the_same_by_what_they_say_of_events_that_come() {
+fn rules_are_compared_by_their_effect_on_events() {
     let id = IdRule::Pointer("/id".parse().unwrap());
     let texts = TextRule { repair: true, ..TextRule::default() };
     let others = [
@@ -56,12 +56,12 @@ fn rules_are_the_same_by_what_they_say_of_events_that_come() {
         TypeRules { ack_stored: true, ..TypeRules::default() },
     ];
     for rules in others {
-        assert!(rules.are_as(&rules.clone()) && !rules.are_as(&TypeRules::default()), "{rules:?}");
+        assert!(rules.are_same_as(&rules.clone()) && !rules.are_same_as(&TypeRules::default()), "{rules:?}");
     }
 }
 
 #[test]
-fn open_types_are_bounded_and_named_ones_dont_count() {
+fn wildcard_types_are_bounded_apart_from_configured_ones() {
     let types = GatewayTypes { open: Some(TypeRules::default()), ..named(&["a", "b"]) };
     let table = TypeRegistry::new(types, &Arc::default());
     for number in 0..OPEN_TYPES_MAX {

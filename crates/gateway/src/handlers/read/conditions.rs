@@ -1,10 +1,10 @@
-//! What a request says about what its client has of an object already, and which part it wants (RFC 9110 §13, §14).
+//! Conditional and range requests for objects (RFC 9110 §13, §14).
 
 use std::ops::Range;
 
 use http1::{Fields, Method};
 
-/// What a request says. What means nothing is passed over, as the RFC has it: the answer is the whole object then.
+/// The conditions of a request. Invalid ones are ignored, as the RFC requires: the response is then the whole object.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     none_match: Option<Box<[u8]>>,
@@ -12,33 +12,33 @@ pub(super) struct Conditions {
     if_range: Option<Box<[u8]>>,
 }
 
-/// What is to be answered.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// All of it.
     Whole,
     /// These bytes, of which there is at least one.
     Part(Range<u64>),
-    /// Bytes that it hasn't.
+    /// Bytes that the object doesn't have.
     Nothing,
-    /// The client has it.
+    /// The client already has it.
     Same,
 }
 
 impl Conditions {
     pub(super) fn of(fields: &Fields<'_>, method: Method) -> Self {
-        // A range means something to GET only.
+        // Only GET has ranges.
         let is_get = method == Method::Get;
         let [range, if_range] = [fields.range, fields.if_range].map(|value| value.filter(|_| is_get).map(Box::from));
         Self { none_match: fields.none_match.map(Box::from), range, if_range }
     }
 
-    /// What is to be answered of an object with this tag and so many bytes.
+    /// The response for an object with this tag and so many bytes.
     pub(super) fn wanted(&self, etag: &str, bytes: u64) -> Wanted {
         if self.none_match.as_deref().is_some_and(|tags| names(tags, etag)) {
             return Wanted::Same;
         }
-        // A part of another object would be put together with what the client has. A time is no tag of ours.
+        // The client would combine a part of another object with the bytes that it has. Forebay's tags are never times.
         let is_of_same = self.if_range.as_deref().is_none_or(|tag| tag == etag.as_bytes());
         match self.range.as_deref().filter(|_| is_of_same) {
             Some(range) => part(range, bytes),
@@ -53,7 +53,7 @@ fn names(tags: &[u8], etag: &str) -> bool {
     tags == b"*" || tags.split(|byte| *byte == b',').any(|tag| of(tag.trim_ascii()))
 }
 
-/// One range of bytes. Several, and what is none, are passed over.
+/// One range of bytes. Several ranges, and invalid ones, are ignored.
 fn part(range: &[u8], bytes: u64) -> Wanted {
     let Some((first, last)) = bounds(range) else { return Wanted::Whole };
     match (first, last) {
@@ -61,7 +61,7 @@ fn part(range: &[u8], bytes: u64) -> Wanted {
         (Some(first), _) if first >= bytes => Wanted::Nothing,
         (Some(first), last) => Wanted::Part(first..last.map_or(bytes, |last| last.saturating_add(1).min(bytes))),
         (None, Some(0)) => Wanted::Nothing,
-        // Of nothing there is no last byte, nor another part than all of it.
+        // An empty object has no last byte and no part.
         (None, Some(_)) if bytes == 0 => Wanted::Whole,
         (None, Some(last)) => Wanted::Part(bytes.saturating_sub(last)..bytes),
         (None, None) => Wanted::Whole,
@@ -75,7 +75,7 @@ fn bounds(range: &[u8]) -> Option<(Option<u64>, Option<u64>)> {
     unit.eq_ignore_ascii_case("bytes").then_some((bound(first)?, bound(last)?))
 }
 
-/// A number that no object has is as good as the largest.
+/// A number beyond any object counts as the largest.
 fn bound(text: &str) -> Option<Option<u64>> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_taken_as_the_rfc_has_them() {
+    fn ranges_follow_the_rfc() {
         for (range, bytes, wanted) in [
             ("bytes=0-0", 10, Wanted::Part(0..1)),
             ("bytes=2-5", 10, Wanted::Part(2..6)),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_it_gets_nothing_and_who_has_another_gets_all() {
+    fn matching_etag_gets_304_and_others_get_200() {
         let wanted = |none_match: Option<&str>, if_range: Option<&str>| {
             let [none_match, if_range] = [none_match, if_range].map(|tag| tag.map(|tag| tag.as_bytes().into()));
             Conditions { none_match, range: Some(b"bytes=1-2"[..].into()), if_range }.wanted("\"a\"", 10)

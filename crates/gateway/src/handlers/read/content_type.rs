@@ -1,14 +1,14 @@
-//! How the content type of an object is told: bytes and type are those of whoever has posted it, and a browser that shows a page
-//! shows it as one of this server.
+//! The header lines for an object's content type. The client that posted the object chose its bytes and type, and a browser would show a
+//! page as one of this server.
 
-/// The lines for an object of this type. What a browser would show as a page, or hand on to a program that does, is to be saved; within
-/// a page of somebody else's an image is shown all the same.
+/// The lines for an object of this type. Content that a browser would show as a page, or pass to a program that does, is sent as an
+/// attachment. Other pages can still embed it as an image.
 pub(super) fn shown(content_type: &str) -> String {
     let disposition = if is_harmless(content_type) { "" } else { "content-disposition: attachment\r\n" };
     format!("content-type: {content_type}\r\n{disposition}")
 }
 
-/// Whether what has this type holds nothing that a browser runs.
+/// Whether a browser runs nothing of this type.
 fn is_harmless(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"/+-.".contains(&byte);
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_run_is_to_be_saved() {
+    fn active_content_is_sent_as_attachment() {
         for harmless in ["image/png", "IMAGE/JPEG; x=y", "video/mp4", "audio/ogg", "text/plain; charset=utf-8"] {
             assert_eq!(shown(harmless), format!("content-type: {harmless}\r\n"));
         }

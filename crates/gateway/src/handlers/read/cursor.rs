@@ -1,6 +1,6 @@
-//! The text that a client shows to get the next page: a store's bookmark, with what it belongs to. It is no secret: it
-//! holds nothing but a place, and whoever makes one up gets what a query gives him anyway. It must be one that was
-//! given for the same query all the same, for else pages would be left out without anybody knowing.
+//! The cursor that a client sends to get the next page: a store's bookmark, and a hash of the query that it belongs to. It is no secret:
+//! it holds only a position, and a forged one gives nothing that a query wouldn't. A cursor of another query is rejected, because pages
+//! would be skipped unnoticed.
 
 use event::read::{Bookmark, ReadOrder, Wanted};
 use text::hex;
@@ -15,17 +15,17 @@ const CHECK_BYTES: usize = 8;
 /// Bytes of a bookmark: more than any store needs.
 const BOOKMARK_BYTES_MAX: usize = 1024;
 
-/// What a cursor belongs to: a sink and what is asked of it. The number of events may change from page to page.
+/// What a cursor belongs to: a sink and a query. The limit may change from page to page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Belonging<'a> {
     pub(super) sink: &'a str,
     pub(super) wanted: &'a Wanted,
-    /// How long before the first page the events begin, in microseconds, if that was asked: the cursor holds the time that it came to.
+    /// How long before the first page the events begin, in microseconds, if `since` is an age: the cursor holds the resulting time.
     pub(super) age: Option<i64>,
 }
 
 impl Belonging<'_> {
-    /// Every part has its length before it, so that no two are hashed as the same bytes.
+    /// Every part follows its length, so no two cursors are hashed as the same bytes.
     fn check(&self, bookmark: &[u8]) -> [u8; CHECK_BYTES] {
         let mut hash = Xxh3::new();
         let mut part = |bytes: &[u8]| {
@@ -41,7 +41,7 @@ impl Belonging<'_> {
                 let since = self.age.map(|age| [b"ago", &age.to_le_bytes()[..]].concat());
                 part(&since.unwrap_or_else(|| written(filter.since)));
                 part(&written(filter.until));
-                // Cursors of the other order were given before there was this one, and stay good.
+                // Cursors of the other order were issued before this order existed, and stay valid.
                 if filter.order == ReadOrder::NewestFirst {
                     part(b"newest first");
                 }
@@ -51,7 +51,7 @@ impl Belonging<'_> {
         hash.digest().to_le_bytes()
     }
 
-    /// The text for a bookmark: hexadecimal, so that it needs no escapes in a URL.
+    /// The text for a bookmark: hexadecimal, so it needs no escapes in a URL.
     pub(super) fn write(&self, Bookmark(bookmark): &Bookmark) -> String {
         let check = self.check(bookmark);
         hex::encode(&[&[VERSION][..], &check, bookmark].concat())
@@ -78,13 +78,16 @@ fn written(time: Option<i64>) -> Vec<u8> {
 }
 
 fn none_at_all() -> Refused {
-    Problem::boxed(ErrorCode::Cursor, "`cursor` is none that was given as `next`; begin again without one")
+    Problem::boxed(
+        ErrorCode::Cursor,
+        "invalid `cursor`: use the value of `next` from a previous page, or start again without a cursor",
+    )
 }
 
-/// What is said of a cursor or a bookmark that isn't of this query.
+/// The problem of a cursor or a bookmark of another query.
 pub(super) fn of_another_query() -> Refused {
     let detail =
-        "`cursor` was given for another query, or by another sink; repeat the query that gave it, or begin again";
+        "`cursor` belongs to another query or sink: repeat the query that returned it, or start again without a cursor";
     Problem::boxed(ErrorCode::Cursor, detail)
 }
 
@@ -101,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_an_earlier_release_stays_good() {
+    fn cursor_of_an_earlier_release_stays_valid() {
         let belonging = Belonging { sink: "local", wanted: &filter("a", Some(1), None), age: None };
         let bookmark = Bookmark(vec![1, 2, 3]);
         assert_eq!(belonging.write(&bookmark), "0148a93953bf4795db010203");
     }
 
     #[test]
-    fn a_cursor_belongs_to_its_query() {
+    fn cursor_is_rejected_for_another_query() {
         let ids = |first, last| Wanted::Ids { first: EventId([first; 16]), last: EventId([last; 16]) };
         let queries = [
             filter("", None, None),
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_text_is_refused() {
+    fn altered_cursor_is_rejected() {
         let wanted = filter("a", None, None);
         let belonging = Belonging { sink: "s", wanted: &wanted, age: None };
         let text = belonging.write(&Bookmark(vec![7; 24]));

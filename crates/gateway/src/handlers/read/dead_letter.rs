@@ -1,4 +1,4 @@
-//! Whether events that are asked for are dead letters: then no store has them, and none will get them by itself.
+//! Whether requested events are dead letters: then no store has them, or will get them without a replay.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use eventlog::{Rejections, SequenceRange, WatchRequest};
 use crate::ack::until_delivered::{self, REFUSED_LISTED_MAX};
 use crate::shard::ShardContext;
 
-/// The dead letters of the event with this id, which stands in the request at `position`, or anywhere.
+/// The dead letters of the event with this id, in the request at `position`, or anywhere.
 pub(super) async fn of_event(shard: &ShardContext, id: EventId, position: Option<Position>) -> Rejections {
     if !may_be(shard) {
         return Rejections::default();
@@ -21,7 +21,7 @@ pub(super) async fn of_event(shard: &ShardContext, id: EventId, position: Option
     refused(shard, asked).await
 }
 
-/// The dead letters of the requests that stand at these positions.
+/// The dead letters of the requests at these positions.
 pub(super) async fn of_requests(shard: &ShardContext, positions: Vec<Position>) -> Rejections {
     if positions.is_empty() || !may_be(shard) {
         return Rejections::default();

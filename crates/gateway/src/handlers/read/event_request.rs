@@ -17,17 +17,17 @@ use http1::Response;
 
 const PARAMETERS: [&str; 2] = ["type", "position"];
 
-/// One event that is asked for.
+/// A request for one event.
 pub(crate) struct EventRequest {
     id: EventId,
-    /// Where its client was told that it stands.
+    /// The position that the response to its post had.
     position: Option<Position>,
     readers: Vec<Arc<dyn StoreReader>>,
 }
 
 impl EventRequest {
     pub(super) fn of(types: &TypeRegistry, id: &str, query: Option<&str>) -> Result<Self, Refused> {
-        let id = id.parse().map_err(|error| Problem::bad("The path names no event", format!("the path: {error}")))?;
+        let id = id.parse().map_err(|error| Problem::bad("Invalid event id", format!("the path: {error}")))?;
         let parameters = Parameters::read(query, &PARAMETERS)?;
         let readers = match type_name(&parameters)? {
             Some(name) => vec![types.reader_of(&name)?],
@@ -42,7 +42,7 @@ impl EventRequest {
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
         let permit = shard.shared.read_budget.take(EVENT_ROOM, client)?;
         let position = shard.log.position_of(self.id).or(self.position);
-        // Asked before the stores are: what is settled by now is found there, or nowhere.
+        // Checked before the stores are read: an event that is processed by now is found there, or nowhere.
         let pending = position.map_or_else(Vec::new, |position| pending(shard, &self.readers, position));
         match (self.find().await, position) {
             (Ok(Some(body)), _) => Ok(with_room(response::ok(body), permit)),
@@ -58,7 +58,7 @@ impl EventRequest {
         }
     }
 
-    /// Looks for it in one store after the other. One that doesn't answer may be the one that has it.
+    /// Searches one store after the other. A store that doesn't answer may be the one that has it.
     async fn find(&self) -> Result<Option<Vec<u8>>, Refused> {
         let mut nowhere = Ok(None);
         for reader in &self.readers {
@@ -80,10 +80,10 @@ impl EventRequest {
         let id = self.id;
         let detail = match position.filter(|position| shard.log.has_durable(*position)) {
             Some(position) => format!(
-                "no event {id} is stored, and position {position} has its outcome: the condition of its route to the \
-                 store is false on it, or it was removed from there, or is a dead letter that can't be read now"
+                "event {id} is not stored, although position {position} is processed: the condition of its route \
+                 was false, it was deleted from the store, or it is a dead letter that cannot be read now"
             ),
-            None => format!("no event {id} is known"),
+            None => format!("event {id} is unknown: no readable sink has it"),
         };
         Problem::boxed(ErrorCode::UnknownEvent, detail)
     }

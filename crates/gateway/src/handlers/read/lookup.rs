@@ -1,4 +1,4 @@
-//! What the lookups of events in stores have in common.
+//! The common parts of lookups in stores.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use http1::Response;
 /// Bytes that an event of full size may take, with its envelope.
 pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;
 
-/// The type that is asked for, if any.
+/// The requested type, if any.
 pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Refused> {
     let name =
         |text: &str| TypeName::new(text).map_err(|error| Problem::boxed(ErrorCode::UnknownType, error.to_string()));
     parameters.text("type").map(name).transpose()
 }
 
-/// The sinks that haven't come to a position yet.
+/// The sinks that haven't reached a position yet.
 pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn StoreReader>], position: Position) -> Vec<Arc<str>> {
     if !shard.log.has_durable(position) {
         return Vec::new();
@@ -33,26 +33,29 @@ pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn StoreReader>], po
     readers.iter().filter(is_behind).map(|reader| reader.name().clone()).collect()
 }
 
-/// The answer keeps the room that it takes, and no more.
+/// The response keeps only the memory that it uses.
 pub(super) fn with_room(response: Response, mut permit: ReadPermit) -> Response {
     permit.shrink(response.body.len());
     Response { reservation: Some(Box::new(permit)), ..response }
 }
 
+const NOT_NEWEST_FIRST: &str = "the store of this type cannot be read newest first; use `order=asc`";
+
 pub(super) fn nothing_to_read() -> Refused {
-    Problem::boxed(ErrorCode::NotReadable, "no type has a route to a sink that can be read")
+    Problem::boxed(ErrorCode::NotReadable, "no type has a route to a readable sink")
 }
 
-/// Why a store gives no answer. Its own words are the operator's.
+/// Why a store can't be read. Its error message is only for the operator.
 pub(super) fn of_store(error: &ReadError) -> Refused {
     match error {
-        ReadError::Busy => Problem::boxed(ErrorCode::Overload, "too many reads wait for the store; ask again later"),
-        ReadError::Unavailable(_) => {
-            Problem::boxed(ErrorCode::StoreUnavailable, "the store can't be read now; ask again later")
-        }
+        ReadError::Busy => Problem::boxed(ErrorCode::Overload, "too many reads are waiting for the store; retry later"),
+        ReadError::Unavailable(_) => Problem::boxed(
+            ErrorCode::StoreUnavailable,
+            "the store cannot be read now; retry later. The server's log has the reason",
+        ),
         ReadError::Bookmark => cursor::of_another_query(),
         ReadError::Untyped(why) => Problem::boxed(ErrorCode::NotReadable, why.to_string()),
-        ReadError::NewestFirst(_) => bad("`order=desc`: the store of this type can't be read newest first".to_owned()),
+        ReadError::NewestFirst(_) => bad(format!("`order=desc`: {NOT_NEWEST_FIRST}")),
     }
 }
 

@@ -1,5 +1,5 @@
-//! `GET /events`, `GET /events/{id}` and `GET /objects/{sink}/{name}`: what is stored is read back. Stores are asked through readers that
-//! the types' rules or the path name; which stores these are is none of the gateway's business.
+//! `GET /events`, `GET /events/{id}` and `GET /objects/{sink}/{name}`: events and objects are read back. The types' rules or the path name
+//! the readers; the gateway doesn't know which stores they read.
 
 mod conditions;
 mod content_type;
@@ -21,7 +21,7 @@ use http1::Response;
 pub(crate) use object_request::ObjectRequest;
 use page_request::PageRequest;
 
-/// What is to be read.
+/// A request to read.
 pub(crate) enum ReadRequest {
     Event(EventRequest),
     Page(PageRequest),
@@ -30,7 +30,7 @@ pub(crate) enum ReadRequest {
 
 impl ReadRequest {
     /// # Errors
-    /// It can't be answered, whatever is stored.
+    /// It can't be answered, regardless of what is stored.
     pub(crate) fn of(
         types: &TypeRegistry,
         id: Option<&str>,
@@ -46,7 +46,7 @@ impl ReadRequest {
     /// Reads, for this client.
     ///
     /// # Errors
-    /// There is nothing to answer with, or not now.
+    /// Nothing is found, or the store can't be read now.
     pub(crate) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
         match self {
             Self::Event(request) => request.respond(shard, client).await,

@@ -24,13 +24,13 @@ use http1::{Fields, Method, Response, StreamedBody};
 
 /// Bytes that a stream of pieces may have in memory.
 const STREAM_ROOM: usize = 1024 * 1024;
-/// Bytes of a piece of an object that is in memory: what is copied for one who takes it slowly. A thousand may ask at once.
+/// Bytes of a piece of an object that is in memory: what is copied for a slow client. There may be a thousand at the same time.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Who posts chooses the bytes and their type: a browser is told to believe the one and to run nothing of the other.
+/// Clients choose the bytes and their type: these headers make browsers trust the type and run none of the bytes.
 const LINES: &str = "accept-ranges: bytes\r\nx-content-type-options: nosniff\r\n\
                      content-security-policy: default-src 'none'; sandbox\r\n";
 
-/// An object that is asked for.
+/// A request for an object.
 pub(crate) struct ObjectRequest {
     reader: Arc<dyn ObjectReader>,
     name: Box<str>,
@@ -54,7 +54,7 @@ impl ObjectRequest {
     }
 
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
-        // Seen before the store is asked: what is settled by now is found there, or nowhere.
+        // Checked before the store is read: an object that is processed by now is found there, or nowhere.
         let awaited = self.awaited(shard);
         let looked = self.reader.look(&self.name).await.map_err(|error| of_store(&error))?;
         let Some(found) = looked else {
@@ -91,7 +91,7 @@ impl ObjectRequest {
         }
     }
 
-    /// Where the event stands whose object this would be, if it is durable and waits for the sink.
+    /// The position of the event that this object belongs to, if the event is durable and waits for the sink.
     fn awaited(&self, shard: &ShardContext) -> Option<Position> {
         self.reader.awaited(&self.name).filter(|position| shard.log.has_durable(*position))
     }
@@ -112,7 +112,8 @@ impl ObjectRequest {
 
     fn out_of_range(&self, shard: &ShardContext, found: &FoundObject) -> Response {
         let bytes = found.bytes;
-        let refused = Problem::boxed(ErrorCode::Range, format!("the object has {bytes} bytes: ask for some of them"));
+        let refused =
+            Problem::boxed(ErrorCode::Range, format!("the object has {bytes} bytes: request a range within them"));
         let fields = format!("etag: {}\r\ncontent-range: bytes */{bytes}\r\n", found.etag);
         let source = shard.authenticator.anonymous();
         let origin = Origin { route: RouteName::Objects, source: &source, client: None, named: None };
@@ -121,18 +122,18 @@ impl ObjectRequest {
 }
 
 fn unknown() -> Refused {
-    let detail = "no sink that serves its objects has one of this name: wanted /objects/SINK/NAME with a name that stands in a \
-                  line or a manifest";
+    let detail = "no sink that serves its objects has one of this name: request /objects/SINK/NAME with a name from \
+                  a stored line or manifest";
     Problem::boxed(ErrorCode::UnknownObject, detail)
 }
 
-/// Bytes that are in memory, for all who ask for them.
+/// Bytes in memory, shared by all requests for them.
 struct InMemory {
     left: Bytes,
 }
 
 impl InMemory {
-    /// The range is one of the content's.
+    /// The range lies within the content.
     fn new(content: &Bytes, range: &Range<u64>) -> Self {
         let at = |byte: u64| usize::try_from(byte).map_or(content.len(), |at| at.min(content.len()));
         Self { left: content.slice(at(range.start)..at(range.end)) }

@@ -20,20 +20,20 @@ use http1::Response;
 
 const PARAMETERS: [&str; 7] = ["key", "type", "since", "until", "order", "limit", "cursor"];
 
-/// A page of events that is asked for.
+/// A request for a page of events.
 pub(crate) struct PageRequest {
     choice: Choice,
     limit: usize,
     after: Option<Bookmark>,
 }
 
-/// Which events, and from whom.
+/// Which events, and from which store.
 struct Choice {
     wanted: Wanted,
-    /// How long before the first page the events begin, in microseconds, if that was asked.
+    /// How long before the first page the events begin, in microseconds, if `since` is an age.
     age: Option<i64>,
-    /// What the key of these events is remembered by: as that of a single event, and as that of a batch of one type or of several, whole
-    /// or in part.
+    /// The ids under which the key of these events is remembered: of a single event, and of a batch of one type or of several, whole or in
+    /// part.
     key: Option<[EventId; 5]>,
     reader: Arc<dyn StoreReader>,
 }
@@ -42,7 +42,7 @@ impl Choice {
     fn of(types: &TypeRegistry, parameters: &Parameters, source: &str) -> Result<Self, Refused> {
         let type_name = type_name(parameters)?;
         if let Some(key) = parameters.text("key") {
-            parameters.without(&["since", "until", "order"], "can't stand beside `key`, which names its events")?;
+            parameters.without(&["since", "until", "order"], "cannot be combined with `key`")?;
             return Self::of_key(types, type_name, key, source);
         }
         let reader = match &type_name {
@@ -80,7 +80,7 @@ impl Choice {
         Belonging { sink: self.reader.name(), wanted: &self.wanted, age: self.age }
     }
 
-    /// The cursor of the next page. Where the events begin some time before the first page, all others begin where it does.
+    /// The cursor of the next page. If `since` is an age, all pages begin where the first one does.
     fn cursor(&self, bookmark: &Bookmark) -> String {
         match (&self.wanted, self.age) {
             (Wanted::Stored(Filter { since: Some(since), .. }), Some(_)) => {
@@ -90,7 +90,7 @@ impl Choice {
         }
     }
 
-    /// Resumes behind a cursor.
+    /// Resumes after a cursor.
     fn resume(&mut self, cursor: &str) -> Result<Bookmark, Refused> {
         let Bookmark(bytes) = self.belonging().read(cursor)?;
         match (&mut self.wanted, self.age, bytes.split_first_chunk()) {
@@ -134,7 +134,7 @@ impl PageRequest {
         Ok(with_room(response::ok(body), permit))
     }
 
-    /// Where the requests with the key stand, as far as that is remembered. Whoever turns pages was told with the first.
+    /// The positions of the requests with the key, if they are remembered. Only the first page reports them.
     fn positions(&self, shard: &ShardContext) -> Vec<Position> {
         let Some(key) = self.choice.key.filter(|_| self.after.is_none()) else { return Vec::new() };
         key.into_iter().filter_map(|id| shard.log.position_of(id)).collect()
@@ -147,7 +147,7 @@ impl PageRequest {
     }
 }
 
-/// From when on events are asked for.
+/// The time from which events are requested.
 enum Since {
     Time(i64),
     /// Microseconds before the first page.
@@ -158,7 +158,7 @@ fn since(text: &str) -> Result<Since, String> {
     match (rfc3339::parse(text), duration::parse(text)) {
         (Ok(time), _) => Ok(Since::Time(time)),
         (_, Ok(age)) => Ok(Since::Age(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))),
-        (Err(no_time), Err(no_length)) => Err(format!("{no_time}; or, for how long ago, {no_length}")),
+        (Err(no_time), Err(no_length)) => Err(format!("{no_time}; or, as an age, {no_length}")),
     }
 }
 
@@ -166,12 +166,12 @@ fn order(text: &str) -> Result<ReadOrder, String> {
     match text {
         "asc" => Ok(ReadOrder::OldestFirst),
         "desc" => Ok(ReadOrder::NewestFirst),
-        _ => Err("wanted asc, the oldest first, or desc, the newest first".to_owned()),
+        _ => Err("expected asc (oldest first) or desc (newest first)".to_owned()),
     }
 }
 
 fn limit(text: &str) -> Result<usize, String> {
-    let wanted = || format!("wanted a number from 1 to {READ_EVENTS_MAX}");
+    let wanted = || format!("expected a number from 1 to {READ_EVENTS_MAX}");
     let number = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let limit = number.and_then(|text| text.parse().ok()).filter(|limit| (1..=READ_EVENTS_MAX).contains(limit));
     limit.ok_or_else(wanted)
@@ -182,7 +182,9 @@ fn the_only_reader(types: &TypeRegistry) -> Result<Arc<dyn StoreReader>, Refused
     let mut readers = types.readers();
     match (readers.pop(), readers.is_empty()) {
         (Some(only), true) => Ok(only),
-        (Some(_), false) => Err(bad("the types are read from several sinks: choose one with `type`".to_owned())),
+        (Some(_), false) => {
+            Err(bad("events are read from several sinks: choose one with the parameter `type`".to_owned()))
+        }
         (None, _) => Err(nothing_to_read()),
     }
 }

@@ -1,4 +1,4 @@
-//! The query of a request: each parameter once, and none that is unknown, for what is misspelt would else choose nothing.
+//! The query of a request: each parameter once, and none that is unknown, because a misspelt one would have no effect.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use text::percent;
 
 use crate::problem::{Problem, Refused};
 
-/// What stands behind the question mark.
+/// The parameters after the question mark.
 #[derive(Debug)]
 pub(super) struct Parameters {
     given: Vec<(&'static str, String)>,
@@ -17,27 +17,28 @@ impl Parameters {
     /// Reads a query that may have these parameters.
     ///
     /// # Errors
-    /// It has another one, or one twice, or one that isn't sound.
+    /// It has another one, or one twice, or an invalid one.
     pub(super) fn read(query: Option<&str>, known: &[&'static str]) -> Result<Self, Refused> {
         let mut given: Vec<(&'static str, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let Some(name) = known.iter().find(|known| **known == name) else {
-                return Err(bad(format!("`{}` is no parameter here: there are {}", shown(name), known.join(", "))));
+                return Err(bad(format!("unknown parameter `{}`: this path has {}", shown(name), known.join(", "))));
             };
             if given.iter().any(|(other, _)| other == name) {
-                return Err(bad(format!("`{name}` may stand once")));
+                return Err(bad(format!("parameter `{name}` is given more than once")));
             }
-            let value = percent::decode(value).ok_or_else(|| bad(format!("`{name}` isn't percent-encoded UTF-8")))?;
+            let value = percent::decode(value)
+                .ok_or_else(|| bad(format!("parameter `{name}` is not percent-encoded UTF-8")))?;
             if value.is_empty() {
-                return Err(bad(format!("`{name}` is empty")));
+                return Err(bad(format!("parameter `{name}` is empty")));
             }
             given.push((name, value));
         }
         Ok(Self { given })
     }
 
-    /// A parameter as it was given.
+    /// The text of a parameter.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     }
@@ -50,7 +51,7 @@ impl Parameters {
         self.with(name, |text| text.parse().map_err(|error: T::Err| error.to_string()))
     }
 
-    /// A parameter that something reads which has words for what is wrong.
+    /// A parameter that a function parses which describes its errors.
     ///
     /// # Errors
     /// It can't be read.
@@ -69,12 +70,12 @@ impl Parameters {
     }
 }
 
-/// A refusal of a query.
+/// The problem of an invalid query.
 pub(super) fn bad(detail: String) -> Refused {
     Problem::of_query(detail)
 }
 
-/// As much of a name as helps.
+/// The part of a name to show.
 fn shown(name: &str) -> &str {
     const SHOWN_MAX: usize = 32;
     name.get(..SHOWN_MAX).unwrap_or(name)
@@ -97,16 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_by_name() {
+    fn invalid_parameters_are_rejected_by_name() {
         for (query, wanted) in [
-            ("c=1", "`c` is no parameter here: there are a, b"),
-            ("A=1", "`A` is no parameter"),
-            ("=1", "`` is no parameter"),
-            ("a=1&a=1", "`a` may stand once"),
-            ("a=%ff", "`a` isn't percent-encoded UTF-8"),
-            ("a=%f", "`a` isn't percent-encoded UTF-8"),
-            ("a=", "`a` is empty"),
-            ("a", "`a` is empty"),
+            ("c=1", "unknown parameter `c`: this path has a, b"),
+            ("A=1", "unknown parameter `A`"),
+            ("=1", "unknown parameter ``"),
+            ("a=1&a=1", "parameter `a` is given more than once"),
+            ("a=%ff", "parameter `a` is not percent-encoded UTF-8"),
+            ("a=%f", "parameter `a` is not percent-encoded UTF-8"),
+            ("a=", "parameter `a` is empty"),
+            ("a", "parameter `a` is empty"),
         ] {
             let problem = Parameters::read(Some(query), &KNOWN).unwrap_err();
             assert!(

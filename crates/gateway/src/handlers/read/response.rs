@@ -1,4 +1,4 @@
-//! What is read, as JSON: payloads stand in it byte for byte as they were stored.
+//! The responses of reads, as JSON, with the stored payloads byte for byte.
 
 use std::sync::Arc;
 
@@ -16,29 +16,29 @@ use crate::problem::{Problem, Refused};
 use crate::responses::JSON;
 use http1::Response;
 
-/// The next one who asks may see more.
+/// The next request may find more.
 const LINES: &str = "cache-control: no-store\r\n";
 /// A page with more bytes is written on another thread: the shard's other requests can't wait for it.
 const WRITE_HERE_BYTES_MAX: usize = 64 * 1024;
 
-/// An answer with what was found.
+/// A response with what was found.
 pub(super) fn ok(body: Vec<u8>) -> Response {
     Response { lines: LINES, ..Response::with_body(StatusCode::OK, JSON, body) }
 }
 
-/// One event; `None` where others have put something else into the store under its id.
+/// One event; `None` if another program has stored something else under its id.
 pub(super) fn event(event: &StoredEvent) -> Option<Vec<u8>> {
     let mut body = Vec::with_capacity(event.bytes());
     write_event(&mut body, event).then_some(body)
 }
 
-/// What stands in a page behind its events: the cursor of the next, and dead letters.
+/// What follows the events of a page: the cursor of the next, and dead letters.
 pub(super) fn rest(next: Option<&str>, dead: &Rejections) -> String {
     let mut rest = next.map_or_else(String::new, |next| format!(r#","next":"{next}""#));
     if dead.count > 0 {
-        let letters: Vec<DeadLetterMember<'_>> = dead.listed.iter().map(DeadLetterMember::of).collect();
+        let members: Vec<DeadLetterMember<'_>> = dead.listed.iter().map(DeadLetterMember::of).collect();
         rest += ",\"dead\":";
-        rest += &serde_json::to_string(&letters).expect("texts can be written as JSON");
+        rest += &serde_json::to_string(&members).expect("texts can be written as JSON");
     }
     if dead.count > dead.listed.len() as u64 {
         rest += &format!(",\"dead_count\":{}", dead.count);
@@ -56,7 +56,7 @@ pub(super) async fn page(events: Vec<StoredEvent>, rest: String) -> Result<Vec<u
         return Ok(write_page(events, &rest, bytes));
     }
     let written = tokio::task::spawn_blocking(move || write_page(events, &rest, bytes)).await;
-    written.map_err(|_| Problem::boxed(ErrorCode::StoreUnavailable, "the page couldn't be written; ask again later"))
+    written.map_err(|_| Problem::boxed(ErrorCode::StoreUnavailable, "the page could not be written; retry later"))
 }
 
 /// Each event is freed when it is written: a page counts once in the memory of reads.
@@ -106,7 +106,7 @@ impl<T: std::fmt::Display> Serialize for Displayed<T> {
     }
 }
 
-/// Writes an event, unless its payload is no JSON: then it isn't one that was taken here, and would spoil the answer.
+/// Writes an event, unless its payload isn't JSON: then Forebay didn't accept it, and it would make the response invalid.
 fn write_event(body: &mut Vec<u8>, event: &StoredEvent) -> bool {
     let StoredEvent { id, type_name, source, received_at, payload } = event;
     let envelope =
@@ -153,11 +153,11 @@ struct DeadEvent {
     position: Option<Displayed<Position>>,
 }
 
-/// An event that is in no store, because sinks have refused it for good.
+/// An event that is in no store, because sinks have rejected it permanently.
 pub(super) fn dead_event(id: EventId, position: Option<Position>, refusals: Rejections) -> Response {
     let Rejections { listed, count, unknown } = refusals;
     let event = DeadEvent { id: Displayed(id), position: position.map(Displayed) };
-    ack_response::refused(event, &Dead { letters: listed, count, pending: unknown })
+    ack_response::refused(event, &Dead { listed, count, pending: unknown })
 }
 
 /// The same for the events of a key.
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_are_written_as_they_are_and_what_is_none_is_left_out() {
+    fn payloads_are_unchanged_and_absent_members_omitted() {
         let events = ["{\"a\" :\t1e0}", "{\"a\"", "null"].map(stored);
         let rest = rest(Some("0f"), &Rejections::default());
         let text = String::from_utf8(write_page(events.into(), &rest, 0)).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pending_says_where() {
+    fn pending_event_names_its_sinks() {
         let sinks = ["a".into(), "b".into()];
         let response = pending_event(EventId([0; 16]), Position { shard: 1, sequence: 2 }, &sinks);
         let expected = r#"{"id":"00000000-0000-0000-0000-000000000000","position":"1:2","pending":["a","b"]}"#;

@@ -11,7 +11,7 @@ use crate::ingest::pipeline::Workspace;
 #[derive(Default)]
 pub(super) struct DeferredRecords {
     records: Vec<Record>,
-    /// The payloads of those that are taken.
+    /// The payloads of those that are accepted.
     payloads: String,
     /// The bytes of the others as they came.
     raw: Vec<u8>,
@@ -78,7 +78,7 @@ impl RecordBuilder {
         std::mem::take(&mut self.deferred).for_each(|item| self.take(item, workspace));
     }
 
-    /// The shard goes on with the batch, after its other requests.
+    /// The shard continues with the batch, after its other requests.
     pub(crate) const fn begin_tick(&mut self) {
         self.budget = CostBudget::inline();
     }
@@ -100,7 +100,7 @@ mod tests {
     use crate::ingest::pipeline::{PipelineError, type_of};
     use http1::Fields;
 
-    /// Each element is held against each other one.
+    /// Compares each element with each other one.
     const COSTLY: &str = "l.all(x, l.all(y, x + y < 9))";
 
     fn name(text: &str) -> TypeName {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_would_take_long_for_is_put_off_with_all_behind_it() {
+    fn slow_rule_defers_its_record_and_later_ones() {
         let mut builder = builder(COSTLY);
         push(&mut builder, &format!("{{\"n\":1}}\n{}no JSON\n{{\"type\":\"b\"}}\n{{\"n\":3}}\n", large(2)));
         assert_eq!((builder.accepted, builder.refused_count(), builder.has_deferred()), (1, 0, true));
@@ -159,14 +159,14 @@ mod tests {
         let lines: Vec<_> = builder.refused.iter().map(|refused| refused.place().0).collect();
         assert_eq!(lines, [3, 4]);
         push(&mut builder, &large(4));
-        assert!(!builder.has_deferred(), "here nobody waits");
+        assert!(!builder.has_deferred(), "no other request waits");
         builder.begin_tick();
         push(&mut builder, &large(5));
         assert!(builder.has_deferred());
     }
 
     #[test]
-    fn small_records_are_put_off_when_they_are_many() {
+    fn many_small_records_are_deferred() {
         let mut builder = builder("n > 1");
         push(&mut builder, &"{\"n\":2}\n".repeat(20));
         assert_eq!((builder.accepted, builder.has_deferred()), (20, false));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_are_next_to_nothing_are_put_off_too_when_they_are_many() {
+    fn many_tiny_records_are_deferred() {
         let mut builder = builder("false");
         push(&mut builder, &"1\n".repeat(20_000));
         assert!(builder.has_deferred() && builder.accepted > 500 && builder.accepted < 10_000, "{}", builder.accepted);
@@ -185,11 +185,11 @@ mod tests {
         assert_eq!((builder.accepted, builder.batch.records().len()), (20_000, 20_000));
         builder.begin_tick();
         push(&mut builder, &"no JSON\n".repeat(20_000));
-        assert!(builder.has_deferred(), "what is refused is work as well");
+        assert!(builder.has_deferred(), "rejected records cost work as well");
     }
 
     #[test]
-    fn steps_of_a_batch_that_take_long_are_stopped_and_taken_again() {
+    fn slow_steps_of_a_batch_are_rerun_offloaded() {
         let mut builder = builder("false");
         let stepped = large(1).replace('{', "{\"type\":\"stepped\",");
         push(&mut builder, &format!("{{\"type\":\"stepped\"}}\n{stepped}{{}}\n"));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_takes_long_to_find_is_not_found_on_the_shard() {
+    fn slow_type_rule_runs_off_the_shard() {
         let mut types = types(COSTLY);
         let mut find = |payload: &str, mut work: CostBudget| {
             let slot =

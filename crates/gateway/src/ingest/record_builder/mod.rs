@@ -1,5 +1,5 @@
-//! Builds the records of a request: it runs each payload through the ingest pipeline and encodes what the pipeline makes of it. It owns
-//! all that it needs, so that a thread of the worker pool can go on with a batch, or process a costly event.
+//! Builds the records of a request: it runs each payload through the ingest pipeline and encodes the result. It owns all that it needs,
+//! so a thread of the worker pool can continue a batch, or process a costly event.
 
 mod dedup_result;
 mod deferred;
@@ -32,7 +32,7 @@ use deferred::DeferredRecords;
 use filtered::FilteredEvents;
 use source_numbers::SourceNumbers;
 
-/// The bytes of a record as they were sent, or their hash.
+/// The bytes of a record as the client sent them, or their hash.
 #[derive(Clone, Copy)]
 enum RawBytes<'a> {
     These(&'a [u8]),
@@ -47,7 +47,7 @@ struct SourceRecord<'a> {
     bytes: RawBytes<'a>,
 }
 
-/// What the worker pool has made of a costly event.
+/// The worker pool's result for a costly event.
 pub(crate) struct Offloaded {
     pub(crate) builder: RecordBuilder,
     /// The type, by whose rules it was processed.
@@ -81,7 +81,7 @@ pub(crate) struct RecordBuilder {
     /// What the records may cost where it is processed now.
     budget: CostBudget,
     deferred: DeferredRecords,
-    /// Commits that had been refused when it began.
+    /// Commits that had been rejected when it began.
     pub(crate) refused_commits: u64,
     pub(crate) batch: AppendBatch,
     /// Bytes of its records.
@@ -160,7 +160,7 @@ impl RecordBuilder {
     pub(crate) fn hash_input(&mut self, bytes: &[u8]) {
         if self.key.is_some() {
             self.content.update(bytes);
-            // The bytes of a byte order mark are passed over too: chunks may divide it.
+            // The bytes of a byte order mark are skipped too: chunks may divide it.
             let is_mark = |byte: &u8| matches!(byte, 0xef | 0xbb | 0xbf);
             let mut begins = bytes.iter().copied().filter(|byte| !byte.is_ascii_whitespace() && !is_mark(byte));
             self.begins_with = self.begins_with.or_else(|| begins.next());
@@ -169,7 +169,7 @@ impl RecordBuilder {
 
     /// Processes the next record of a batch, or defers it if it costs more than other requests should wait for.
     pub(crate) fn take(&mut self, item: Item<'_>, workspace: &mut Workspace) {
-        // Behind a deferred record each is deferred: their order is that of the batch.
+        // After a deferred record all are deferred: their order is that of the batch.
         if self.has_deferred() || self.process(&item, workspace) == Err(OverBudget) {
             self.deferred.add(item);
         }
@@ -218,7 +218,7 @@ impl RecordBuilder {
 
     fn pipeline(&mut self, number: Option<u32>) -> Pipeline<'_> {
         let room =
-            RequestBudget::beside(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
+            RequestBudget::remaining(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
         Pipeline {
             types: &mut self.types,
             named: self.slot,
@@ -245,7 +245,7 @@ impl RecordBuilder {
         self.refused.push(rejection);
     }
 
-    /// Adds what the pipeline has made of a record of a batch.
+    /// Adds the pipeline's result for a record of a batch.
     fn add(&mut self, item: &Item<'_>, processed: Processed<'_>) {
         let Processed { slot, made, depends_on_duplicates } = processed;
         self.allows_partial_ok &= self.types.get(slot).rules.partial == PartialStatus::Ok;
@@ -327,12 +327,12 @@ impl RecordBuilder {
         }
     }
 
-    /// A batch of which each record must be sent again later is rejected as a whole, so that its client does just that.
+    /// A batch of which each record must be retried later is rejected as a whole, so its client does just that.
     pub(crate) fn waits_for_a_store(&self) -> Option<Refused> {
         let all = self.accepted + self.refused_count();
         let waits = all > 0 && self.refused_by_code[ErrorCode::BacklogFull as usize] == all;
         waits.then(|| {
-            Problem::boxed(ErrorCode::BacklogFull, "too many events wait for the stores of the records' types")
+            Problem::boxed(ErrorCode::BacklogFull, "sinks of the records' types have reached max_backlog; retry later")
         })
     }
 

@@ -1,9 +1,9 @@
-//! The numbers by which the log knows what a client sent as one record. They only grow: a line with one value has its own number, moved by how
-//! many values came behind the first one of their lines before it.
+//! The numbers by which the log knows the records that a client sent. They only grow: a line with one value has its line number plus the
+//! number of further values in the lines before it.
 
 use json::batch::Item;
 
-/// The values behind the first one of their lines, as far as there are any: their numbers, and which value each is.
+/// The further values of lines, after the first one: their numbers, and which value of the line each is.
 #[derive(Default)]
 pub(super) struct SourceNumbers {
     further: Vec<(u32, u32)>,
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_grow_and_lead_back_to_their_lines() {
+    fn source_numbers_grow_and_map_to_lines() {
         let mut numbers = SourceNumbers::default();
         // The second value of line 1, the first of line 7 and the fourth of line 8 aren't accepted.
         let places = [(1, 1), (1, 3), (1, 4), (3, 1), (4, 1), (7, 2), (7, 3), (8, 1), (8, 2), (8, 3), (8, 5), (9, 1)];

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Another program may take a free port before the proxy does.
 const STARTS_MAX: usize = 10;
 
-/// Which proxy, and how it is told to treat requests.
+/// The proxy, and how it is configured to treat requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Nginx,
@@ -92,7 +92,7 @@ impl Drop for Proxy {
     }
 }
 
-/// One process, so that nothing is left when it is killed. What a client has sent is done though the client leaves.
+/// One process, so nothing is left when it is killed. Requests are processed even if their client disconnects.
 fn nginx(folder: &str, listen: SocketAddr, gateway: SocketAddr) -> String {
     format!(
         "daemon off; master_process off; pid {folder}/pid;

@@ -16,7 +16,7 @@ fn errno(result: io::Result<impl Sized>) -> Option<i32> {
 const EIO: Option<i32> = Some(Errno::IO.raw_os_error());
 const ENOSPC: Option<i32> = Some(Errno::NOSPC.raw_os_error());
 
-/// Calls each operation once, on names of its own for each round.
+/// Calls each operation once, on separate names for each round.
 fn call_all(disk: &SimulatedDisk, round: u32) -> Vec<io::Result<()>> {
     let path = |name: &str| format!("/d/{name}{round}");
     let file = disk.open(Path::new("/f")).ok();
@@ -69,7 +69,7 @@ fn the_planned_call_fails_and_no_other() {
 }
 
 #[test]
-fn from_the_planned_call_on_all_fail_until_cleared() {
+fn calls_fail_from_the_planned_one_until_cleared() {
     let disk = disk_for_calls();
     disk.fail_from_call(Operation::Create, 2, SimulatedError::NoSpace);
     let create = |name: &str| errno(disk.create(Path::new(name)));
@@ -79,7 +79,7 @@ fn from_the_planned_call_on_all_fail_until_cleared() {
 }
 
 #[test]
-fn a_short_write_writes_a_part_and_says_so() {
+fn short_write_returns_the_written_length() {
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, b"");
         disk.shorten_write(1);
@@ -91,7 +91,7 @@ fn a_short_write_writes_a_part_and_says_so() {
 }
 
 #[test]
-fn power_fails_in_the_planned_operation_and_stays_off() {
+fn power_fails_in_the_planned_operation() {
     let (mut done, mut part) = (0, 0);
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, b"");
@@ -113,7 +113,7 @@ fn power_fails_in_the_planned_operation_and_stays_off() {
 }
 
 #[test]
-fn an_operation_in_which_the_power_fails_is_done_or_not() {
+fn operation_may_be_done_when_power_fails() {
     let done = |seed: &u64| {
         let (disk, _file) = disk_with(*seed, b"");
         disk.fail_power_at(1);
@@ -145,7 +145,7 @@ fn after_a_failed_sync_a_later_one_lies() {
 }
 
 #[test]
-fn after_a_failed_sync_of_a_directory_a_later_one_lies() {
+fn directory_sync_lies_after_a_failed_one() {
     let lost = |seed: &u64| {
         let (disk, _file) = disk_with(*seed, b"");
         make(&disk, "/a", b"");
@@ -154,14 +154,14 @@ fn after_a_failed_sync_of_a_directory_a_later_one_lies() {
         make(&disk, "/b", b"");
         disk.sync_directory(Path::new("/")).unwrap();
         disk.power_cut();
-        assert!(disk.content("/b").is_ok(), "what was made after it is synced");
+        assert!(disk.content("/b").is_ok(), "a file created after it is synced");
         disk.content("/a").is_err()
     };
     assert!((0..SEEDS).filter(lost).count() > 100);
 }
 
 #[test]
-fn a_full_disk_takes_what_fits_and_more_once_space_is_freed() {
+fn full_disk_writes_a_part_until_space_is_freed() {
     let (disk, file) = disk_with(1, &[1; 4096]);
     disk.put("/other", &[1; 100]).unwrap();
     disk.set_capacity(Some(3 * 4096));
@@ -170,7 +170,7 @@ fn a_full_disk_takes_what_fits_and_more_once_space_is_freed() {
     assert_eq!(errno(file.write_at(&[2], 8192)), ENOSPC);
     assert_eq!(file.write_at(&[3; 8192], 0).unwrap(), 8192, "what has space is written again");
     file.set_length(1 << 20).unwrap();
-    assert_eq!(disk.bytes_used(), 3 * 4096, "a hole takes no space");
+    assert_eq!(disk.bytes_used(), 3 * 4096, "unallocated pages occupy no space");
     disk.remove(Path::new("/other")).unwrap();
     assert_eq!(file.write_at(&[0; 4096], 8192).unwrap(), 4096, "zeros take space");
     assert_eq!(errno(file.write_at(&[2], 16384)), ENOSPC);
@@ -232,7 +232,7 @@ fn ignored_syncs_keep_nothing() {
 }
 
 #[test]
-fn damage_is_durable_at_once() {
+fn damage_is_durable_immediately() {
     let (disk, _file) = disk_with(1, b"text");
     disk.put("/d/a", b"1").unwrap();
     disk.put("/d/a", b"2").unwrap();

@@ -1,4 +1,4 @@
-//! What a power cut leaves of a file's content and length.
+//! A file's content and length after a power cut.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::{SEEDS, disk_with};
 use crate::disk::Disk;
 
 #[test]
-fn what_was_synced_survives_every_cut() {
+fn synced_bytes_survive_every_cut() {
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, b"");
         file.write_all_at(&[1; 3000], 0).unwrap();
@@ -22,7 +22,7 @@ fn what_was_synced_survives_every_cut() {
 }
 
 #[test]
-fn each_unsynced_sector_is_new_or_old_or_torn() {
+fn unsynced_sector_is_new_or_old_or_torn() {
     let (mut masks, mut torn) = (BTreeSet::new(), 0);
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, &[1; 2048]);
@@ -44,7 +44,7 @@ fn each_unsynced_sector_is_new_or_old_or_torn() {
 }
 
 #[test]
-fn a_surviving_sector_has_what_was_written_to_it_before() {
+fn surviving_sector_includes_earlier_writes() {
     let mut seen = BTreeSet::new();
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, &[0; 512]);
@@ -57,7 +57,7 @@ fn a_surviving_sector_has_what_was_written_to_it_before() {
 }
 
 #[test]
-fn a_grown_length_survives_with_or_without_its_bytes() {
+fn grown_length_may_survive_without_its_bytes() {
     let (mut short, mut zeros, mut whole) = (0, 0, 0);
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, b"old");
@@ -76,7 +76,7 @@ fn a_grown_length_survives_with_or_without_its_bytes() {
 }
 
 #[test]
-fn a_cut_off_end_comes_back_whole_or_not_at_all() {
+fn truncated_end_returns_whole_or_not() {
     let mut lengths = BTreeSet::new();
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, &[5; 6000]);
@@ -93,7 +93,7 @@ fn a_cut_off_end_comes_back_whole_or_not_at_all() {
     assert_eq!(lengths, BTreeSet::from([100, 5000, 6000]));
 }
 
-/// The first bytes of eight sectors that two writes of four made, after a cut of this style; 0 where it was lost.
+/// The first bytes of eight sectors written by two writes of four, after a cut of this style; 0 if lost.
 fn survivors(style: CutStyle, seed: u64) -> Vec<u8> {
     let (disk, file) = disk_with(seed, &[0; 4096]);
     file.write_all_at(&[1; 2048], 0).unwrap();
@@ -103,7 +103,7 @@ fn survivors(style: CutStyle, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn each_style_does_what_it_says() {
+fn each_style_keeps_its_survivors() {
     let all = [1, 1, 1, 1, 2, 2, 2, 2];
     let holds = |style, text: &[u8]| match style {
         CutStyle::LoseNothing => text == all,
@@ -140,7 +140,7 @@ fn every_style_comes_often() {
 }
 
 #[test]
-fn in_a_mixed_cut_one_file_loses_all_and_another_nothing() {
+fn mixed_cut_treats_files_differently() {
     let differ = (0..SEEDS).any(|seed| {
         let (disk, file) = disk_with(seed, &[0; 4096]);
         disk.put("/g", &[0; 4096]).unwrap();

@@ -1,4 +1,4 @@
-//! What a power cut leaves of the directories.
+//! The directories after a power cut.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::super::{CutStyle, SimulatedDisk};
 use super::{SEEDS, files, make};
 use crate::disk::Disk;
 
-/// All that cuts leave of the disk that `work` makes.
+/// All states that cuts leave of the disk that `work` creates.
 fn outcomes(work: impl Fn(&SimulatedDisk)) -> BTreeSet<String> {
     let outcome = |seed| {
         let disk = SimulatedDisk::new(seed);
@@ -31,7 +31,7 @@ fn sync(disk: &SimulatedDisk, directory: &str) {
 }
 
 #[test]
-fn a_name_is_sure_once_its_directory_is_synced() {
+fn name_is_durable_after_its_directory_sync() {
     assert_eq!(outcomes(|disk| make(disk, "/a", b"1")), set(&["", "/a=1"]), "the file's own sync is not enough");
     let synced = outcomes(|disk| {
         make(disk, "/a", b"1");
@@ -79,7 +79,7 @@ fn changes_at_one_name_survive_in_order() {
 }
 
 #[test]
-fn a_name_that_was_made_again_is_not_taken_for_the_old_one() {
+fn recreated_name_is_another_entry() {
     let renamed = outcomes(|disk| {
         disk.put("/x", b"1").unwrap();
         disk.remove(Path::new("/x")).unwrap();
@@ -90,7 +90,7 @@ fn a_name_that_was_made_again_is_not_taken_for_the_old_one() {
 }
 
 #[test]
-fn a_rename_between_directories_is_sure_with_the_new_name() {
+fn rename_is_durable_with_its_new_directory() {
     let work = |disk: &SimulatedDisk, directory: &str| {
         disk.put("/d/a", b"1").unwrap();
         disk.put("/e/other", b"2").unwrap();
@@ -102,7 +102,7 @@ fn a_rename_between_directories_is_sure_with_the_new_name() {
 }
 
 #[test]
-fn a_sync_takes_along_what_its_changes_build_on() {
+fn sync_includes_changes_that_it_depends_on() {
     let moved = outcomes(|disk| {
         disk.put("/d/x", b"0").unwrap();
         disk.put("/e/x", b"0").unwrap();
@@ -115,7 +115,7 @@ fn a_sync_takes_along_what_its_changes_build_on() {
 }
 
 #[test]
-fn a_new_directory_needs_the_sync_of_the_one_above() {
+fn new_directory_needs_the_sync_of_its_parent() {
     let work = |disk: &SimulatedDisk, above: &[&str]| {
         disk.create_directory(Path::new("/d/e")).unwrap();
         make(disk, "/d/e/a", b"1");
@@ -128,7 +128,7 @@ fn a_new_directory_needs_the_sync_of_the_one_above() {
 }
 
 #[test]
-fn a_lost_directory_is_made_anew() {
+fn lost_directory_is_created_again() {
     let disk = SimulatedDisk::new(1);
     disk.create_directory(Path::new("/d")).unwrap();
     make(&disk, "/d/a", b"1");
@@ -140,7 +140,7 @@ fn a_lost_directory_is_made_anew() {
 }
 
 #[test]
-fn a_removed_file_lives_on_for_its_handles_only() {
+fn removed_file_exists_only_for_its_handles() {
     let disk = SimulatedDisk::new(1);
     disk.put("/a", &[1; 5000]).unwrap();
     let file = disk.open(Path::new("/a")).unwrap();
@@ -154,7 +154,7 @@ fn a_removed_file_lives_on_for_its_handles_only() {
 }
 
 #[test]
-fn names_without_a_sync_of_the_file_may_be_empty() {
+fn unsynced_file_may_be_empty() {
     let unsynced = outcomes(|disk| {
         disk.create(Path::new("/a")).unwrap().write_all_at(b"1", 0).unwrap();
         sync(disk, "/");

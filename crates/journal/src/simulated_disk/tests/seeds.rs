@@ -1,4 +1,4 @@
-//! The seed decides everything, and forks are disks of their own.
+//! The seed decides everything, and forks are independent disks.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn live(disk: &SimulatedDisk, work: u64) {
 }
 
 #[test]
-fn the_same_seed_and_operations_give_the_same_disk() {
+fn same_seed_and_operations_give_same_disk() {
     let disk = |seed, work| {
         let disk = SimulatedDisk::new(seed);
         live(&disk, work);
@@ -43,7 +43,7 @@ fn the_same_seed_and_operations_give_the_same_disk() {
 }
 
 #[test]
-fn a_fork_has_all_that_is_undecided_and_goes_its_own_way() {
+fn fork_has_undecided_changes_and_is_independent() {
     let (disk, file) = disk_with(1, &[0; 4096]);
     file.write_all_at(&[1; 4096], 0).unwrap();
     let _lock = disk.lock(Path::new("/f")).unwrap();
@@ -62,7 +62,7 @@ fn a_fork_has_all_that_is_undecided_and_goes_its_own_way() {
 }
 
 #[test]
-fn a_fork_forgets_what_only_a_handle_held() {
+fn fork_forgets_files_of_handles() {
     let (disk, _file) = disk_with(1, &[1; 4096]);
     disk.remove(Path::new("/f")).unwrap();
     assert_eq!((disk.bytes_used(), disk.fork(1).bytes_used()), (4096, 0));

@@ -1,4 +1,4 @@
-//! Damage of whole files: segments that are gone, come back, or belong to somebody else.
+//! Damage of whole files: segments that are missing, reappear, or belong to another directory.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn several_segments() -> SimulatedDisk {
 }
 
 #[test]
-fn a_segment_that_is_gone_is_reported_by_its_sequences() {
+fn missing_segment_is_reported_by_its_sequences() {
     let disk = several_segments();
     disk.erase(segment_path(3)).unwrap();
     let observed = observe(&disk, 2);
@@ -40,11 +40,11 @@ fn a_segment_that_is_gone_is_reported_by_its_sequences() {
         let event = (!lost.contains(&number)).then(|| Event::new(number, 9_000));
         assert_eq!(observed.events.get(&number), event.as_ref(), "{number}");
     }
-    assert!(observed.findings.iter().all(|finding| finding.letter == 'F'), "{:?}", observed.findings);
+    assert!(observed.findings.iter().all(|finding| finding.case == 'F'), "{:?}", observed.findings);
 }
 
 #[test]
-fn a_freed_segment_that_comes_back_hurts_nobody() {
+fn reappearing_freed_segment_does_no_harm() {
     let disk = several_segments();
     let stale = disk.content(segment_path(1)).unwrap();
     let mut shard = open_shard(&options(&disk, 2)).unwrap();
@@ -63,11 +63,11 @@ fn a_freed_segment_that_comes_back_hurts_nobody() {
     disk.put(segment_path(0x77), &stale).unwrap();
     let observed = observe(&disk, 4);
     assert!((oldest..=60).all(|number| observed.events[&number] == Event::new(number, 9_000)));
-    assert!(observed.findings.iter().any(|finding| finding.letter == 'H' && finding.generation == 0x77));
+    assert!(observed.findings.iter().any(|finding| finding.case == 'H' && finding.generation == 0x77));
 }
 
 #[test]
-fn a_segment_of_somebody_else_is_named_and_left_alone() {
+fn foreign_segment_is_named_and_left_alone() {
     let disk = several_segments();
     let foreign = SimulatedDisk::new(2);
     let mut other = options(&foreign, 1);
@@ -76,7 +76,7 @@ fn a_segment_of_somebody_else_is_named_and_left_alone() {
     let content = foreign.content(segment_path(1)).unwrap();
     disk.put(segment_path(0x50), &content).unwrap();
     // With another generation in its name it can't be read as a segment at all.
-    assert!(observe(&disk, 2).findings.iter().any(|finding| finding.letter == 'H'));
+    assert!(observe(&disk, 2).findings.iter().any(|finding| finding.case == 'H'));
     disk.put(segment_path(1), &content).unwrap();
     match open_shard(&options(&disk, 3)) {
         Err(OpenError::Foreign { path, found, .. }) => {
@@ -119,7 +119,7 @@ fn files_with_any_name_do_no_harm() {
 }
 
 #[test]
-fn a_quarantined_newest_segment_is_remembered_by_a_start_that_follows_a_broken_one() {
+fn quarantined_newest_segment_is_remembered_after_failures() {
     let disk = several_segments();
     let newest = disk.paths().into_iter().rfind(|path| path.extension().is_some_and(|e| e == "segment")).unwrap();
     disk.put(&newest, &[1; 9000]).unwrap();
@@ -133,7 +133,7 @@ fn a_quarantined_newest_segment_is_remembered_by_a_start_that_follows_a_broken_o
         disk.power_cut();
         let observed = observe(&disk, 3);
         let durable = observed.shard.0.durable;
-        assert!(durable > 30, "broken in operation {operations}: sequences up to {durable}, though 30 was given out");
+        assert!(durable > 30, "broken in operation {operations}: sequences up to {durable}, though 30 was used");
     }
     panic!("a start has more operations than expected");
 }

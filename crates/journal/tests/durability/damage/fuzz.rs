@@ -9,7 +9,7 @@ use testkit::fuzz::{Corpus, run};
 use super::log::{Log, SHARD, SegmentEnd, options};
 use crate::events::Event;
 
-/// What stands at the beginning of files and blocks, with numbers that lie at boundaries.
+/// Beginnings of files and blocks, with numbers at boundaries.
 const TOKENS: &[&[u8]] =
     &[&[0; 8], &[0xff; 8], &[0; 4096], &[1, 0, 0, 0, 0, 0, 0, 0], &[0, 16, 0, 0], &[0xff, 0xff, 0xff, 0x7f]];
 
@@ -31,13 +31,13 @@ fn fuzz_recovery() {
     });
 }
 
-/// The letters of what is found, in their order.
+/// The codes of the findings, in order.
 fn recovered(log: &Log, disk: &journal::simulated_disk::SimulatedDisk) -> Vec<char> {
     let options = options(disk, 2);
-    let mut letters = Vec::new();
+    let mut cases = Vec::new();
     inspect_shard(&options.disk, Path::new(SHARD), &mut |item| match item {
-        Inspected::Finding(finding) => letters.push(finding.letter),
-        Inspected::Damaged(damaged) | Inspected::Torn(damaged) => letters.push(damaged.finding().letter),
+        Inspected::Finding(finding) => cases.push(finding.case),
+        Inspected::Damaged(damaged) | Inspected::Torn(damaged) => cases.push(damaged.finding().case),
         Inspected::Segment(_) | Inspected::Block { .. } => {}
     })
     .unwrap();
@@ -52,11 +52,11 @@ fn recovered(log: &Log, disk: &journal::simulated_disk::SimulatedDisk) -> Vec<ch
             LogChunk::Block(block) => block.records().for_each(|(s, record)| check(s, Event::of(&record))),
             LogChunk::Damaged(damaged) => {
                 damaged.survivors().iter().for_each(|(s, record)| check(*s, Event::of(record)));
-                letters.push(damaged.finding().letter);
+                cases.push(damaged.finding().case);
             }
         }
     }
-    letters.sort_unstable();
-    letters.dedup();
-    letters
+    cases.sort_unstable();
+    cases.dedup();
+    cases
 }

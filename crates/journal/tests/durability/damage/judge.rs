@@ -1,4 +1,4 @@
-//! What may be lost by a damage, and what must be said about it.
+//! The events that a damage may lose, and the reports that it must cause.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,16 +11,16 @@ use crate::events::{Event, request};
 /// The segment's header copies.
 const HEADER_COPIES: [Range<u64>; 2] = [0..80, 512..592];
 
-/// What a damage of one bit or of the file's end must lead to.
+/// The expected result of a damage of one bit or of the file's end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
-    /// The sequences that are lost, no more and no fewer.
+    /// Exactly the sequences that are lost.
     pub(crate) lost: BTreeSet<u64>,
     /// Whether something must be reported; if not, nothing may be.
     pub(crate) reported: bool,
 }
 
-/// What is expected of a flipped bit in this byte.
+/// The expected result of a flipped bit in this byte.
 pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
     let reported = HEADER_COPIES.iter().any(|copy| copy.contains(&byte));
     let mut expected = Expected { lost: BTreeSet::new(), reported };
@@ -33,13 +33,13 @@ pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
             expected.reported = true;
         }
     }
-    // The seal's header stands behind the last block.
+    // The seal's header is after the last block.
     let end = log.blocks.last().map_or(0, |block| block.end);
     expected.reported |= log.setting == SegmentEnd::Sealed && (end..end + 80).contains(&byte);
     expected
 }
 
-/// What is expected of a file that ends at `length`. In the newest segment nothing says that a block was whole.
+/// The expected result of a file that ends at `length`. In the newest segment nothing proves that a block was complete.
 pub(crate) fn of_truncation(log: &Log, length: u64) -> Expected {
     let mut lost = BTreeSet::new();
     for record in log.blocks.iter().flat_map(|block| &block.records) {
@@ -56,7 +56,7 @@ pub(crate) fn of_truncation(log: &Log, length: u64) -> Expected {
     Expected { lost, reported: length < log.length() }
 }
 
-/// Checks what is left of a damaged log against what is expected.
+/// Compares the rest of a damaged log with the expected one.
 pub(crate) fn check(log: &Log, observed: &Observed, expected: &Expected, what: &str) {
     for (sequence, event) in &log.events {
         let there = observed.events.get(sequence);
@@ -77,13 +77,13 @@ pub(crate) fn reported(observed: &Observed) -> BTreeSet<u64> {
     observed.findings.iter().flat_map(|finding| finding.lost.iter().cloned().flatten()).collect()
 }
 
-/// Checks a damage of these bytes, whatever it is: nothing outside of the blocks that it hit is lost, nothing is
-/// changed, and what is lost is reported.
+/// Checks any damage of these bytes: nothing outside of the damaged blocks is lost, nothing is changed, and each loss
+/// is reported.
 pub(crate) fn check_bounds(log: &Log, disk: &SimulatedDisk, hit: &[Range<u64>], what: &str) {
     let meets = |place: &Range<u64>| hit.iter().any(|hit| hit.start < place.end && place.start < hit.end);
     let headless = HEADER_COPIES.iter().all(meets);
     let observed = observe(disk, 2);
-    let unknown = observed.findings.iter().any(|finding| matches!(finding.letter, 'E' | 'H' | 'T'));
+    let unknown = observed.findings.iter().any(|finding| matches!(finding.case, 'E' | 'H' | 'T'));
     let reported = reported(&observed);
     for (sequence, event) in &observed.events {
         assert_eq!(log.events.get(sequence), Some(event), "{what}: event {sequence} is another");
@@ -98,14 +98,14 @@ pub(crate) fn check_bounds(log: &Log, disk: &SimulatedDisk, hit: &[Range<u64>], 
             assert!(headless || meets(&(block.header.start..block.end)), "{what}: undamaged event {sequence} is gone");
             assert!(
                 unknown || silent || reported.contains(&sequence),
-                "{what}: {sequence} is gone, and nobody says so"
+                "{what}: {sequence} is missing without a report"
             );
         }
     }
 }
 
-/// Whether a damage may have left no header from block `at` on: an end without any can't be told from one that
-/// never was written.
+/// Whether a damage may have left no header from block `at` on: an end without any header can't be distinguished from
+/// one that was never written.
 fn blanks_the_end(log: &Log, at: usize, meets: &impl Fn(&Range<u64>) -> bool) -> bool {
     let seal = log.blocks.last().map_or(0..0, |block| block.end..block.end + 80);
     log.blocks[at..].iter().all(|block| meets(&block.header))
@@ -116,7 +116,7 @@ fn blanks_the_end(log: &Log, at: usize, meets: &impl Fn(&Range<u64>) -> bool) ->
         }
 }
 
-/// Appends to what a damage has left, starts again and reads everything.
+/// Appends to a damaged log, starts again and reads everything.
 pub(crate) fn check_goes_on(observed: Observed, disk: &SimulatedDisk, what: &str) {
     let Observed { mut events, shard, .. } = observed;
     let mut shard = shard.0;

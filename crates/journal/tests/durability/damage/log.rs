@@ -16,7 +16,7 @@ const SEGMENT_BYTES: u64 = 64 * 1024;
 /// The segment that is damaged.
 const SUBJECT: u64 = 1;
 
-/// What follows the damaged segment.
+/// The content after the damaged segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentEnd {
     /// A later segment.
@@ -55,7 +55,7 @@ pub(crate) struct Log {
     pub(crate) events: BTreeMap<u64, Event>,
 }
 
-/// What is left of a journal.
+/// The rest of a journal.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) events: BTreeMap<u64, Event>,
@@ -63,7 +63,7 @@ pub(crate) struct Observed {
     pub(crate) shard: OpenShardLeft,
 }
 
-/// The open journal, which has nothing to show by itself.
+/// The open journal, which has nothing to show alone.
 pub(crate) struct OpenShardLeft(pub(crate) OpenShard);
 
 impl std::fmt::Debug for OpenShardLeft {
@@ -144,7 +144,7 @@ impl Log {
         first..first + sizes.len() as u64
     }
 
-    /// Finds the places of the last block's records by the format's page: lengths stand at the records' beginnings.
+    /// Finds the places of the last block's records by the format's page: each record begins with its length.
     fn place_last(&mut self, requests: &[Range<u64>]) {
         let content = self.disk.content(self.path()).unwrap();
         let number = |at: u64| {
@@ -168,7 +168,7 @@ impl Log {
     }
 }
 
-/// Inspects, opens and reads whatever is on the disk.
+/// Inspects, opens and reads everything on the disk.
 pub(crate) fn observe(disk: &SimulatedDisk, starts: u64) -> Observed {
     let options = options(disk, starts);
     let mut findings = Vec::new();

@@ -1,4 +1,4 @@
-//! Damage of every kind: what is undamaged is delivered as it was, what is damaged is reported, nothing is ever
+//! Damage of every kind: undamaged records are delivered unchanged, damaged ones are reported, nothing is ever
 //! delivered wrong, and a start is always possible.
 //!
 //! The short form takes every bit of the headers and a sample of the others; `FOREBAY_DAMAGE=all` takes all.
@@ -12,8 +12,8 @@ use journal::simulated_disk::Random;
 use judge::{check, check_bounds, check_goes_on, of_flip, of_truncation, reported};
 use log::{Log, SETTINGS, SegmentEnd, observe};
 
-/// Of the bits that belong to no header the short form takes one in so many; a prime, so that all bits of a byte
-/// and all places of a page have their turn.
+/// Of the bits that belong to no header the short form uses one in this many; a prime, so all bits of a byte and all
+/// places of a page are used.
 const STRIDE: u64 = 251;
 const PAGE: u64 = 4096;
 
@@ -21,7 +21,7 @@ fn all() -> bool {
     std::env::var("FOREBAY_DAMAGE").is_ok_and(|form| form == "all")
 }
 
-/// Whether the short form takes the bit: it does if it lies in a header or in a record's head.
+/// Whether the short form tests the bit: it does if it is in a header or in a record's head.
 fn is_structure(log: &Log, byte: u64) -> bool {
     let heads = log.blocks.iter().flat_map(|block| &block.records).filter(|record| record.sequence % 5 == 0);
     byte % 512 < 80 && byte < 1024
@@ -91,7 +91,7 @@ fn at(offset: u64) -> usize {
 }
 
 #[test]
-fn several_flips_hurt_only_the_blocks_that_they_hit() {
+fn several_flips_damage_only_their_blocks() {
     let mut random = Random::new(3);
     for setting in SETTINGS {
         let log = Log::new(setting);
@@ -109,7 +109,7 @@ fn several_flips_hurt_only_the_blocks_that_they_hit() {
 }
 
 #[test]
-fn zeroed_sectors_hurt_only_the_blocks_that_they_hit() {
+fn zeroed_sectors_damage_only_their_blocks() {
     for setting in SETTINGS {
         let log = Log::new(setting);
         for start in (0..log.blocks.last().unwrap().end).step_by(512) {
@@ -125,7 +125,7 @@ fn zeroed_sectors_hurt_only_the_blocks_that_they_hit() {
 }
 
 #[test]
-fn swapped_pages_hurt_only_the_blocks_that_they_hit() {
+fn swapped_pages_damage_only_their_blocks() {
     for setting in SETTINGS {
         let log = Log::new(setting);
         let pages = log.blocks.last().unwrap().end / PAGE;
@@ -140,7 +140,7 @@ fn swapped_pages_hurt_only_the_blocks_that_they_hit() {
 }
 
 #[test]
-fn a_block_that_stands_twice_is_delivered_once() {
+fn repeated_block_is_delivered_once() {
     for setting in SETTINGS {
         let log = Log::new(setting);
         for (number, block) in log.blocks.iter().enumerate() {

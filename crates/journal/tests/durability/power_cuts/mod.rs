@@ -1,8 +1,8 @@
 //! Power cuts, over and over: runs of a journal on the simulated disk, each decided by a seed, and a model that
 //! knows what must be there after each cut. One *state* is a moment of a run and a cut at that moment.
 //!
-//! `FOREBAY_POWER_CUT_STATES` says how many states are checked, `FOREBAY_SEED` the first run's seed. A failure
-//! names the seed of its run, which as `FOREBAY_SEED` repeats it at once.
+//! `FOREBAY_POWER_CUT_STATES` sets how many states are checked, `FOREBAY_SEED` the first run's seed. A failure names
+//! the seed of its run; set `FOREBAY_SEED` to it to repeat that run first.
 
 mod fault_injector;
 mod model;

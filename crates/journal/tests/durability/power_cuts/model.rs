@@ -1,4 +1,4 @@
-//! What must be on the disk, whatever happens to it: the oracle of the campaign.
+//! The expected content of the disk, regardless of faults: the oracle of the campaign.
 
 use std::collections::BTreeMap;
 
@@ -22,17 +22,17 @@ pub(crate) struct Request {
     pub(crate) events: Vec<Event>,
 }
 
-/// What clients were told, and what was tried.
+/// The clients' responses, and the attempts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
-    /// Events that a client has its 200 for, or that a start has shown: both are for good.
+    /// Events that a client has its 200 for, or that a start has shown: both are permanent.
     acknowledged: BTreeMap<u64, Event>,
     /// The requests of a commit that was not answered.
     attempted: Vec<Request>,
     cursor: u64,
     /// A cursor whose write was not answered.
     attempted_cursor: Option<u64>,
-    /// The last sequence that was given out for good.
+    /// The last sequence that is permanently used.
     last: u64,
 }
 
@@ -67,7 +67,7 @@ impl Model {
         self.cursor = self.attempted_cursor.take().unwrap_or(self.cursor);
     }
 
-    /// Whether what a start shows keeps every promise.
+    /// Whether the events after a start fulfil every promise.
     pub(crate) fn check(&self, seen: &Seen) -> Result<(), Violation> {
         if seen.cursor != self.cursor && Some(seen.cursor) != self.attempted_cursor {
             let expected = (self.cursor, self.attempted_cursor);
@@ -109,7 +109,7 @@ impl Model {
         request.events.get(usize::try_from(sequence - request.first).ok()?)
     }
 
-    /// All or none of a request: its events stand side by side at the end of what was seen.
+    /// All or none of a request: its events are adjacent at the end of the seen ones.
     fn check_requests(&self, seen: &Seen) -> Result<(), Violation> {
         for request in &self.attempted {
             let end = request.first + request.events.len() as u64;
@@ -122,22 +122,22 @@ impl Model {
         Ok(())
     }
 
-    /// Goes on from what a start has shown: from now on that is for good too.
+    /// Continues from the events that a start has shown: from now on they are permanent too.
     pub(crate) fn accept(&mut self, seen: &Seen) {
         self.attempted.clear();
         self.attempted_cursor = None;
         self.cursor = seen.cursor;
         self.last = seen.durable;
-        // What was freed may not come back; what stands before the cursor may still be there.
+        // Freed events may not return; events before the cursor may still be there.
         let oldest = seen.events.first().map_or(u64::MAX, |(sequence, _)| *sequence);
         self.acknowledged = self.acknowledged.split_off(&oldest.min(seen.cursor + 1));
         self.acknowledged.extend(seen.events.iter().cloned());
     }
 }
 
-/// A power cut tears what was not answered. Nothing else may be reported.
+/// A power cut tears only unanswered requests. Nothing else may be reported.
 fn check_reports(seen: &Seen) -> Result<(), Violation> {
-    let damage = seen.findings.iter().find(|finding| !matches!(finding.letter, 'C' | 'E'));
+    let damage = seen.findings.iter().find(|finding| !matches!(finding.case, 'C' | 'E'));
     if let Some(finding) = damage.or(seen.damage.first()) {
         return Err(Violation::new(format!("nothing acknowledged was damaged, but: {finding}")));
     }

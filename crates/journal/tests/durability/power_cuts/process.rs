@@ -14,25 +14,25 @@ use crate::events::Event;
 
 const DATA: &str = "/data";
 
-/// What an open data directory consists of.
+/// The parts of an open data directory.
 pub(crate) struct Process {
     pub(crate) way: FaultInjector,
     pub(crate) shard: OpenShard,
     pub(crate) cursor: StateFile,
-    /// What the cursor's file said at the start.
+    /// The content of the cursor's file at the start.
     started_with: (u64, Vec<PathBuf>),
     _directory: DataDirectory,
 }
 
-/// What a start shows.
+/// The events that a start shows.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) cursor: u64,
     pub(crate) durable: u64,
     pub(crate) events: Vec<(u64, Event)>,
-    /// What recovery reported.
+    /// The reports of recovery.
     pub(crate) findings: Vec<Finding>,
-    /// What readers reported.
+    /// The reports of readers.
     pub(crate) damage: Vec<Finding>,
     pub(crate) damaged_state: Vec<PathBuf>,
 }
@@ -73,7 +73,7 @@ impl Process {
         Ok(Seen { cursor, durable: shard.durable, events, findings: shard.findings.clone(), damage, damaged_state })
     }
 
-    /// Whether a reader that begins behind the cursor finds the same as one that begins with the oldest.
+    /// Whether a reader that begins after the cursor finds the same as one that begins with the oldest.
     pub(crate) fn agrees_from_cursor(&self, seen: &Seen) -> io::Result<bool> {
         let mut reader = Reader::new(self.shard.segments.clone(), seen.cursor + 1);
         let mut expected = seen.events.iter().filter(|(sequence, _)| *sequence > seen.cursor);
@@ -89,7 +89,7 @@ impl Process {
     }
 }
 
-/// Gives the directory an origin that isn't random, so that a seed decides every byte.
+/// Gives the directory an id that isn't random, so a seed decides every byte.
 fn make_origin(disk: &SharedDisk) -> io::Result<()> {
     disk.create_directory(Path::new(DATA))?;
     let (mut file, state) = StateFile::open(disk.clone(), Path::new(DATA), "origin")?;

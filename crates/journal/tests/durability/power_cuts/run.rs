@@ -24,7 +24,7 @@ pub(crate) enum PlantedBug {
     AnswersFirst,
 }
 
-/// What stays the same during a run.
+/// The constants of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunSettings {
     pub(crate) first_segment_bytes: u64,
@@ -40,10 +40,10 @@ enum Interruption {
     Kill(u64),
 }
 
-/// A step that went as far as it could.
+/// The outcome of a step.
 enum Outcome {
     Done(Box<Process>),
-    /// It failed, and nobody lives to tell.
+    /// It failed, and the process is dead.
     Died,
 }
 
@@ -173,7 +173,7 @@ impl Run<'_> {
         numbers.map(|number| Event::new(number, bytes)).collect()
     }
 
-    /// Moves the cursor, and frees what stands before it.
+    /// Moves the cursor, and frees the segments before it.
     fn free(&mut self, mut process: Box<Process>) -> Result<Outcome, Violation> {
         let (low, last) = (self.model.cursor(), self.model.last());
         let cursor = last - self.random.below(last.saturating_sub(low) + 1).min(last) / 4;
@@ -207,7 +207,7 @@ impl Run<'_> {
         Ok(Outcome::Died)
     }
 
-    /// Starts again and again until a start is not interrupted, and checks what it shows.
+    /// Starts repeatedly until a start is not interrupted, and checks its events.
     fn restart(&mut self) -> Result<Box<Process>, Violation> {
         loop {
             if self.disk.power_is_off() {
@@ -260,7 +260,7 @@ impl Run<'_> {
         }
     }
 
-    /// Cuts the power of copies of the disk, in each style or in some of them, and checks what is left.
+    /// Cuts the power of copies of the disk, in each style or in some of them, and checks the rest.
     fn explore(&mut self, cuts: usize) -> Result<(), Violation> {
         let offset = if cuts < CutStyle::ALL.len() { self.random.below(12) } else { 0 };
         for number in 0..cuts {
@@ -277,7 +277,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Lets the power of a copy fail while it recovers; what was begun must harm nobody.
+    /// Lets the power of a copy fail while it recovers; an interrupted recovery must do no harm.
     fn cut_recovery(&mut self, fork: &SimulatedDisk) -> Result<(), Violation> {
         fork.fail_power_at(1 + self.random.below(60));
         let way = FaultInjector::new(fork.clone(), self.setting.wrong == Some(PlantedBug::UnsyncedState));

@@ -1,4 +1,4 @@
-//! What a campaign has met, so that one that meets nothing is noticed.
+//! Counts of a campaign, so one that tests nothing is noticed.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(crate) struct Tally {
     pub(crate) kills: u64,
     pub(crate) torn_tails: u64,
     pub(crate) torn_without_header: u64,
-    /// Requests that were not answered and are there all the same.
+    /// Requests that were not answered but are in the log.
     pub(crate) unanswered_kept: u64,
     pub(crate) rolled: u64,
     pub(crate) recycled: u64,
@@ -33,12 +33,12 @@ impl Tally {
         self.states += 1;
         let at = CutStyle::ALL.iter().position(|known| *known == style).expect("it is one of them");
         self.by_style[at] += 1;
-        self.torn_tails += seen.findings.iter().filter(|finding| finding.letter == 'C').count() as u64;
-        self.torn_without_header += seen.findings.iter().filter(|finding| finding.letter == 'E').count() as u64;
+        self.torn_tails += seen.findings.iter().filter(|finding| finding.case == 'C').count() as u64;
+        self.torn_without_header += seen.findings.iter().filter(|finding| finding.case == 'E').count() as u64;
         self.unanswered_kept += u64::from(seen.events.last().is_some_and(|(sequence, _)| *sequence > acknowledged));
     }
 
-    /// What a campaign of more than a few thousand states must have met.
+    /// The cases that a campaign of more than a few thousand states must have had.
     #[cfg(not(feature = "mutant-no-checksum"))]
     pub(crate) fn check(&self) {
         let met = [

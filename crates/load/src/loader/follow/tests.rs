@@ -39,7 +39,7 @@ impl Fixture {
         OpenOptions::new().append(true).open(self.path(name)).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// A new file that is younger than another one by whatever the file system's clock can tell apart.
+    /// A new file that is younger than another one by the file system's clock.
     fn write_after(&self, name: &str, text: &str, other: &str) {
         let times = |path: &Path| fs::metadata(path).map(|of| (of.modified().unwrap(), of.created().unwrap())).unwrap();
         let (path, before) = (self.path(name), times(&self.path(other)));
@@ -100,7 +100,7 @@ fn new_state() -> State {
 }
 
 #[test]
-fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
+fn rotated_file_is_read_until_it_stops_growing() {
     let fixture = Fixture::new("one");
     let notify = |message: &str| fixture.notify(message);
     let gaps = Gaps { notify: &notify, counters: &fixture.counters };
@@ -128,7 +128,7 @@ fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
 }
 
 #[test]
-fn one_that_is_written_to_for_ever_is_left_and_told_of() {
+fn endlessly_written_file_is_left_and_reported() {
     let fixture = Fixture::new("one\n");
     let notify = |message: &str| fixture.notify(message);
     let gaps = Gaps { notify: &notify, counters: &fixture.counters };
@@ -156,7 +156,7 @@ fn one_that_is_written_to_for_ever_is_left_and_told_of() {
 }
 
 #[test]
-fn a_cut_file_begins_anew() {
+fn truncated_file_restarts() {
     let fixture = Fixture::new("one");
     let notify = |message: &str| fixture.notify(message);
     let gaps = Gaps { notify: &notify, counters: &fixture.counters };
@@ -190,7 +190,7 @@ fn files_between_are_read_while_it_follows() {
 }
 
 #[test]
-fn files_between_are_read_though_nobody_followed() {
+fn files_rotated_without_a_follower_are_read() {
     let fixture = Fixture::new("0\n");
     let mut state = new_state();
     assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
@@ -200,7 +200,7 @@ fn files_between_are_read_though_nobody_followed() {
     fixture.rename("a", "a-20261122");
     fixture.write_after("a.refused", "no\n", "a-20261122");
     fixture.write_after("a", "end\n", "a-20261122");
-    // Stopped within the file between, it goes on there.
+    // Stopped within the file between, it resumes there.
     assert_eq!(fixture.follow(&mut state, |text| ["2\n", "end\n"].iter().any(|end| text.ends_with(end))), "1\n2\n");
     fixture.append("a-20261122", "3\n");
     assert_eq!(fixture.follow(&mut state, |text| text.ends_with("end\n")), "3\nend\n");
@@ -208,7 +208,7 @@ fn files_between_are_read_though_nobody_followed() {
 }
 
 #[test]
-fn a_packed_file_between_is_told_of() {
+fn compressed_file_between_is_reported() {
     let fixture = Fixture::new("0\n");
     let mut state = new_state();
     assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
@@ -224,7 +224,7 @@ fn a_packed_file_between_is_told_of() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_told_of() {
+fn missing_file_is_reported() {
     let fixture = Fixture::new("0\n");
     let mut state = new_state();
     assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
@@ -239,7 +239,7 @@ fn a_file_that_is_gone_is_told_of() {
 }
 
 #[test]
-fn rotated_target_of_a_link_is_found_in_its_folder() {
+fn rotated_target_of_link_is_found() {
     let fixture = Fixture::new("");
     fs::create_dir_all(fixture.path("pods/uid")).unwrap();
     fs::rename(fixture.path("a"), fixture.path("pods/uid/0.log")).unwrap();

@@ -1,7 +1,7 @@
 //! Random histories of a lane and its store. In each of them:
 //!
 //! * No cursor passes a record that hasn't ended.
-//! * Each record ends once: the store has it, it is a dead letter, or its route doesn't lead to the store. What is set aside ends later.
+//! * Each record ends once: the store has it, it is a dead letter, or its route doesn't lead to the store. What is deferred ends later.
 //! * A record whose fault isn't certain becomes a dead letter only if the store rejected it twice while it accepted others, so none does while
 //!   the store accepts nothing.
 //! * Nothing is sent after the store has said that it holds another claim, and nothing after a failed call before the store was asked.
@@ -49,7 +49,7 @@ fn every_history_ends_each_record_once() {
         "moved",
         "newest accepted",
         "newest not accepted",
-        "set aside",
+        "deferred",
         "without room",
     ];
     assert!(expected.iter().all(|what| counts.get(what).is_some_and(|count| *count > 10)), "{counts:?}");

@@ -21,7 +21,7 @@ const CLAIM: Claim = Claim([1; 16]);
 const ALONE_MAX: Duration = Duration::from_secs(60);
 
 const fn policy(fenced: bool) -> Policy {
-    Policy { claim: CLAIM, fenced, sets_aside: !fenced, alone_max: ALONE_MAX }
+    Policy { claim: CLAIM, fenced, defers: !fenced, alone_max: ALONE_MAX }
 }
 
 /// A batch of the positions `first..=last` with records at these.

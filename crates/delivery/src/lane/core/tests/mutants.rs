@@ -27,10 +27,10 @@ pub(super) enum Bug {
     GivesUpEarly,
     /// Rejected records aren't made dead letters.
     SkipsDeadLetters,
-    /// Records aren't set aside, and count as such.
-    SkipsSetAside,
-    /// Records that are set aside stay in the batch.
-    SetsAsideAndSends,
+    /// Records aren't deferred, and count as such.
+    SkipsDeferral,
+    /// Records that are deferred stay in the batch.
+    DefersAndSends,
     /// The indices of a sample are taken for those of the batch.
     ConfusesIndices,
     /// The lane continues although the store holds another claim.
@@ -54,8 +54,8 @@ impl Bug {
         Self::KeepsSuspects,
         Self::GivesUpEarly,
         Self::SkipsDeadLetters,
-        Self::SkipsSetAside,
-        Self::SetsAsideAndSends,
+        Self::SkipsDeferral,
+        Self::DefersAndSends,
         Self::ConfusesIndices,
         Self::IgnoresLostClaim,
         Self::SendsBeforeAsking,
@@ -115,15 +115,15 @@ impl Core {
             (Bug::DeadAtFirstRejection, Next::Wait(_)) if !unclear.is_empty() => Next::DeadLetter(Judgement {
                 part: part.unwrap(),
                 rejected: unclear,
-                aside: Vec::new(),
+                deferred: Vec::new(),
                 again: Some(Vec::new()),
             }),
             (Bug::AdvancesEarly, Next::Wait(wait)) if !wait.is_outage() => Next::Advance,
             (Bug::SendsBeforeAsking, Next::AskStore { .. }) | (Bug::IgnoresLostClaim, Next::Moved) => self.inner.send(),
             (Bug::SkipsDeadLetters, Next::DeadLetter(judgement)) => self.step(Happened::DeadLettered(judgement), now),
-            (Bug::SkipsSetAside, Next::SetAside(judgement)) => {
-                let count = judgement.aside.len();
-                self.step(Happened::SetAside(judgement, count), now)
+            (Bug::SkipsDeferral, Next::Defer(judgement)) => {
+                let count = judgement.deferred.len();
+                self.step(Happened::Deferred(judgement, count), now)
             }
             (Bug::ConfusesIndices, Next::DeadLetter(judgement)) if judgement.again.is_none() => {
                 let indices: Vec<usize> = judgement.rejected.iter().map(|rejected| rejected.index).collect();
@@ -143,7 +143,7 @@ impl Core {
                 self.inner.open = part.clone();
                 Happened::Answered(part, Ok(WriteOutcome::Committed))
             }
-            (Bug::SetsAsideAndSends, Happened::SetAside(judgement, _)) => Happened::SetAside(judgement, 0),
+            (Bug::DefersAndSends, Happened::Deferred(judgement, _)) => Happened::Deferred(judgement, 0),
             (Bug::IgnoresLostEvents, Happened::Asked { needs_later, held: Some(mut held), durable }) => {
                 if held.claims == [super::CLAIM] && held.position < self.inner.store_at {
                     held.position = self.inner.store_at;

@@ -181,7 +181,7 @@ fn cases() -> Vec<Case> {
 enum Fate {
     Stored,
     Dead,
-    Aside,
+    Deferred,
     Open,
 }
 
@@ -226,7 +226,7 @@ const FATES: [Row<Fate>; 16] = [
     Row { is: |case| case.is(UNCLEAR) && case.is_suspect && !case.newer_accepted && !case.is_other_sent() && case.is_alone, then: Fate::Dead },
     Row { is: |case| case.is(UNCLEAR) && case.is_suspect && !case.newer_accepted && !case.is_other_sent() && !case.is_alone, then: Fate::Open },
     Row { is: |case| case.is(PASSING) && !case.has_accepted_any(), then: Fate::Open },
-    Row { is: |case| case.is(PASSING) && case.has_accepted_any() && !case.fenced && case.has_room, then: Fate::Aside },
+    Row { is: |case| case.is(PASSING) && case.has_accepted_any() && !case.fenced && case.has_room, then: Fate::Deferred },
     Row { is: |case| case.is(PASSING) && case.has_accepted_any() && (case.fenced || !case.has_room) && !case.is_old, then: Fate::Open },
     Row { is: |case| case.is(PASSING) && case.has_accepted_any() && (case.fenced || !case.has_room) && case.is_old, then: Fate::Dead },
 ];
@@ -294,12 +294,12 @@ fn decided(case: &Case) -> (Fate, Then) {
     let mut fate = None;
     loop {
         next = match next {
-            Next::SetAside(judgement) => {
-                let count = if case.has_room { judgement.aside.len() } else { 0 };
-                if case.has_room && judgement.aside.iter().any(|retry| retry.index == 0) {
-                    assert_eq!(fate.replace(Fate::Aside), None);
+            Next::Defer(judgement) => {
+                let count = if case.has_room { judgement.deferred.len() } else { 0 };
+                if case.has_room && judgement.deferred.iter().any(|retry| retry.index == 0) {
+                    assert_eq!(fate.replace(Fate::Deferred), None);
                 }
-                progress.step(Happened::SetAside(judgement, count), NOW)
+                progress.step(Happened::Deferred(judgement, count), NOW)
             }
             Next::DeadLetter(judgement) => {
                 assert!(!judgement.rejected.is_empty(), "{case:?}");
@@ -351,7 +351,7 @@ fn pause_is_an_outage_while_nothing_is_accepted() {
         let mut next = progress.step(case.happened(), NOW);
         while !matches!(next, Next::Wait(_) | Next::Advance | Next::Send(_)) {
             next = match next {
-                Next::SetAside(judgement) => progress.step(Happened::SetAside(judgement, 0), NOW),
+                Next::Defer(judgement) => progress.step(Happened::Deferred(judgement, 0), NOW),
                 Next::DeadLetter(judgement) => progress.step(Happened::DeadLettered(judgement), NOW),
                 other => panic!("{other:?}"),
             };

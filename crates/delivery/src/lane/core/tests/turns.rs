@@ -13,13 +13,13 @@ const FILLS: [FillResult; 4] = [FillResult::Full, FillResult::CaughtUp, FillResu
 
 #[test]
 fn caught_up_lane_ends_when_its_work_is_done() {
-    let turn = |halt, has_read_all, has_aside| when_caught_up(halt, has_read_all, || has_aside);
-    for (has_read_all, has_aside) in [(false, false), (false, true), (true, false), (true, true)] {
+    let turn = |halt, has_read_all, has_deferred| when_caught_up(halt, has_read_all, || has_deferred);
+    for (has_read_all, has_deferred) in [(false, false), (false, true), (true, false), (true, true)] {
         let done = if has_read_all { Turn::End } else { Turn::ReadOn };
-        assert_eq!(turn(Halt::No, has_read_all, has_aside), Turn::Idle);
-        assert_eq!(turn(Halt::WhenDone, has_read_all, has_aside), done);
-        assert_eq!(turn(Halt::Now, has_read_all, has_aside), done);
-        assert_eq!(turn(Halt::WhenDrained, has_read_all, has_aside), if has_aside { Turn::Idle } else { done });
+        assert_eq!(turn(Halt::No, has_read_all, has_deferred), Turn::Idle);
+        assert_eq!(turn(Halt::WhenDone, has_read_all, has_deferred), done);
+        assert_eq!(turn(Halt::Now, has_read_all, has_deferred), done);
+        assert_eq!(turn(Halt::WhenDrained, has_read_all, has_deferred), if has_deferred { Turn::Idle } else { done });
     }
 }
 
@@ -70,8 +70,8 @@ fn resent_event_is_dead_when_rejected_for_too_long() {
         dead_after_resend(rejected, retry, |_| age, ALONE_MAX).into_iter().map(|(index, _)| index).collect()
     };
     for age in ages {
-        let if_aside = if age.is_some() { vec![4] } else { vec![] };
-        assert_eq!(dead(&[rejected(4)], &[], age), if_aside, "a higher revision may have ended it");
+        let if_deferred = if age.is_some() { vec![4] } else { vec![] };
+        assert_eq!(dead(&[rejected(4)], &[], age), if_deferred, "a higher revision may have ended it");
         for scope in [RetryScope::Record, RetryScope::Unclear, RetryScope::Store] {
             let is_old = age == Some(ALONE_MAX) && scope != RetryScope::Store;
             assert_eq!(dead(&[], &[retry(4, scope)], age), if is_old { vec![4] } else { vec![] }, "{scope:?}");

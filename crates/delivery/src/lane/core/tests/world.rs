@@ -18,7 +18,7 @@ const ALONE: Duration = Duration::from_secs(5);
 /// From this step on the store works, and no other process takes the lane over.
 const HEALTHY_FROM: u32 = 80;
 
-/// How often something happened, so that a test sees that it does.
+/// How often something happened, so a test sees that it does.
 #[derive(Debug, Default)]
 pub(super) struct Counts(pub(super) BTreeMap<&'static str, u64>);
 
@@ -46,9 +46,9 @@ struct Evidence {
     newest_accepted: bool,
     has_accepted: bool,
     rejected_since: Option<Duration>,
-    /// Of the last answer: the records that may become dead letters, and those that may be set aside.
+    /// Of the last answer: the records that may become dead letters, and those that may be deferred.
     dead: BTreeSet<u64>,
-    aside: BTreeSet<u64>,
+    deferred: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -63,13 +63,13 @@ pub(super) struct World {
     /// Records that the store has lost, and the lane hasn't noticed yet.
     lost: BTreeSet<u64>,
     dead: BTreeSet<u64>,
-    /// Events that are set aside, and since when the store has rejected them without an outage.
-    aside: BTreeMap<u64, Duration>,
+    /// Events that are deferred, and since when the store has rejected them without an outage.
+    deferred: BTreeMap<u64, Duration>,
     room: usize,
     batch_max: usize,
     are_apart: bool,
     evidence: Evidence,
-    /// A call to a fenced store failed, and the store wasn't asked since.
+    /// A call to a transactional store failed, and the store wasn't asked since.
     must_ask: bool,
     /// The store has said that it holds another claim.
     has_lost_claim: bool,
@@ -106,9 +106,10 @@ impl World {
             cursor: 0,
             lost: BTreeSet::new(),
             dead: BTreeSet::new(),
-            aside: BTreeMap::new(),
+            deferred: BTreeMap::new(),
             room: random.index(4),
-            // A fenced store that accepts no record of a full batch stops its lane: later events can't show what is at fault.
+            // A transactional store that accepts no record of a full batch stops its lane: later events can't show what
+            // is at fault.
             batch_max: if fenced {
                 usize::MAX
             } else if is_large {
@@ -206,9 +207,9 @@ impl World {
                     let answer = self.send(&part, *store_at)?;
                     Happened::Answered(part, answer)
                 }
-                Next::SetAside(judgement) => {
-                    let count = self.set_aside(&judgement)?;
-                    Happened::SetAside(judgement, count)
+                Next::Defer(judgement) => {
+                    let count = self.defer(&judgement)?;
+                    Happened::Deferred(judgement, count)
                 }
                 Next::DeadLetter(judgement) => {
                     self.write_dead_letters(&judgement)?;
@@ -251,7 +252,9 @@ impl World {
         if self.must_ask {
             return Err("the lane sends after a failed call before it asks what the store holds".into());
         }
-        if let Some(at) = sequences(part).into_iter().find(|at| self.dead.contains(at) || self.aside.contains_key(at)) {
+        if let Some(at) =
+            sequences(part).into_iter().find(|at| self.dead.contains(at) || self.deferred.contains_key(at))
+        {
             return Err(format!("record {at} is sent after it ended"));
         }
         let answer = self.store.write(&part.clone().sent_after(floor, 0), &self.log, self.now);
@@ -262,7 +265,7 @@ impl World {
 
     fn note_evidence(&mut self, part: &Batch, answer: &Result<WriteOutcome, SinkError>) {
         let evidence = &mut self.evidence;
-        (evidence.dead, evidence.aside) = (BTreeSet::new(), BTreeSet::new());
+        (evidence.dead, evidence.deferred) = (BTreeSet::new(), BTreeSet::new());
         let newest_accepted = std::mem::take(&mut evidence.newest_accepted);
         let at = |index: usize| part.get(index).unwrap().sequence;
         let (refused, retry) = match answer {
@@ -298,7 +301,7 @@ impl World {
                     suspects.insert(sequence);
                 }
                 RetryScope::Record if evidence.has_accepted => {
-                    evidence.aside.insert(sequence);
+                    evidence.deferred.insert(sequence);
                     if self.now - since >= ALONE_MAX {
                         evidence.dead.insert(sequence);
                     }
@@ -313,18 +316,18 @@ impl World {
         }
     }
 
-    fn set_aside(&mut self, Judgement { part, aside, .. }: &Judgement) -> Result<usize, Violation> {
-        let count = aside.len().min(self.room.saturating_sub(self.aside.len()));
-        for retry in &aside[..count] {
+    fn defer(&mut self, Judgement { part, deferred, .. }: &Judgement) -> Result<usize, Violation> {
+        let count = deferred.len().min(self.room.saturating_sub(self.deferred.len()));
+        for retry in &deferred[..count] {
             let at = part.get(retry.index).unwrap().sequence;
-            if !self.evidence.aside.contains(&at) {
-                return Err(format!("record {at} is set aside without a reason"));
+            if !self.evidence.deferred.contains(&at) {
+                return Err(format!("record {at} is deferred without a reason"));
             }
             self.check_open(at)?;
-            self.aside.insert(at, self.now);
-            self.counts.add("set aside");
+            self.deferred.insert(at, self.now);
+            self.counts.add("deferred");
         }
-        if count < aside.len() {
+        if count < deferred.len() {
             self.counts.add("without room");
         }
         Ok(count)
@@ -364,10 +367,10 @@ impl World {
         Ok(if is_accepted { Newest::Accepted } else { Newest::NotAccepted })
     }
 
-    /// Sends some of the events that are set aside again.
+    /// Sends some of the events that are deferred again.
     fn resend(&mut self) -> Result<(), Violation> {
         let count = if self.are_apart { 1 } else { 3 };
-        let events: Vec<u64> = self.aside.keys().copied().filter(|at| *at <= self.cursor).take(count).collect();
+        let events: Vec<u64> = self.deferred.keys().copied().filter(|at| *at <= self.cursor).take(count).collect();
         let Some(last) = events.last() else { return Ok(()) };
         let part = batch(1, *last, events.iter().copied());
         // A batch that is rejected as a whole counts as an outage, so the store answers for each event.
@@ -376,19 +379,19 @@ impl World {
         self.store.rejects_batches = rejects_batches;
         match resent(answer, part.len(), self.bug) {
             Resent::SendApart => self.are_apart = true,
-            Resent::Outage => self.aside.values_mut().for_each(|since| *since = self.now),
+            Resent::Outage => self.deferred.values_mut().for_each(|since| *since = self.now),
             Resent::Accepted { rejected, retry } => {
                 self.are_apart = false;
                 let left = left(&rejected, &retry);
                 for (_, at) in events.iter().enumerate().filter(|(index, _)| !left.contains(index)) {
-                    self.aside.remove(at);
+                    self.deferred.remove(at);
                     if !self.store.stored.contains(at) {
                         return Err(format!("record {at} counts as stored, and isn't"));
                     }
                 }
-                let rejected_for = |index: usize| Some(self.now - *self.aside.get(&events[index])?);
+                let rejected_for = |index: usize| Some(self.now - *self.deferred.get(&events[index])?);
                 for (index, _) in dead_after_resend(&rejected, &retry, rejected_for, ALONE_MAX) {
-                    self.aside.remove(&events[index]);
+                    self.deferred.remove(&events[index]);
                     self.check_open(events[index])?;
                     self.dead.insert(events[index]);
                     self.counts.add("dead after a resend");
@@ -399,7 +402,7 @@ impl World {
     }
 
     fn resend_until_none(&mut self) -> Result<(), Violation> {
-        while !self.aside.is_empty() {
+        while !self.deferred.is_empty() {
             self.step()?;
             self.pass_time(None);
             self.resend()?;
@@ -462,11 +465,11 @@ impl World {
 
     /// Whether a new batch has the record.
     fn is_sent(&self, at: u64) -> bool {
-        self.is_routed(at) && !self.dead.contains(&at) && !self.aside.contains_key(&at)
+        self.is_routed(at) && !self.dead.contains(&at) && !self.deferred.contains_key(&at)
     }
 
     fn check_open(&self, at: u64) -> Result<(), Violation> {
-        let has_ended = self.dead.contains(&at) || self.aside.contains_key(&at) || self.store.stored.contains(&at);
+        let has_ended = self.dead.contains(&at) || self.deferred.contains_key(&at) || self.store.stored.contains(&at);
         if has_ended { Err(format!("record {at} ends twice")) } else { Ok(()) }
     }
 
@@ -483,8 +486,8 @@ impl World {
 fn shown(next: &Next) -> String {
     match next {
         Next::Send(part) => format!("send {:?} up to {}", sequences(part), part.last()),
-        Next::SetAside(Judgement { aside, .. }) => {
-            format!("set aside {:?}", aside.iter().map(|at| at.index).collect::<Vec<_>>())
+        Next::Defer(Judgement { deferred, .. }) => {
+            format!("deferred {:?}", deferred.iter().map(|at| at.index).collect::<Vec<_>>())
         }
         Next::DeadLetter(Judgement { rejected, .. }) => {
             format!("dead letters {:?}", rejected.iter().map(|at| at.index).collect::<Vec<_>>())
@@ -501,7 +504,7 @@ fn any_nature(random: &mut Random, fenced: bool, bad_each: u64) -> Nature {
         0 => Nature::NotRouted,
         1 => Nature::Invalid,
         2 => Nature::Odd,
-        // A fenced store makes its lane wait for such a record.
+        // A transactional store makes its lane wait for such a record.
         3 => Nature::Passing(Duration::from_millis(random.size(if fenced { 12 } else { 18 }))),
         _ => Nature::Passing(Duration::MAX),
     }
