@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_with_line_breaks_becomes_text_in_an_envelope() {
+    fn payload_with_line_breaks_becomes_text() {
         let line = line(&record(b"{\r\n\t\"a\": \"\\n\"\n}"));
         assert!(line.ends_with("\"payload_text\":\"{\\r\\n\\t\\\"a\\\": \\\"\\\\n\\\"\\n}\"}\n"), "{line}");
         assert_eq!(line.matches('\n').count(), 1);

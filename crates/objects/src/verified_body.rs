@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn body_fails_before_its_end_unless_both_digests_match() {
+    async fn body_fails_unless_both_digests_match() {
         let digests: ([u8; 16], [u8; 32]) = (Md5::digest(b"abcdef").into(), Sha256::digest(b"abcdef").into());
         let pieces: &[&[u8]] = &[b"abc", b"def"];
         assert_eq!(received(pieces, 6, digests).await, (b"abcdef".to_vec(), true));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn request_ends_when_full_or_at_a_large_record() {
+    fn request_ends_when_full() {
         let large = "1".repeat(1_000);
         let batch = batch(&[
             ("1", Kind::Insert),

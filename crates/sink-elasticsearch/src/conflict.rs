@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn same_payload_is_the_same_event_at_any_time() {
+    fn same_payload_is_the_same_event() {
         let shapes = [DocumentShape::Payload, DocumentShape::Envelope].into_iter();
         // The setting may have been different when the document was stored.
         let before_and_now = |shape| [(true, true), (false, false), (true, false), (false, true)].map(|is| (shape, is));

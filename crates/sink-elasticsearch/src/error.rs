@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn message_is_found_in_responses_of_stores_and_proxies() {
+    fn message_is_found_in_responses() {
         let described = br#"{"error": {"root_cause": [], "type": "a", "reason": "b"}, "status": 429}"#;
         assert_eq!(message(described), "a: b");
         assert_eq!(message(b"<html>\n too much\n</html>"), "<html> too much </html>");

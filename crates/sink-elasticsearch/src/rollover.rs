@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_that_may_hold_the_event_are_searched_within_limits() {
+    fn indices_of_an_event_are_searched_within_limits() {
         let hours: Vec<i64> = (1..=20).collect();
         assert_eq!(count_searched(&hours, 20), SEARCHED_MIN, "regardless of their age");
         // The index of the third hour may have been the write index; the clocks may differ by an hour.
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_looked_up_only_if_it_is_created() {
+    fn only_created_records_are_looked_up() {
         let mut config = super::super::tests::config();
         let record = |write| Record {
             sequence: 1,

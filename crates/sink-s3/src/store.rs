@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bucket_is_a_part_of_the_path_or_the_host() {
+    fn bucket_is_in_the_path_or_host() {
         let second = Duration::from_secs(1);
         let rules = ObjectFormat {
             line: Line::Payload,

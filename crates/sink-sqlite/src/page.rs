@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn page_with_only_deleted_rows_is_not_the_last() {
+    fn page_of_deleted_rows_is_not_last() {
         let directory = tempfile::tempdir().unwrap();
         let (writer, reader, sql) = open(&directory);
         add(&writer, 10);

@@ -40,8 +40,8 @@ pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkE
     Ok(connection)
 }
 
-/// Creates the file so that only its owner may read it, as SQLite then does with the log next to it. If this fails,
-/// SQLite reports why.
+/// Creates the file readable only by its owner, as SQLite then does with the log next to it. If this fails, SQLite
+/// reports why.
 fn create_file(path: &Path) {
     let _ = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path);
 }

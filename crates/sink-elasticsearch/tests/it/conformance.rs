@@ -95,7 +95,7 @@ fn documents_with_envelopes_pass_each_case_through_writers() {
 }
 
 #[test]
-fn documents_of_members_pass_each_case_and_follow_the_model() {
+fn documents_of_members_pass_the_suite() {
     if server().is_some() {
         check::<TestedSink<false>>();
         sequences::<TestedSink<false>>(SEQUENCES);
@@ -103,7 +103,7 @@ fn documents_of_members_pass_each_case_and_follow_the_model() {
 }
 
 #[test]
-fn documents_with_envelopes_pass_each_case_and_follow_the_model() {
+fn documents_with_envelopes_pass_the_suite() {
     if server().is_some() {
         check::<TestedSink<true>>();
         sequences::<TestedSink<true>>(SEQUENCES / 4);

@@ -58,7 +58,7 @@ async fn nothing_is_written_until_a_template_exists() {
 }
 
 #[tokio::test]
-async fn an_index_or_an_alias_is_no_data_stream() {
+async fn index_or_alias_is_no_data_stream() {
     let Some(server) = server() else { return };
     for is_alias in [false, true] {
         let (fixture, name) = stream(server, "taken");

@@ -52,7 +52,7 @@ fn only_document(fixture: &Fixture<'_>) -> Value {
 }
 
 #[tokio::test]
-async fn unfit_document_is_rejected_alone_with_the_stores_message() {
+async fn unfit_document_is_rejected_alone() {
     let Some(server) = server() else { return };
     let fixture = Fixture::dynamic(server);
     let payloads = [r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"n": 2}"#, r#"{"": 1}"#, r#"{"a": 1, "a": 2}"#, r#"{"n": 3}"#];
@@ -76,7 +76,7 @@ async fn unfit_document_is_rejected_alone_with_the_stores_message() {
 }
 
 #[tokio::test]
-async fn duplicates_are_found_in_the_index_of_their_day() {
+async fn duplicates_are_found_in_their_days_index() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();

@@ -93,7 +93,7 @@ async fn check_every_read(fixture: &Fixture<'_>, by_the_microsecond: bool) {
 }
 
 #[tokio::test]
-async fn events_are_found_over_indices_of_types_and_days() {
+async fn events_are_found_in_several_indices() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::envelopes(server);
     fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();

@@ -124,19 +124,19 @@ async fn retried_after_a_rollover(rolled: &Rolled<'_>) {
 }
 
 #[tokio::test]
-async fn retry_after_a_rollover_of_a_stream_is_stored_once() {
+async fn stream_retry_after_a_rollover_is_stored_once() {
     let Some(server) = server() else { return };
     retried_after_a_rollover(&Rolled::stream(server)).await;
 }
 
 #[tokio::test]
-async fn retry_after_a_rollover_of_an_alias_is_stored_once() {
+async fn alias_retry_after_a_rollover_is_stored_once() {
     let Some(server) = server() else { return };
     retried_after_a_rollover(&Rolled::alias(server)).await;
 }
 
 #[tokio::test]
-async fn resend_after_a_rollover_and_restart_is_stored_once() {
+async fn restart_after_a_rollover_stores_events_once() {
     let Some(server) = server() else { return };
     for rolled in [Rolled::stream(server), Rolled::alias(server)] {
         assert_eq!(rolled.fixture.sink().write(&plain(0, 1, 40)).await, Ok(WriteOutcome::Committed));

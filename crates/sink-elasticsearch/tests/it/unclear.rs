@@ -80,7 +80,7 @@ async fn missing_routing_rejects_no_document() {
 }
 
 #[tokio::test]
-async fn index_with_an_async_translog_is_rejected_unless_allowed() {
+async fn async_translog_is_rejected_unless_allowed() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::dynamic(server);
     let (index, durability) = (fixture.index.clone(), r#"{"index.translog.durability": "async"}"#);

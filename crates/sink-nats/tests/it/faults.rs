@@ -30,7 +30,7 @@ impl FaultHarness for Fixture<'_> {
 }
 
 #[tokio::test]
-async fn batch_is_stored_once_when_a_response_is_cut() {
+async fn batch_with_a_cut_response_is_stored_once() {
     let Some(server) = server() else { return };
     let step = CutStep { new: 61, open: 1 }.unless_all(std::env::var("FOREBAY_NATS_CUTS").ok());
     cut_at_any_byte(&Fixture::new(server), step, 60).await;

@@ -52,7 +52,7 @@ async fn too_large_event_is_rejected_alone() {
 }
 
 #[tokio::test]
-async fn stream_that_listens_to_no_subject_rejects_no_event() {
+async fn stream_without_subjects_rejects_no_event() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server);
     let sink = fixture.sink();

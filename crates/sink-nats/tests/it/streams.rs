@@ -38,7 +38,7 @@ async fn message_has_the_payload_and_the_events_headers() {
 }
 
 #[tokio::test]
-async fn each_lane_has_one_cursor_that_does_not_expire() {
+async fn lanes_cursor_does_not_expire() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.creation = Some(Creation { replicas: 1, age_max: Some(std::time::Duration::from_secs(1)) });

@@ -72,7 +72,7 @@ async fn write_uses_changed_column_types() {
 }
 
 #[tokio::test]
-async fn value_is_rejected_when_its_column_no_longer_fits() {
+async fn unfit_value_is_rejected_after_an_alteration() {
     let Some(server) = server() else { return };
     let fixture = typed(server, &[("a", ColumnType::Double), ("b", ColumnType::Bigint)]).await;
     let sink = fixture.sink();

@@ -34,7 +34,7 @@ impl FaultHarness for Schema<'_> {
 }
 
 #[tokio::test]
-async fn batch_is_stored_once_when_a_response_is_cut() {
+async fn batch_with_a_cut_response_is_stored_once() {
     let Some(server) = server() else { return };
     let schema = Schema(Fixture::new(server, PayloadKind::Jsonb).await, server);
     schema.sink().connect().await.unwrap();

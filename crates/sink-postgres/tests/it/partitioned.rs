@@ -206,7 +206,7 @@ async fn partition_created_during_a_write_loses_no_row() {
 }
 
 #[tokio::test]
-async fn late_events_are_stored_after_their_partition_was_dropped() {
+async fn late_events_of_a_dropped_partition_are_stored() {
     let Some(server) = server() else { return };
     let fixture = partitioned(server).await;
     let (sink, schema) = (fixture.sink(), &fixture.schema);

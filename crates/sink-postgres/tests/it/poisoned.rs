@@ -98,7 +98,7 @@ async fn data_exception_rejects_a_lone_row() {
 }
 
 #[tokio::test]
-async fn closed_table_causes_no_dead_letters_and_few_probes() {
+async fn closed_table_causes_no_dead_letters() {
     let Some(server) = server() else { return };
     let everything = "perform nextval('{schema}.asked'); raise exception 'closed';";
     let (fixture, sink) = triggered(server, everything).await;

@@ -160,7 +160,7 @@ async fn follower_gets_each_row_once_despite_late_commits() {
 }
 
 #[tokio::test]
-async fn newest_first_returns_rows_committed_before_the_first_page() {
+async fn newest_first_omits_rows_committed_later() {
     let Some(server) = server() else { return };
     for (partition, seed) in [(Partition::None, 4), (Partition::Day, 5)] {
         let mut fixture = Fixture::new(server, PayloadKind::Text).await;
@@ -253,7 +253,7 @@ async fn bookmark_survives_dropped_partitions_but_not_another_table() {
 }
 
 #[tokio::test]
-async fn rows_restored_from_a_dump_are_read_by_ctid() {
+async fn restored_rows_are_read_by_ctid() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Text).await;
     let (sink, schema) = (fixture.sink(), &fixture.schema);
@@ -384,7 +384,7 @@ async fn large_text_of_other_programs_shows_its_size() {
 }
 
 #[tokio::test]
-async fn table_with_columns_is_read_if_it_has_payloads() {
+async fn table_with_columns_and_payloads_is_read() {
     let Some(server) = server() else { return };
     for is_ordered in [true, false] {
         let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;

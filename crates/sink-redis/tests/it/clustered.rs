@@ -271,7 +271,7 @@ impl<'a> Move<'a> {
 }
 
 #[tokio::test]
-async fn moving_slot_is_written_completely_or_not_at_all() {
+async fn moving_slot_gets_no_partial_writes() {
     let Some(nodes) = Nodes::start(PATIENT) else { return };
     let sink = nodes.sink("moving", STREAM);
     let plain = mixed_plain(0);

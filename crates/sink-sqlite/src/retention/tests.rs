@@ -57,7 +57,7 @@ fn count(connection: &Connection, which: &str) -> usize {
 }
 
 #[test]
-fn old_rows_are_deleted_in_steps_except_the_newest() {
+fn old_rows_are_deleted_in_steps() {
     let directory = tempfile::tempdir().unwrap();
     let mut connection = open(&directory);
     connection.execute("insert into forebay_cursors values (zeroblob(16), 0, 'local', 7, null)", []).unwrap();

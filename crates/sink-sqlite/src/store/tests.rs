@@ -187,7 +187,7 @@ fn a_full_disk_rolls_back_and_passes() {
 }
 
 #[test]
-fn disk_that_fills_within_a_batch_rejects_no_record() {
+fn full_disk_rejects_no_record() {
     let (directory, sqlite) = fresh();
     let sql = rows::Sql::new(&sqlite.config.table);
     let mut connection = schema::open(&sqlite.config, &sql).unwrap();
@@ -346,7 +346,7 @@ fn batches_without_a_pause_leave_no_endless_log() {
 }
 
 #[test]
-fn in_a_pause_the_log_is_copied_into_the_file() {
+fn log_is_copied_in_a_pause() {
     let (directory, sqlite) = fresh();
     let count = writer::CHECKPOINT_BYTES / writer::TRANSACTION_BYTES;
     write_empty_batches(&sqlite, count);
