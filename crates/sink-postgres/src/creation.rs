@@ -69,7 +69,7 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
         format!("{} {}{rule}", field.quoted(), field.kind.name())
     };
     let mut columns: Vec<String> = fields.iter().map(column).collect();
-    // A column of a payload's values may have one of these names. Then reads use the command of `ctid`.
+    // A column of a payload's values may have one of these names. Then reads use the order of `ctid`.
     let has_same_name = fields.iter().any(|field| [STORED_IN, STORED_NUMBER].contains(&field.name.as_str()));
     let is_ordered = config.is_readable() && !has_same_name;
     if is_ordered {
@@ -91,7 +91,7 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
     format!("do $$ begin if to_regclass('{table}') is null then {sql}; end if; end $$")
 }
 
-/// The SQL that lets readers read the rows of a new table in insertion command.
+/// The SQL that lets readers read the rows of a new table in insertion order.
 fn ordering(table: &str) -> String {
     // A connection reserves this many numbers at a time. They ascend within a transaction, and nothing else is required
     // of them. A role that may insert rows may also use the sequence, so the operator needs no extra grant for it.

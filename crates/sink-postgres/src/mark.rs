@@ -44,8 +44,8 @@ async fn create(talk: &Talk, table: &str) -> Result<(), Failure> {
             return failure;
         }
         Failure::Misfit(format!(
-            "its user may not create {table}, which holds the store id. As the owner of the schema, run: {command}; \
-             insert into {table} (mark) values ('\\x{mark}'); then grant the user select"
+            "its user may not create {table}, the table of the store id. As the schema's owner, run: {command}; insert \
+             into {table} (mark) values ('\\x{mark}'); then grant the user select on it"
         ))
     })
 }

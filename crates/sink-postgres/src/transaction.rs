@@ -252,7 +252,7 @@ async fn copy(talk: &Talk, table: &Table, batch: &Batch, cursor: u64) -> Result<
     Ok(talk.wait(sink.as_mut().finish()).await? == count)
 }
 
-/// Adds rows, starting with a record, until a chunk is full: returns the next record and options many rows were added.
+/// Adds rows, starting with a record, until a chunk is full: returns the next record and how many rows were added.
 /// `None` if a record can't be encoded.
 fn fill(table: &Table, batch: &Batch, cursor: u64, from: usize, rows: &mut Vec<u8>) -> Option<(usize, u64)> {
     let mut added = 0;

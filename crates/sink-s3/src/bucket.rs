@@ -7,14 +7,14 @@ use std::sync::Arc;
 const BYTES_MIN: usize = 3;
 const BYTES_MAX: usize = 63;
 
-/// The name of a bucket by the rules of S3: 3 to 63 lower-case letters, digits, `-` and `.`, with a is_letter_or_digit or digit at
+/// The name of a bucket by the rules of S3: 3 to 63 lower-case letters, digits, `-` and `.`, with a letter or digit at
 /// both ends. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket(Arc<str>);
 
 /// Why a text can't be such a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted {BYTES_MIN} to {BYTES_MAX} of a-z, 0-9, - and ., with a is_letter_or_digit or digit at both ends")]
+#[error("wanted {BYTES_MIN} to {BYTES_MAX} of a-z, 0-9, - and ., with a letter or digit at both ends")]
 pub struct InvalidBucket;
 
 impl Bucket {

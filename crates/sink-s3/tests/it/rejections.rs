@@ -16,7 +16,7 @@ async fn rejected_credentials_are_reported_without_keys() {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, sink_of);
     let config = config(fixture.proxy.address(), &fixture.container, fixture.rules.clone());
-    let unknown = S3Config { access_key: "closed".into(), ..config.clone() };
+    let unknown = S3Config { access_key: "unknown".into(), ..config.clone() };
     let elsewhere = S3Config { region: "eu-x".into(), ..config.clone() };
     for (config, word) in [(unknown, "`access_key`"), (elsewhere, "set region = \"us-east-1\"")] {
         let answer = sink_s3::sink(config).write(&plain(0, 1, 5)).await;

@@ -55,7 +55,7 @@ async fn receiver_that_is_down_gets_few_requests() {
     }
     let closed = free_address();
     let sink = sink(config(&format!("http://{closed}/s3cret")));
-    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("closed listens") };
+    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("nothing listens") };
     assert!(reason.contains(&closed.to_string()) && !reason.contains("s3cret"), "{reason}");
 }
 
