@@ -74,12 +74,8 @@ impl ServiceRefusal {
                 fix("the key is no longer valid: set a new `access_key` and `secret_key`".into())
             }
             "RequestTimeTooSkewed" | "RequestExpired" => {
-                let clock = self.date.as_ref().map_or_else(String::new, |date| {
-                    format!(
-                        "(the store's clock says \
-                         {date})"
-                    )
-                });
+                let clock =
+                    self.date.as_ref().map_or_else(String::new, |date| format!(" (the store's clock says {date})"));
                 fix(format!("the clock of this machine is wrong{clock}: correct it"))
             }
             "AuthorizationHeaderMalformed"
