@@ -102,7 +102,7 @@ impl SubjectPattern {
         self.tokens.iter().map(part).collect::<Vec<_>>().join(".")
     }
 
-    /// What a stream must listen to to accept all of them: a type may be several tokens.
+    /// The subject filter a stream needs to accept all of them. A type may have several tokens.
     pub(super) fn wildcard(&self) -> String {
         let mut parts = Vec::new();
         for token in &self.tokens {
@@ -140,7 +140,7 @@ pub(super) fn of_mark(stream: &StreamName) -> String {
     format!("{OWN}.cursors.{stream}.mark")
 }
 
-/// What a stream must listen to to accept its cursors.
+/// The subject filter a stream needs to accept its cursors.
 pub(super) fn of_cursors(stream: &StreamName) -> String {
     format!("{OWN}.cursors.{stream}.>")
 }

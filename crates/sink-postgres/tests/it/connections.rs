@@ -11,7 +11,7 @@ use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{deliver, plain};
 use testkit::postgres::PostgresServer;
 
-/// As long as a slow machine may take to show what must come.
+/// The time a slow machine may take to reach an expected state.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A fixture whose connections can be distinguished from those of other tests.
@@ -27,13 +27,13 @@ fn at_most(count: usize) -> PoolLimits {
     PoolLimits { max: NonZeroUsize::new(count), ..PoolLimits::default() }
 }
 
-/// How many sessions of the fixture there are on the server that are in this state of waiting.
+/// The count of the fixture's sessions on the server for which the condition `what` holds.
 async fn count(watcher: &tokio_postgres::Client, fixture: &Fixture, what: &str) -> i64 {
     let sql = format!("select count(*) from pg_stat_activity where application_name = '{}' and {what}", fixture.schema);
     watcher.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
-/// Waits until there are so many of them.
+/// Waits until the condition holds for `wanted` of the fixture's sessions.
 async fn wait_for(watcher: &tokio_postgres::Client, fixture: &Fixture, what: &str, wanted: i64) {
     let began = Instant::now();
     while count(watcher, fixture, what).await != wanted {

@@ -17,7 +17,7 @@ async fn partitioned(server: &PostgresServer) -> Fixture {
     fixture
 }
 
-/// Events that happened so much after they were received, each at its own time.
+/// Events whose own times are this far from the times they were received at.
 fn timed(shard: u16, first: u64, after: &[i64]) -> Batch {
     batch_of(shard, first, &vec!["{}"; after.len()], |record| {
         let after = after[usize::try_from(record.sequence - first).unwrap()];
