@@ -180,7 +180,7 @@ mod tests {
         };
         let routes = [
             RouteJson {
-                last_dead: last("no bad ones (the table doesn't take the event)"),
+                last_dead: last("no bad ones (the table rejects the event)"),
                 ..route("access", "local", 0, 18_204, 2)
             },
             waiting,
