@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_has_all_that_is_the_matter() {
+    fn note_lists_all_problems() {
         let route = RouteJson {
             lost: 3,
             deferred: 1,

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_has_no_backlog() {
+    fn writer_has_no_backlog() {
         let sink = SinkStatusJson { sink: "local".into(), state: "unused".into(), ..SinkStatusJson::default() };
         let text = screen(
             &StatusJson { role: "writer".into(), gateway_id: None, journal: None, sinks: vec![sink], ..status() },

@@ -56,7 +56,7 @@ fn lines(text: &str) -> Vec<(String, Value)> {
     events.map(|event| (event["id"].as_str().unwrap().to_owned(), event["payload"].clone())).collect()
 }
 
-/// Where the manifests are.
+/// The folder of the manifests.
 pub(crate) const MANIFESTS: &str = "_manifests";
 
 /// All files of a directory and of the manifests' folder in it.
@@ -229,7 +229,7 @@ fn memory_is_independent_of_file_size() {
     }
 }
 
-/// What clients know: which numbers were acknowledged.
+/// The numbers that were acknowledged.
 #[derive(Default)]
 pub(crate) struct Known {
     next: AtomicU64,

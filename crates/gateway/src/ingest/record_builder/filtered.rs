@@ -60,7 +60,7 @@ impl RecordBuilder {
         self.windows.keep();
     }
 
-    /// A line is rejected after all: what was dropped of it isn't counted.
+    /// A line is rejected in the end: what was dropped of it isn't counted.
     pub(super) fn forget_filtered(&mut self, line: u32) {
         let Some(Dependent { slot, filtered, is_whole }) = self.filtered_events.dependents.remove(&line) else {
             return;
