@@ -136,7 +136,7 @@ async fn lost_tail_of_an_idle_place_is_noticed() {
         places.write(&mut servers, &config, &batch(4, &["a"]).sent_after(3, 3)).await.unwrap(),
         WriteOutcome::Committed
     );
-    tokio::time::advance(LOOK_EVERY).await;
+    tokio::time::advance(CHECK_EVERY).await;
     let failure = places.write(&mut servers, &config, &batch(5, &["a"]).sent_after(4, 4)).await.unwrap_err();
     assert!(matches!(failure, Failure::LostTail { position: 1, stored: 4 }), "{failure}");
     assert_eq!(cursor_of(&servers, "a"), 4, "nothing was written");
