@@ -70,7 +70,7 @@ pub(super) enum Until {
     Sent(u64),
 }
 
-/// What was answered with 200.
+/// The events that were answered with 200.
 pub(super) struct Sent {
     pub(super) events: f64,
     pub(super) elapsed: Duration,

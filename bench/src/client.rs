@@ -23,7 +23,7 @@ use harness::wrk::{self, WrkLoad};
 pub(super) struct Options {
     #[command(flatten)]
     records: Records,
-    /// What `load` reads.
+    /// The input of `load`.
     #[arg(long, default_value_t = 1_000_000)]
     lines: u64,
     /// Bytes of the file that is searched.

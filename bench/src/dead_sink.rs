@@ -26,7 +26,7 @@ const CONNECTIONS: u32 = 64;
 /// stalls spoils its round, and should spoil few.
 const ROUNDS_MIN: u32 = 25;
 const ROUND_MAX: Duration = Duration::from_secs(2);
-/// So little that the dead sink is beyond it by the time that it holds.
+/// So little that the dead sink exceeds it by the time that it is in use.
 const FULL_BACKLOG: &str = "1MiB";
 /// How much longer a client of a healthy sink may wait.
 const LATENCY_MOST: f64 = 1.1;
@@ -110,7 +110,7 @@ impl TestedServer {
     }
 }
 
-/// What one load on one type showed.
+/// The results of one load on one type.
 struct Measured {
     events_per_second: f64,
     requests: f64,

@@ -25,7 +25,7 @@ pub(super) struct Options {
     connections: u32,
 }
 
-/// An amount, and what it took to store it.
+/// An amount, and the cost of storing it.
 struct Stored {
     amount: f64,
     time: Duration,

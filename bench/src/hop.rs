@@ -69,7 +69,7 @@ struct Hop<'a> {
     peer: Peer,
 }
 
-/// What one load on one pair showed.
+/// The results of one load on one pair.
 struct Measured {
     requests_per_second: f64,
     /// User and system microseconds of a request, in both processes.
@@ -213,7 +213,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Builds and starts both; none where Go is missing.
+    /// Builds and starts both; none if Go is missing.
     fn start(setup: &Setup) -> Result<Option<Self>> {
         if !has_program("go") {
             return Ok(None);

@@ -66,7 +66,7 @@ fn start_load(setup: &Setup, pair: &Pair, options: &Options) -> Result<std::proc
     bench.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("starting bench")
 }
 
-/// Fails where a request wasn't answered 200, or wasn't sent in time.
+/// Fails if a request wasn't answered 200, or wasn't sent in time.
 fn check_load(load: std::process::Child) -> Result<()> {
     let output = load.wait_with_output().context("waiting for bench")?;
     if !output.status.success() {
@@ -76,7 +76,7 @@ fn check_load(load: std::process::Child) -> Result<()> {
     Ok(())
 }
 
-/// What a process took while the load lasted.
+/// The resources of a process during the load.
 struct Watched {
     /// Processor time, as a share of one core.
     cpu: f64,

@@ -38,7 +38,7 @@ use harness::server::Launch;
 use harness::store::{OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
 use harness::{report, workspace};
 
-/// What `cargo xtask` passes on.
+/// The commands that `cargo xtask` passes on.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Task {
@@ -48,7 +48,7 @@ enum Task {
     Reference(reference::Arguments),
     /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
     ManyGateways(many_gateways::Options),
-    /// One store is down while millions of events come for it: latency of the others, memory, and how fast the backlog drains.
+    /// One store is down while millions of events arrive for it: latency of the others, memory, and how fast the backlog drains.
     StoreDown(store_down::Options),
 }
 
@@ -133,7 +133,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// A server with an empty data directory; what an earlier one left is removed.
+    /// A server with an empty data directory; data of an earlier one is removed.
     fn fresh_server(&self, config: Option<&str>) -> Result<Launch> {
         let folder = self.folder.join("server");
         workspace::empty_directory(&folder)?;

@@ -197,7 +197,7 @@ impl Site {
         self.each(async |gateway| gateway.disconnect().await)
     }
 
-    /// A gateway comes, sends a batch and leaves.
+    /// A gateway connects, sends a batch and leaves.
     fn call_once(&mut self) -> Result<()> {
         let (writer, kind) = (self.writer, self.kind);
         let gateway = self.gateways.first_mut().context("no gateways")?;

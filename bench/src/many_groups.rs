@@ -26,7 +26,7 @@ pub(super) struct Options {
     groups: u64,
 }
 
-/// What the groups get: with room for all of a million, and with too little.
+/// The memory of the groups: with room for all of a million, and with too little.
 const BUDGETS_MIB: [u64; 2] = [1024, 64];
 const BATCH: u64 = 20_000;
 /// On so many connections each shard has one.
@@ -65,7 +65,7 @@ fn config(budget: Option<u64>) -> String {
     )
 }
 
-/// What was seen of a server.
+/// The figures of a server.
 struct Seen {
     idle: u64,
     most: u64,
@@ -152,7 +152,7 @@ impl Seen {
         })
     }
 
-    /// Whether metrics say what there is.
+    /// Whether the metrics agree with the events sent.
     fn check(&self, options: &Options, budget: u64) -> Result<()> {
         let all = options.groups as f64;
         let is_whole = self.overflowed < 1.0;

@@ -67,7 +67,7 @@ fn started(launch: &Launch) -> Result<(Server, f64)> {
     Ok((server, ready.as_secs_f64() * 1e3))
 }
 
-/// Milliseconds until it was ready, in the median. What it has in memory then is said.
+/// The median of milliseconds until it was ready. Its memory then is printed.
 fn starts(launch: &Launch, types: usize, stop: Stop, before_end: impl Fn(&Server) -> Result<()>) -> Result<f64> {
     let mut times = Vec::new();
     for number in 0..STARTS {

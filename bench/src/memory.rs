@@ -26,7 +26,7 @@ pub(super) struct Options {
 }
 
 const BUSY_CONNECTIONS: u32 = 1_000;
-/// What a process has when nothing happens: long enough for the work of a start to be over.
+/// An idle process: long enough after the work of a start.
 const SETTLE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {

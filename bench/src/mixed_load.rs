@@ -39,10 +39,10 @@ kind = "null"
 "#;
 const SMALL_PER_SECOND: u32 = 2_000;
 const CONNECTIONS: u32 = 32;
-/// What the large ones are to take of a core, and at least take where the figure says anything.
+/// The share of a core for the large ones, and the least with which the figure is meaningful.
 const CORES: f64 = 0.5;
 const CORES_LEAST: f64 = 0.45;
-/// What a payload may have at most; the text is what the rows leave.
+/// The greatest payload; the text is the rest next to the rows.
 const LARGE_BYTES: usize = 1024 * 1024;
 const ROWS: usize = 2_000;
 /// Rounds whose medians count; more than elsewhere, as each figure is a percentile.
@@ -222,7 +222,7 @@ fn large() -> String {
     format!("{{\"rows\":[{rows}],\"text\":\"{text}\"}}")
 }
 
-/// What one load of small events showed.
+/// The results of one load of small events.
 struct Measured {
     p50_ms: f64,
     p99_ms: f64,
@@ -233,7 +233,7 @@ struct Measured {
 struct Round {
     alone: Measured,
     with: Measured,
-    /// What the large events took.
+    /// The results of the large events.
     cores: f64,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Options {
     only: Option<Kind>,
 }
 
-/// What the server is overloaded with.
+/// The kind of load.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     Singles,
@@ -48,7 +48,7 @@ const OVERLOAD: f64 = 10.0;
 const NORMAL: f64 = 0.25;
 /// The server is as before so long after the overload.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// What all bytes in flight, connections and caches may take together.
+/// The most that all bytes in flight, connections and caches may use together.
 const MEMORY_MB_MAX: f64 = 256.0;
 
 /// When requests are sent.
@@ -67,7 +67,7 @@ trait Load {
     fn send(&self, server: SocketAddr, pace: Pace, duration: Duration) -> Result<Sent>;
 }
 
-/// What became of a load.
+/// The outcome of a load.
 #[derive(Clone, Copy)]
 struct Sent {
     /// Events that were acknowledged, a second.

@@ -16,7 +16,7 @@ use harness::workspace;
 use harness::wrk::{self, WrkLoad};
 use testkit::ports::free_address;
 
-/// What one load showed.
+/// The results of one load.
 struct Measured {
     requests_per_second: f64,
     /// User and system microseconds of a request, all that follows from it included.
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_answers_without_accepting_is_noticed() {
+    fn server_that_answers_without_accepting_is_noticed() {
         assert!(is_accepted_figure_plausible(100_256.0, 100_000));
         assert!(!is_accepted_figure_plausible(99_999.0, 100_000));
         assert!(!is_accepted_figure_plausible(0.0, 100_000));

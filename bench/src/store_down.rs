@@ -21,13 +21,13 @@ mod latency;
 
 #[derive(clap::Args)]
 pub(super) struct Options {
-    /// Events that come for the store while it is down.
+    /// Events for the store while it is down.
     #[arg(long, default_value_t = 9_000_000)]
     events: u32,
-    /// Events that come for it each second, while it is down and before.
+    /// Events for it each second, while it is down and before.
     #[arg(long, default_value_t = 20_000)]
     rate: u32,
-    /// Events that come for each of the others each second.
+    /// Events for each of the others each second.
     #[arg(long, default_value_t = 2_000)]
     others: u32,
     /// How many seconds are measured before it goes down.
@@ -122,7 +122,7 @@ struct StoresFixture {
     failed_before: f64,
 }
 
-/// What was seen while the store was down.
+/// The figures of the outage.
 struct Outage {
     latencies: Vec<Latency>,
     /// The most in each quarter of it.
@@ -287,7 +287,7 @@ impl StoresFixture {
     }
 }
 
-/// How long so many events take to come.
+/// How long so many events last.
 fn lasting(events: u32, per_second: u32) -> Duration {
     Duration::from_secs_f64(f64::from(events) / f64::from(per_second.max(1)))
 }

@@ -1,4 +1,4 @@
-//! `Forebay-Ack: stored` into the null sink, against `disk` on the same server: what waiting for a store costs alone.
+//! `Forebay-Ack: stored` into the null sink, against `disk` on the same server: the cost of waiting for a store.
 
 use anyhow::Result;
 

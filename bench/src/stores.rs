@@ -25,7 +25,7 @@ pub(super) struct Options {
     /// The part of its rate alone that each store is offered.
     #[arg(long, default_value_t = 0.15)]
     offered: f64,
-    /// Connections that send batches side by side where a rate is found.
+    /// Concurrent connections that send batches when a rate is measured.
     #[arg(long, default_value_t = 4)]
     connections: u32,
     /// Only these stores, by their names in lower case.
@@ -99,7 +99,7 @@ impl StoresFixture {
         Ok(Self { places, launch, server, duration: setup.duration, offers: Vec::new() })
     }
 
-    /// What a store takes alone, as fast as it can: from the first request until most of what was sent is stored.
+    /// A store's own rate: from the first request until most of the events sent are stored.
     fn find_rate(&mut self, number: usize, options: &Options, pieces: &[Piece]) -> Result<()> {
         let label = self.places[number].label();
         let begun = Instant::now();

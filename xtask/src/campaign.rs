@@ -45,13 +45,13 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Campaign {
-    /// Power cuts on a simulated disk, which loses what wasn't synced in any subset and order of sectors.
+    /// Power cuts on a simulated disk, which loses any subset and order of the sectors that weren't synced.
     PowerCuts(power_cuts::Options),
-    /// SIGKILLs of the server at random times, while clients repeat what wasn't answered.
+    /// SIGKILLs of the server at random times, while clients retry unanswered requests.
     Kills(kills::Options),
     /// Batches with keys, with SIGKILLs in between: every record is stored exactly as often as sent.
     Batches(batches::Options),
-    /// Batches that share ids with a large one of another shard, with SIGKILLs: what was acknowledged is stored once.
+    /// Batches that share ids with a large one of another shard, with SIGKILLs: acknowledged events are stored once.
     CrossShardDuplicates(cross_shard_duplicates::Options),
     /// `forebay load` of a packed file, with SIGKILLs of client and server: every line is stored once.
     Loads(loads::Options),
@@ -61,7 +61,7 @@ enum Campaign {
     NatsKills(store_kills::Options),
     /// SIGKILLs of Redis while clients send: each acknowledged event is an entry of a stream, once.
     RedisKills(store_kills::Options),
-    /// SIGKILLs of OpenSearch while clients send: each acknowledged event is a document, once. It takes ten seconds to come back:
+    /// SIGKILLs of OpenSearch while clients send: each acknowledged event is a document, once. A restart takes ten seconds:
     /// `--kills 20` are many.
     OpensearchKills(store_kills::Options),
     /// SIGKILLs of Swift while clients send: each acknowledged event is in an object, once.
@@ -73,7 +73,7 @@ enum Campaign {
     Duplicates(duplicates::Options),
     /// A disk that is full repeatedly: by the journal, by other programs, or by its number of files.
     FullDisk(full_disk::Options),
-    /// Clients that send or read slowly, say nothing, or come and go, while others do honest work.
+    /// Clients that send or read slowly, say nothing, or connect and leave, while others work normally.
     SlowClients(slow_clients::Options),
     /// SIGTERMs under load: each stop is an orderly one, and no answer is cut.
     Stops(stops::Options),

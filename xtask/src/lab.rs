@@ -56,7 +56,7 @@ struct Options {
 const SINK: &str = "warehouse";
 const READY_LIMIT: Duration = Duration::from_secs(20);
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let lab = Lab { folder: workspace::target_directory()?.join("lab") };
     match &arguments.command {
@@ -97,7 +97,7 @@ fn binary(given: Option<&Path>) -> Result<PathBuf> {
     workspace::tested_binary(found)
 }
 
-/// Where its files are.
+/// The folder of its files.
 struct Lab {
     folder: PathBuf,
 }
@@ -261,7 +261,7 @@ fn refuse_used(address: SocketAddr) -> Result<()> {
     free.with_context(|| format!("{address} is in use: end what listens there, or set another --port"))
 }
 
-/// What a member's metrics say; none where it doesn't answer.
+/// A member's metrics; none if it doesn't answer.
 fn figures(admin: SocketAddr, names: &[(&str, &str)]) -> Option<String> {
     let answer = http::get(admin, "/metrics").ok()?;
     let text = String::from_utf8(answer.body).ok()?;

@@ -14,7 +14,7 @@ fn folder() -> Result<PathBuf> {
     Ok(target_directory()?.join("tools").join("nats"))
 }
 
-/// Where the program is, if it was built.
+/// The path of the program, if it was built.
 pub(crate) fn program() -> Result<PathBuf> {
     Ok(folder()?.join("nats-server"))
 }

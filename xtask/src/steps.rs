@@ -50,7 +50,7 @@ pub(crate) fn run_one(steps: &[Step], name: &str) -> Result<()> {
     steps.iter().find(|step| step.name == name).with_context(|| format!("there is no step {name}"))?.run()
 }
 
-/// Runs the steps, and ends with the first failure. The closing lines name each with its time, and what was skipped.
+/// Runs the steps, and ends with the first failure. The closing lines name each with its time, and the skipped tests.
 pub(crate) fn run_all(steps: &[Step]) -> Result<()> {
     let (begun, list) = (Instant::now(), skipped_list()?);
     if list.exists() {
@@ -77,7 +77,7 @@ pub(crate) fn run_all(steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// Runs as many steps at a time as there are cores, and prints what each printed when it has ended.
+/// Runs as many steps at a time as there are cores, and prints the output of each when it has ended.
 fn run_several(steps: &[Step]) -> Result<Vec<(&'static str, f64)>> {
     let (queue, ended) = (Mutex::new(steps.iter()), Mutex::new(Vec::new()));
     let worker = || -> Result<()> {

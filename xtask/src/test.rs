@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     long: bool,
 }
 
-/// What `cargo xtask test` does; `cargo xtask ci` does it too.
+/// The steps of `cargo xtask test`; `cargo xtask ci` runs them too.
 pub(crate) const STEPS: &[Step] = &[
     Step::alone("tests", test_programs::run_all),
     Step::alone("power cuts without checksums are noticed", || {

@@ -58,7 +58,7 @@ pub(crate) fn run_all() -> Result<()> {
         .with_context(|| format!("writing {}", times.display()))
 }
 
-/// What a message of cargo says of a test program.
+/// A message of cargo about a test program.
 fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     if message["profile"]["test"] != true {
@@ -98,7 +98,7 @@ fn run_each(programs: Vec<Program>, environment: &[(&str, OsString)]) -> Result<
     })
 }
 
-/// What became of a program.
+/// The result of a program.
 type Done = (Program, f64, std::io::Result<Output>);
 
 fn run_from(queue: &Mutex<Vec<Program>>, environment: &[(&str, OsString)], done: &Sender<Done>) {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_program_is_found_among_messages() {
+    fn test_program_is_found_among_messages() {
         let message = |test: bool| {
             format!(
                 r#"{{"manifest_path":"/w/crates/a/Cargo.toml","target":{{"name":"it"}},"profile":{{"test":{test}}},"executable":"/t/it-1"}}"#

@@ -64,7 +64,7 @@ impl Load for Batches {
     }
 }
 
-/// What the connections of one load share.
+/// The state that the connections of one load share.
 struct Sending<'a> {
     server: SocketAddr,
     requests: &'a [Packed],

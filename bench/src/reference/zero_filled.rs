@@ -43,7 +43,7 @@ impl ZeroFilled {
     }
 }
 
-/// What a commit of this length writes.
+/// The bytes that a commit of this length writes.
 pub(super) fn padded(length: usize) -> usize {
     length.next_multiple_of(PAGE_BYTES)
 }

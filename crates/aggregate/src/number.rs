@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use expression::{Made, Value, compare};
+use expression::{Computed, Value, compare};
 
 /// An integer if it is written as one that fits 128 bits, otherwise the nearest double, which is finite.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +17,8 @@ impl Number {
     /// The number of a JSON text; `None` if it is something else, or infinite as a double.
     pub(super) fn from_json(json: &str) -> Option<Self> {
         match Value::Json(json).read() {
-            Made::Int(number) => Some(Self::Int(number)),
-            Made::Double(number) if number.is_finite() => Some(Self::Double(number)),
+            Computed::Int(number) => Some(Self::Int(number)),
+            Computed::Double(number) if number.is_finite() => Some(Self::Double(number)),
             _ => None,
         }
     }
@@ -40,10 +40,10 @@ impl Number {
         }
     }
 
-    fn made(self) -> Made<'static> {
+    fn made(self) -> Computed<'static> {
         match self {
-            Self::Int(number) => Made::Int(number),
-            Self::Double(number) => Made::Double(number),
+            Self::Int(number) => Computed::Int(number),
+            Self::Double(number) => Computed::Double(number),
         }
     }
 

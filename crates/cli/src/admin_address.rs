@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_on_the_same_machine_reaches_it() {
+    fn client_on_the_same_machine_reaches_it() {
         for (admin, has_tls, expected) in [
             ("127.0.0.1:9000", false, "http://127.0.0.1:9000"),
             ("0.0.0.0:9001", false, "http://127.0.0.1:9001"),

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_shows_hours_where_there_are_any() {
+    fn clock_shows_hours_if_any() {
         for (seconds, shown) in [(0, "0:00"), (59, "0:59"), (61, "1:01"), (3_600, "1:00:00"), (90_061, "25:01:01")] {
             assert_eq!(clock(Duration::from_secs(seconds)), shown);
         }

@@ -180,7 +180,7 @@ mod tests {
         };
         let routes = [
             RouteJson {
-                last_dead: last("no bad ones (the table doesn't take the event)"),
+                last_dead: last("no bad ones (the table rejects the event)"),
                 ..route("access", "local", 0, 18_204, 2)
             },
             waiting,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_has_all_that_is_the_matter() {
+    fn note_lists_all_problems() {
         let route = RouteJson {
             lost: 3,
             deferred: 1,

@@ -136,7 +136,7 @@ mod tests {
         };
         let last_dead = LastDeadJson {
             at: "2026-11-21T10:04:11Z".into(),
-            reason: "no bad ones (the table doesn't take the event)".into(),
+            reason: "no bad ones (the table rejects the event)".into(),
         };
         let local = BacklogJson { dead_letters: 2, last_dead: Some(last_dead), ..BacklogJson::default() };
         let behind = BacklogJson { pending: 37, oldest_seconds: Some(261), ..BacklogJson::default() };
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_has_no_backlog() {
+    fn writer_has_no_backlog() {
         let sink = SinkStatusJson { sink: "local".into(), state: "unused".into(), ..SinkStatusJson::default() };
         let text = screen(
             &StatusJson { role: "writer".into(), gateway_id: None, journal: None, sinks: vec![sink], ..status() },

@@ -143,7 +143,7 @@ fn wrapped(text: &str, limit: usize) -> Vec<String> {
     lines.iter().map(|line| shortened(line, width)).collect()
 }
 
-/// The columns of the terminal that the standard output is; none where it is no terminal.
+/// The columns of the terminal that the standard output is; none if it is no terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     width_of(io::stdout())
 }

@@ -36,12 +36,12 @@ impl TokenWatch {
 
     /// Follows the file until the future is dropped.
     pub(crate) async fn follow(mut self) {
-        file_stamp::follow(|| self.look()).await;
+        file_stamp::follow(|| self.check()).await;
     }
 
     /// Reads the file again if it has changed. A missing or unreadable file changes nothing: an accident neither lets a client in nor shuts
     /// one out.
-    fn look(&mut self) {
+    fn check(&mut self) {
         let stamp = Stamp::of(self.file.path());
         if stamp == self.seen {
             return;
@@ -100,7 +100,7 @@ mod tests {
         let mut watch = TokenWatch::start(file.clone()).unwrap();
         let tokens = watch.tokens().clone();
         let mut state = || {
-            watch.look();
+            watch.check();
             (tokens.generation(), tokens.current().were_made())
         };
         assert_eq!(state(), (0, false));

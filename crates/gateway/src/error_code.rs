@@ -42,9 +42,9 @@ pub enum ErrorCode {
     ContentEncoding,
     /// The body violates the format of its coding.
     Encoding,
-    /// The body ended before its end.
+    /// The body is incomplete.
     BodyIncomplete,
-    /// The request came too slowly.
+    /// The request arrived too slowly.
     Timeout,
     /// The request is not valid HTTP.
     BadRequest,

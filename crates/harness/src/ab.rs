@@ -16,7 +16,7 @@ pub struct AbLoad {
     pub connections: u32,
 }
 
-/// What `ab` saw.
+/// The results of `ab`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AbReport {
     /// The rate that `ab` prints.

@@ -13,7 +13,7 @@ pub struct Connection {
     stream: BufReader<TcpStream>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RawResponse {
     /// The code.

@@ -83,7 +83,7 @@ impl OpenLoop {
     }
 }
 
-/// What the connections of a load share.
+/// The state that the connections of a load share.
 struct Shared<'a> {
     load: &'a OpenLoop,
     begun: Instant,
@@ -140,7 +140,7 @@ fn send_one(server: SocketAddr, connection: &mut Option<Connection>, request: &[
     Ok(answer.status)
 }
 
-/// The latency that this share of the requests didn't exceed, in milliseconds; not a number where there are none.
+/// The latency that this share of the requests didn't exceed, in milliseconds; not a number if there are none.
 pub fn percentile(samples: &[Sample], hundredths: usize) -> f64 {
     let mut latencies: Vec<Duration> = samples.iter().map(|sample| sample.latency).collect();
     latencies.sort_unstable();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_one_of_the_latencies() {
+    fn percentile_is_one_of_the_latencies() {
         let sample = |latency| Sample { due: Duration::ZERO, latency: Duration::from_millis(latency) };
         let samples: Vec<Sample> = (1..=200).rev().map(sample).collect();
         assert!((percentile(&samples, 50) - 100.0).abs() < 1e-9);

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 /// A figure with the reference that it is compared with.
 #[derive(Debug)]
 pub struct Row {
-    /// What was measured.
+    /// The measured value.
     pub what: String,
     /// The figure.
     pub measured: f64,
@@ -13,7 +13,7 @@ pub struct Row {
     pub unit: &'static str,
     /// Measured in the same run; the bar is then for the ratio to it.
     pub reference: Option<Reference>,
-    /// What it must reach.
+    /// The bar.
     pub bar: Bar,
 }
 
@@ -24,7 +24,7 @@ pub struct Reference {
     ratio: f64,
 }
 
-/// What a figure, or its ratio to the reference, must reach.
+/// The bar of a figure, or of its ratio to the reference.
 #[derive(Clone, Copy, Debug)]
 pub enum Bar {
     /// The figure is this or higher.
@@ -84,7 +84,7 @@ impl Row {
     }
 }
 
-/// Prints the rows as a table, and fails where one is short of its bar.
+/// Prints the rows as a table, and fails if one misses its bar.
 pub fn print(rows: &[Row]) -> Result<()> {
     let header = ["what", "measured", "reference", "ratio", "bar", "result"].map(str::to_owned);
     let lines: Vec<_> = std::iter::once(header).chain(rows.iter().map(Row::cells)).collect();

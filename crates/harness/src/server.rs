@@ -27,7 +27,7 @@ pub const READY_LIMIT: Duration = Duration::from_secs(30);
 /// A delivery without progress for this long has stopped: a lane retries after a minute at the latest.
 pub const PATIENCE: Duration = Duration::from_secs(150);
 
-/// What a process of the server does.
+/// The role of a process of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessRole {
     /// Everything in one process.
@@ -60,7 +60,7 @@ pub struct Process(Child);
 /// A running server.
 pub struct Server {
     launch: Launch,
-    /// The process, for what `/proc` says of it.
+    /// The process, to read its `/proc`.
     pub process: Process,
     started: Instant,
 }
@@ -170,12 +170,12 @@ impl Server {
         }
     }
 
-    /// What `/metrics` of the admin port says.
+    /// The metrics of the admin port.
     pub fn metrics(&self) -> Result<String> {
         Ok(String::from_utf8(self.admin_get("/metrics")?)?)
     }
 
-    /// What the admin port answers to a GET.
+    /// The admin port's answer to a GET.
     pub fn admin_get(&self, path: &str) -> Result<Vec<u8>> {
         let answer = http::get(self.launch.admin, path).with_context(|| format!("asking the admin port for {path}"))?;
         if answer.status != 200 {
@@ -194,7 +194,7 @@ impl Server {
         Ok(metrics::sum(&text, PENDING))
     }
 
-    /// Waits until nothing is pending. It gives up when the figure hasn't fallen for a minute.
+    /// Waits until nothing is pending. It fails when the figure hasn't fallen for a minute.
     pub fn wait_stored(&self) -> Result<()> {
         let mut least = f64::INFINITY;
         let mut fell = Instant::now();
@@ -213,7 +213,7 @@ impl Server {
         }
     }
 
-    /// Ends it as a power button would: nothing is said to the process.
+    /// Ends it as a power button would: without any notice to the process.
     pub fn kill(mut self) -> Result<()> {
         self.process.end()
     }

@@ -38,7 +38,7 @@ impl SlowProxy {
         Self { address: free_address(), server, is_slow: Arc::default(), accepting: None }
     }
 
-    /// Where it listens while it is open.
+    /// Its address while it is open.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -58,7 +58,7 @@ impl SlowProxy {
                 if ends.load(Ordering::SeqCst) {
                     return;
                 }
-                // A connection that breaks is what the campaign is about.
+                // A connection that breaks is part of the campaign.
                 let _ = client.and_then(|client| join(client, server, &is_slow));
             }
         });

@@ -12,7 +12,7 @@ use crate::server::{Launch, ProcessRole, Server};
 /// A sink: its name, and its settings as the writer has them.
 #[derive(Clone, Copy, Debug)]
 pub struct SinkSpec<'a> {
-    /// What both configurations call it.
+    /// The name in both configurations.
     pub name: &'a str,
     /// The table of the writer, without its first line.
     pub settings: &'a str,

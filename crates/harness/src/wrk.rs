@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// A status document of a job, 114 bytes: what the loops and the server are sent alike.
+/// A status document of a job, 114 bytes: sent to the loops and to the server.
 pub const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b7a38','status':'Success: process exited with code 0.'}"}"#;
 
 /// How much load.
@@ -24,7 +24,7 @@ pub struct WrkLoad {
     pub is_keyed: bool,
 }
 
-/// What `wrk` saw.
+/// The results of `wrk`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrkReport {
     /// Answered requests.

@@ -26,7 +26,7 @@ use crate::IngestEndpoint;
 use run::Run;
 use verify::Verifier;
 
-/// What to send, and how, as it is typed.
+/// The options of a bench, as on the command line.
 #[derive(Clone, Debug, Args)]
 pub struct BenchOptions {
     /// Connections, each with one request at a time
@@ -93,7 +93,7 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "wanted a number of requests a second, from 0.001 to 10,000,000".to_owned())
 }
 
-/// The progress of a run, to be shown.
+/// The progress of a run, for display.
 #[derive(Debug, Default)]
 pub struct BenchCounters {
     /// Events of requests that were answered 200.

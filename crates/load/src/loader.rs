@@ -56,13 +56,13 @@ use source::{Block, Reading, Source};
 use state::{Entry, Place, Settings, State};
 use undecided::UndecidedLines;
 
-/// The bytes of a batch, where nothing else is said.
+/// The default bytes of a batch.
 const BATCH_BYTES: usize = 1024 * 1024;
 /// The greatest `--batch-bytes`: with one line more it must fit the server's limit.
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < limits::BATCH_BYTES_MAX);
 
-/// What is only counted is read in pieces that stay in a core's cache.
+/// Input that is only counted is read in pieces that stay in a core's cache.
 const COUNT_BYTES: usize = 256 * 1024;
 
 /// Gets messages for the operator during the load.
@@ -182,10 +182,10 @@ struct Load<'a> {
     notify: Notify<'a>,
 }
 
-/// What one input's workers share.
+/// The state that one input's workers share.
 struct Work<'a> {
     input: &'a str,
-    /// What the keys of its batches begin with.
+    /// The prefix of the keys of its batches.
     key: String,
     shape: Shape,
     source: Mutex<Source<'a>>,
@@ -234,14 +234,14 @@ impl Load<'_> {
         });
         self.load_from(&name, source, &mut state)?;
         if self.counters.read().lines_read == read_before && !self.stop.load(Ordering::Relaxed) {
-            // Only line breaks are counted: one that comes later ends the last line, which counts then.
+            // Only line breaks are counted: a later one ends the last line, which counts then.
             self.counters.change(|counts| counts.lines_before += u64::from(is_within_line));
             self.tell_loaded_before(&name, &before, &state);
         }
         Ok(())
     }
 
-    /// Loads what an input still has.
+    /// Loads the rest of an input.
     fn load_from(&self, name: &str, source: Source<'_>, state: &mut State) -> anyhow::Result<()> {
         let entry = source.entry().clone();
         let key = key_of(state.id(), name);
@@ -261,7 +261,7 @@ impl Load<'_> {
         watermark.finish().and(worked)
     }
 
-    /// Nothing came: says so where an earlier run has had it all.
+    /// Nothing was read: reports it if an earlier run has loaded all.
     fn tell_loaded_before(&self, name: &str, entry: &Entry, state: &State) {
         let (Some(loaded_at), Some(path)) = (&entry.loaded_at, state.path()) else { return };
         (self.notify)(&format!(
@@ -319,7 +319,7 @@ impl Load<'_> {
 
     fn worker(&self, work: &Work<'_>) -> anyhow::Result<()> {
         let mut block = Vec::new();
-        // What was read before an error is still sent and answered.
+        // Lines that were read before an error are still sent and answered.
         let mut unread = Ok(());
         let mut all = || {
             let sender = work.post.as_ref().map(Sender::new).transpose()?;
@@ -416,7 +416,7 @@ impl Load<'_> {
     }
 }
 
-/// What all keys of an input's batches begin with: the load and, shortened to a checksum, the input's name.
+/// The prefix of all keys of an input's batches: the load and, shortened to a checksum, the input's name.
 fn key_of(id: &str, input: &str) -> String {
     format!("load-{id}-{:016x}", state::sum(input.as_bytes()))
 }

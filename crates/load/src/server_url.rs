@@ -47,7 +47,7 @@ impl ServerUrl {
         &self.host
     }
 
-    /// What a request's `Host` says.
+    /// The value of a request's `Host`.
     pub(crate) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)

@@ -1,6 +1,6 @@
-//! Structured fuzzing on the stable toolchain: inputs are mutations of real ones, and what brings a new outcome is mutated further.
+//! Structured fuzzing on the stable toolchain: inputs are mutations of real ones, and an input with a new outcome is mutated further.
 //!
-//! A test gives samples and a dictionary of tokens, and checks each input: it must not panic, and what is true of all inputs must hold.
+//! A test gives samples and a dictionary of tokens, and checks each input: it must not panic, and the rules for all inputs must hold.
 //! The check returns the outcome, such as the kind of an error. `cargo xtask fuzz` sets how long each target runs.
 
 use std::collections::HashSet;
@@ -57,7 +57,7 @@ pub fn run<O: Hash>(target: &str, corpus: Corpus<'_>, mut check: impl FnMut(&[u8
     count
 }
 
-/// Where inputs come from.
+/// The sources of inputs.
 struct Inputs<'a> {
     tokens: &'a [&'a [u8]],
     kept: Vec<Vec<u8>>,
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_planted_mistake_is_found() {
+    fn planted_error_is_found() {
         let corpus = Corpus { samples: &[b"{\"a\":1}"], tokens: &[b"[", b"null"] };
         let found = catch_unwind(|| run("planted", corpus, |input| assert!(!input.starts_with(b"[[null"))));
         // The outcome says how far an input got, as the kinds of errors do.

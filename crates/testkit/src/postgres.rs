@@ -57,12 +57,12 @@ impl PostgresServer {
         Some(shared)
     }
 
-    /// The server that a run shares: it lives as long as what this returns.
+    /// The server that a run shares: it lives as long as the returned value.
     pub fn start_shared() -> Option<Self> {
         Self::start_with(SETTINGS_OF_SHARED)
     }
 
-    /// A running server; `None`, and a message, where PostgreSQL isn't installed.
+    /// A running server; `None`, and a message, if PostgreSQL isn't installed.
     pub fn start() -> Option<Self> {
         Self::start_with(&["shared_buffers=32MB", "autovacuum=off"])
     }
@@ -95,7 +95,7 @@ impl PostgresServer {
         Some(Self { folder, programs, settings, port, database, process: Mutex::default(), watcher: Some(watcher) })
     }
 
-    /// Another server that follows this one, and has what this one has by now.
+    /// Another server that replicates this one, and has this one's data by now.
     pub fn standby(&self) -> Self {
         let standby = Self::prepare(self.settings.clone()).unwrap();
         let mut copy = self.command("pg_basebackup");
@@ -226,7 +226,7 @@ impl PostgresServer {
         self.folder.display().to_string().replace('/', "%2F")
     }
 
-    /// What a sink connects to.
+    /// The URL for a sink.
     pub fn url(&self) -> String {
         format!("postgres://postgres@{}:{}/{}", self.host(), self.port, self.database)
     }
@@ -236,7 +236,7 @@ impl PostgresServer {
         format!("postgres://postgres@{address}/{}?sslmode=disable", self.database)
     }
 
-    /// What `psql` answers to `sql`: rows as lines, columns between bars.
+    /// The output of `psql` for `sql`: rows as lines, columns between bars.
     pub fn psql(&self, sql: &str) -> String {
         self.try_psql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
@@ -285,7 +285,7 @@ fn own(path: &Path) {
     }
 }
 
-/// Where the newest version's programs are.
+/// The folder of the newest version's programs.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let version = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
@@ -293,7 +293,7 @@ fn programs() -> Option<PathBuf> {
     newest.join("postgres").exists().then_some(newest)
 }
 
-/// The account to run as, where the server would refuse: it doesn't run as root.
+/// The account to run as, if needed: the server doesn't run as root.
 pub fn account() -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
     if fs::metadata("/proc/self").ok()?.uid() != 0 {

@@ -7,17 +7,17 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// What the proxy lets through.
+/// The state of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Open,
     /// So many bytes of answers still; then every connection is cut, and new ones are too.
     Until(usize),
-    /// So many bytes of answers still; then nothing goes either way, and nothing is lost.
+    /// So many bytes of answers still; then nothing is forwarded, and nothing is lost.
     FrozenAfter(usize),
 }
 
-/// Where the server listens.
+/// The server's address.
 enum Server {
     Socket(PathBuf),
     Address(SocketAddr),
@@ -60,7 +60,7 @@ impl Proxy {
         proxy
     }
 
-    /// Where the proxy listens.
+    /// The proxy's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -106,7 +106,7 @@ impl Proxy {
         to.end();
     }
 
-    /// How many of so many bytes may be handed on, as soon as any may; none where the connection is to be cut.
+    /// How many of so many bytes may be forwarded, as soon as any may; none if the connection has to be cut.
     fn pass(&self, count: usize, are_answers: bool) -> usize {
         let (state, changed) = &*self.state;
         let frozen = |state: &mut State| state.mode == Mode::FrozenAfter(0);
@@ -156,7 +156,7 @@ impl State {
     }
 }
 
-/// Opens the proxy again when it goes.
+/// Opens the proxy again on drop.
 pub struct FaultGuard(Proxy);
 
 impl Drop for FaultGuard {

@@ -68,9 +68,7 @@ pub fn writer_differs(writer: &Peer) -> String {
 fn differs(gateway: &Peer, writer: &Peer) -> String {
     let (older, newest) = if gateway.version < writer.version { ("gateway", writer) } else { ("writer", gateway) };
     let newest = newest.release.as_deref().unwrap_or_default();
-    format!(
-        "the gateway uses {gateway}, the writer {writer}: upgrade the {older} to {newest}. The gateway keeps the events until then"
-    )
+    format!("the gateway uses {gateway}, the writer {writer}: upgrade the {older} to {newest}")
 }
 
 #[cfg(test)]

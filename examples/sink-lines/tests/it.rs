@@ -114,7 +114,7 @@ fn lines_pass_each_case_through_writers() {
 }
 
 #[test]
-fn a_torn_tail_is_cut_off() {
+fn torn_tail_is_cut_off() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = Harness::fresh().await;

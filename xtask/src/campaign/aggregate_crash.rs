@@ -31,7 +31,7 @@ pub(crate) struct Options {
 
 /// A server lives this long at most before it is killed, once it is ready.
 const LIFE_MILLISECONDS_MAX: u64 = 600;
-/// What takes longer hangs.
+/// A longer wait hangs.
 const HANGS: Duration = Duration::from_secs(120);
 /// When the first event happens: 2026-11-20T00:00:00Z, in seconds. Each is some milliseconds after the one before, or some before it.
 const BEGIN: u64 = 1_795_132_800;
@@ -40,7 +40,7 @@ const JITTER_MILLISECONDS: u64 = 5_000;
 /// Connections that are open together at the end: each shard should have some.
 const CLOSERS: u64 = 16;
 
-/// Two shards, also where one would do. Lateness and quiet are such that no event is ever late: what that does is for other tests.
+/// Two shards, also if one would do. Lateness and idle timeout are such that no event is ever late: other tests cover that.
 const CONFIG: &str = r#"[gateway]
 shards = 2
 [types.hit]
@@ -64,7 +64,7 @@ routes = ["local"]
 kind = "sqlite"
 "#;
 
-/// What the clients share.
+/// The state that the clients share.
 struct Shared {
     server: SocketAddr,
     stop: AtomicBool,

@@ -1,5 +1,5 @@
-//! Batches that share ids with a large one of another shard, whose client gives up when the server is SIGKILLED: what was acknowledged
-//! is stored once, also where its first copy was lost with the other's block.
+//! Batches that share ids with a large one of another shard, whose client stops retrying when the server is SIGKILLED: acknowledged events
+//! are stored once, also if the first copy was lost with the other's block.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     frame: FrameOptions,
 }
 
-/// A kill comes up to this long after the first small batch: before the large one is durable, or after it.
+/// A kill happens up to this long after the first small batch: before the large one is durable, or after it.
 const KILL_DELAY_MICROSECONDS_MAX: u64 = 300_000;
 /// A connection goes to the shard with the least to do: the large batch's isn't that one.
 const CONFIG: &str = "[gateway]\nshards = 2\n\n[types.e]\nid = \"/id\"\nroutes = [\"local\"]\n\n[sinks.local]\nkind = \"sqlite\"\n\

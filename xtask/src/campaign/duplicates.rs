@@ -35,7 +35,7 @@ pub(crate) struct Options {
 /// One post in so many has other bytes than its id, if that was acknowledged.
 const OTHER_BYTES_EVERY: u64 = 16;
 
-/// What the clients share.
+/// The state that the clients share.
 struct ClientState {
     server: Shared,
     /// For each id whether a client has an answer for it.

@@ -35,9 +35,9 @@ pub(crate) struct Options {
 
 /// A small file system in memory: the journal alone fills it within seconds.
 const DISK_OPTIONS: &str = "size=160m,nr_inodes=2000";
-/// Nothing here takes this long, unless it never ends.
+/// Longer than any wait here, unless it never ends.
 const HANGS: Duration = Duration::from_secs(120);
-/// After it has said that the disk is full, so many more answers must say so.
+/// After the first answer that the disk is full, so many more must follow.
 const ANSWERS: usize = 200;
 
 /// A few cycles with the server that the tests were built with.
@@ -113,7 +113,7 @@ fn cycles(count: u32, mut random: Random, disk: &Path, store: &Path, shared: &Sh
     Ok(())
 }
 
-/// What has filled the disk, and how it is undone.
+/// The cause of the full disk, and how it is undone.
 enum Filled {
     /// The store takes nothing, so the journal grows.
     ByItself(Lock),

@@ -218,7 +218,7 @@ impl Installed<'_> {
             ensure!(self.machine.path(kept).is_file(), "removing the package keeps {kept}");
         }
         let said = self.dpkg("--purge", "forebay")?;
-        ensure!(said.contains("removes all events"), "purging says what it does: {said}");
+        ensure!(said.contains("removes all events"), "purging names the files that it keeps: {said}");
         let data = ["", "-gateway", "-writer"].map(|role| format!("/var/lib/forebay{role}"));
         for gone in data.iter().map(String::as_str).chain(["/etc/forebay", "/usr/bin/forebay"]) {
             ensure!(!self.machine.path(gone).exists(), "purging removes {gone}");

@@ -24,7 +24,7 @@ const TEST: &str = "power_cuts_";
 const STATES: &str = "FOREBAY_POWER_CUT_STATES";
 const SEED: &str = "FOREBAY_SEED";
 
-/// As many states as a CI run owes, from a fixed seed, in what the tests have built anyway.
+/// As many states as in a CI run, from a fixed seed, with the build of the tests.
 pub(crate) fn short() -> Result<()> {
     run_tests(20_000, 1)
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_tests_is_noticed() {
+    fn run_without_tests_is_noticed() {
         let one = "test result: ok. 1 passed; 0 failed\n";
         let none = "test result: ok. 0 passed; 0 failed\n";
         assert_eq!(tests_passed(&format!("{none}{one}{none}")), 1);

@@ -96,7 +96,7 @@ struct Pair {
     writer: Side,
 }
 
-/// What one upgrade showed.
+/// The results of one upgrade.
 struct Figures {
     noticed: Duration,
     waiting: f64,

@@ -1,4 +1,4 @@
-//! Records that are sent, and whether a store holds just those.
+//! The records that are sent, to compare with a store.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -64,7 +64,7 @@ impl Sent {
         gzip(&file)
     }
 
-    /// Compares payloads, one a line in any order, with what was sent.
+    /// Compares payloads, one a line in any order, with the records sent.
     pub(super) fn compare(&self, payloads: &mut dyn BufRead) -> Result<()> {
         let mut left = self.times.clone();
         let mut line = Vec::new();

@@ -140,7 +140,7 @@ impl Site {
         std::array::from_fn(|number| self.gateways[number].launch.intake)
     }
 
-    /// Does what is planned, when it is due.
+    /// Executes the plan, when its steps are due.
     fn follow(&mut self, plan: &Plan, shared: &[Shared; GATEWAYS]) -> Result<()> {
         let begun = Instant::now();
         for step in plan.steps() {

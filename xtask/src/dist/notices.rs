@@ -42,7 +42,7 @@ pub(super) fn text() -> Result<String> {
 
 /// The third-party packages that are linked into `forebay`, without those for builds and tests.
 fn linked(metadata: &Value) -> Result<Vec<&Value>> {
-    // Its own features: those of the resolved workspace contain what only tests ask for.
+    // Its own features: those of the resolved workspace contain those for tests.
     let mut tree = cargo();
     tree.args(["tree", "--locked", "--package", "forebay", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
     let tree = output(tree.args(["--target", &triple()]))?;

@@ -21,12 +21,12 @@ impl Ports {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.first.saturating_add(offset)))
     }
 
-    /// Where HAProxy takes events.
+    /// The address on which HAProxy accepts events.
     pub(super) fn front(self) -> SocketAddr {
         self.at(0)
     }
 
-    /// Where HAProxy shows how it does.
+    /// The address of HAProxy's statistics.
     fn statistics(self) -> SocketAddr {
         self.at(1)
     }

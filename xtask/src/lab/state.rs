@@ -17,7 +17,7 @@ const FILE: &str = "state.json";
 const END_LIMIT: Duration = Duration::from_secs(15);
 const KILLED_LIMIT: Duration = Duration::from_secs(5);
 
-/// What a process is.
+/// The kind of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Postgres,
@@ -46,7 +46,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What was written; nothing where there is no lab.
+    /// The recorded state; nothing if there is no lab.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         if !path.exists() {
@@ -78,7 +78,7 @@ impl State {
         Some(format!("rows:     psql -h {} -U postgres -c 'select * from events limit 10'", folder.display()))
     }
 
-    /// Rows in the store; none where there is no table yet.
+    /// Rows in the store; none if there is no table yet.
     pub(super) fn rows(&self) -> Option<u64> {
         let mut psql = Command::new("psql");
         psql.args(["-X", "-A", "-t", "-U", "postgres", "-c", "select count(*) from events", "-h"]);

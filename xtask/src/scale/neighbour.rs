@@ -72,7 +72,7 @@ fn measure(setup: &Setup, url: &str) -> Result<serde_json::Value> {
     let duration = format!("{}s", DURATION.as_secs());
     let mut bench = Command::new(&setup.binary);
     bench.args(["bench", "--json", "--rate", PER_SECOND, "--duration", &duration, "--url", url]);
-    // Exit code 3 means that the server was late, which is what this measures.
+    // Exit code 3 means that the server was late, which this measures.
     let output = bench.output().context("starting forebay bench")?;
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text)

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_names_one_of_three() {
+    fn variable_names_one_of_three() {
         let of = |text: &str| of_environment(&[(VARIABLE, text)].into_iter().collect());
         assert_eq!(of(""), Ok(None));
         for role in [Role::Serve, Role::Gateway, Role::Writer] {

@@ -107,7 +107,7 @@ impl ObjectBuilder {
         {
             let bytes = line_bytes(limits.line, record.type_name, record.source, record.payload);
             let time = name_time(record, limits);
-            let key = (limits.prefix.period(time), limits.prefix.tells_types().then_some(slot));
+            let key = (limits.prefix.period(time), limits.prefix.has_type().then_some(slot));
             if !self.has_room(key, bytes, limits) {
                 return Consumed::Full;
             }

@@ -30,7 +30,7 @@ const RULES: ObjectFormat = ObjectFormat {
     age_max: Duration::from_secs(5),
     prefix: Prefix::NONE,
     apart: None,
-    manifests: SideFolder::BESIDE,
+    manifests: SideFolder::NONE,
 };
 
 fn harness(seed: u64) -> Harness {
@@ -312,7 +312,7 @@ fn existing_object_with_other_bytes_is_reported() {
         harness.start();
         seconds(10).await;
         let LaneState::Waiting(reason) = harness.process().lanes[1].state() else { panic!("{:?}", harness.messages()) };
-        assert!(reason.contains("is there already"), "{reason}");
+        assert!(reason.contains("exists, but differs"), "{reason}");
         assert_eq!(harness.disk.content(object).unwrap(), b"{}\n");
         harness.disk.erase(object).unwrap();
         seconds(100).await;

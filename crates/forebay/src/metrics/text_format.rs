@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_known() {
+    fn text_has_the_documented_format() {
         let expected = r#"# HELP forebay_events_accepted_total Events that were journaled.
 # TYPE forebay_events_accepted_total counter
 forebay_events_accepted_total{type="access"} 18446744073709551615

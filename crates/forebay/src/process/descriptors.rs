@@ -38,14 +38,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_keeps_its_descriptors() {
+    fn rest_keeps_its_descriptors() {
         let limits = [None, Some(1 << 20), Some(50_255), Some(1024), Some(300), Some(1)];
         assert_eq!(limits.map(|limit| bounded(50_000, limit)), [50_000, 50_000, 49_999, 768, 150, 1]);
         assert_eq!(bounded(10, Some(1024)), 10);
     }
 
     #[test]
-    fn a_client_keeps_its_part() {
+    fn client_share_is_kept() {
         for (all, per_client, descriptors, expected) in [
             (50_000, 25_000, None, (50_000, 25_000)),
             (50_000, 25_000, Some(2000), (1744, 872)),

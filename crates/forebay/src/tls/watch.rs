@@ -64,7 +64,7 @@ impl TlsWatch {
 
     /// Follows the files until the future is dropped.
     pub(crate) async fn follow(self: Arc<Self>) {
-        file_stamp::follow(|| self.look()).await;
+        file_stamp::follow(|| self.check()).await;
     }
 
     /// Applies files that were read, which may be others, and follows these from now on.
@@ -75,7 +75,7 @@ impl TlsWatch {
     }
 
     /// Reads the files again if one has changed. Two that don't fit change nothing: one may be written before the other.
-    fn look(&self) {
+    fn check(&self) {
         let mut state = self.state();
         let seen = stamps(&state.files);
         if seen == state.seen {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_takes_other_files_or_changes_nothing() {
+    fn reload_takes_other_files_or_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| pair(folder.path(), name));
         let watch = TlsWatch::start(first.clone()).unwrap();
@@ -138,10 +138,10 @@ mod tests {
         assert_eq!(followed(&watch), second);
         // The previous files no longer matter.
         fs::remove_file(&first.key).unwrap();
-        watch.look();
+        watch.check();
         assert_eq!(watch.state().warned, None);
         fs::remove_file(&second.key).unwrap();
-        watch.look();
+        watch.check();
         assert!(watch.state().warned.as_ref().is_some_and(|warned| warned.contains("second.key")));
     }
 }

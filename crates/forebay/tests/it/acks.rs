@@ -1,4 +1,4 @@
-//! `Forebay-Ack` over a real store: what is answered, and what is true then.
+//! `Forebay-Ack` over a real store: the answers, and the state of the store then.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -18,7 +18,7 @@ const TABLE: &str = "create table events (id blob not null unique, type text, so
                      begin select raise(abort, 'no bad ones'); end";
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }
@@ -94,7 +94,7 @@ fn answered_events_are_stored_through_kills_and_reloads() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     let (over, checked) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
-        // Others who don't wait.
+        // Other clients, which don't wait.
         for _ in 0..3 {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {

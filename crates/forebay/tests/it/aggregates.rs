@@ -1,4 +1,4 @@
-//! Aggregates from the file to the rows of a store: what comes late, early or never, and what a crash or a reload does.
+//! Aggregates from the file to the rows of a store: late and early events, crashes and reloads.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -130,7 +130,7 @@ fn future_events_do_not_advance_the_watermark() {
 #[test]
 fn silent_type_emits_its_results() {
     let fixture = Fixture::new(&config(&MINUTES.replace("1day", "1s")));
-    // One request: no tick comes in between.
+    // One request, without a tick in between.
     let lines = ["10:00:01", "10:00:59", "10:01:00"]
         .map(|time| format!(r#"{{"time":"2026-11-20T{time}Z","status":1,"bytes":1}}"#));
     assert_eq!(fixture.server().post("/ingest/batch/access", &lines.join("\n")).0, 200);
@@ -200,7 +200,7 @@ fn kill_in_open_windows_changes_no_result() {
 }
 
 #[test]
-fn a_hangup_adds_changes_and_removes() {
+fn hangup_adds_changes_and_removes() {
     let none = "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\n";
     let mut fixture = Fixture::new(none);
     fixture.hit("2026-11-20T10:00:01Z", 200, 1);
@@ -234,7 +234,7 @@ fn a_hangup_adds_changes_and_removes() {
 /// Window start and status: requests, bytes, clients.
 type Rows = BTreeMap<(i64, i64), [String; 3]>;
 
-/// What SQL says of the raw file.
+/// The result of SQL over the raw file.
 fn by_sql(file: &Path) -> Option<Rows> {
     let mut sqlite = Command::new("sqlite3");
     let mut sqlite = sqlite.args(["-batch", ":memory:"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;

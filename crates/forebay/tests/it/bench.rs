@@ -1,4 +1,4 @@
-//! `forebay bench` against the real server: what it says was stored is what is stored.
+//! `forebay bench` against the real server: its report agrees with the store.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -79,7 +79,7 @@ fn wrong_store_is_reported_before_the_load() {
     assert_eq!(server.metric("forebay_events_accepted_total"), 0);
 }
 
-/// Another server's store looks right, and nothing comes into it.
+/// Another server's store looks right, and gets no events.
 #[test]
 fn figures_are_shown_before_the_store_is_checked() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! `forebay test`: cases that are run, with windows of time, and what is shown where one fails.
+//! `forebay test`: cases, with time windows, and the output if one fails.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn write(folder: &Folder, name: &str, text: &str) {
 const RESULTS: &str = "cases/hits/results.hits.ndjson";
 
 #[test]
-fn the_example_of_the_page_holds() {
+fn page_example_works() {
     let folder = of_the_page();
     assert_eq!(run(&folder, &[]), (0, "ok      cases/hits\n1 case, 0 failed\n".to_owned(), String::new()));
     let before = fs::read_to_string(folder.path(RESULTS)).unwrap();

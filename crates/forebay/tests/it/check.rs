@@ -1,4 +1,4 @@
-//! `forebay check` as it is typed: exit codes, and what goes to which output.
+//! `forebay check` on the command line: exit codes and outputs.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,7 @@ error: invalid value for `gateway.allow_anonymous`: expected true or false
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn missing_file_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let output = check(directory.path(), &["--config", "absent.toml"], &[]);
     assert_eq!(output.status.code(), Some(2));

@@ -12,7 +12,7 @@ const REFUSE: &str = "create trigger refuse before insert on events when new.pay
 
 /// A data directory whose store refuses payloads with `bad` in them, and the server on it.
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }
@@ -212,7 +212,7 @@ fn unknown_sink_is_reported() {
 }
 
 #[test]
-fn a_configuration_says_where_the_admin_port_is() {
+fn configuration_says_where_the_admin_port_is() {
     let fixture = Fixture::new();
     fixture.post_three();
     let path = fixture.folder.data().join("forebay.toml");

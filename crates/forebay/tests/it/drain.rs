@@ -272,7 +272,7 @@ fn directory_with_a_store_is_reported() {
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
     post_and_kill(server, numbers());
     let stays = |sink: &str, name: &str| {
-        format!("{sink}  -  store  {}: lies in the data directory\n", folder.data().join(name).display())
+        format!("{sink}  -  store  {}: is in the data directory\n", folder.data().join(name).display())
     };
     let drained = drain(&folder, &["--config", &config]);
     assert_eq!((drained.code, &*drained.text), (Some(3), &*stays("archive", "archive")), "{drained:?}");
@@ -297,7 +297,7 @@ fn store_of_an_earlier_drain_is_reported() {
     post_and_kill(server, numbers());
     let store = folder.data().join("events.db");
     let drained = drain(&folder, &[]);
-    let stays = format!("local  -  store  {}: lies in the data directory\n", store.display());
+    let stays = format!("local  -  store  {}: is in the data directory\n", store.display());
     assert_eq!((drained.code, drained.text), (Some(3), stays));
     assert_eq!(payloads(&folder.data()), numbers().collect::<Vec<_>>());
     let _writer = BackEnd::start_on(&folder.path("writer"), &address, &[]);

@@ -112,7 +112,7 @@ fn get(server: &Server, target: &str) -> (u16, String) {
     exchange(server.intake, &format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
-/// What the payloads of an answer say, in its order.
+/// The numbers in the payloads of an answer, in its order.
 fn numbers(answer: &str) -> Vec<u64> {
     let page: Value = serde_json::from_str(answer).unwrap();
     page["events"].as_array().unwrap().iter().map(|event| event["payload"]["number"].as_u64().unwrap()).collect()

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::marks::{expect_refusal, two_databases};
+use crate::store_ids::{expect_refusal, two_databases};
 use crate::support::{Folder, forebay, wait_until};
 use crate::tls::Pair;
 use crate::two_services::BackEnd;

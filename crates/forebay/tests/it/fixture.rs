@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::{Folder, Server, exchange};
 
 pub(crate) struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     pub(crate) server: Option<Server>,
     pub(crate) folder: Folder,
 }

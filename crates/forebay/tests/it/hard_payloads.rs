@@ -13,10 +13,10 @@ mod servers;
 const EVENTS: usize = 1_000;
 const AT: usize = 500;
 
-/// What becomes of a payload.
+/// The outcome of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is stored as it came.
+    /// It is stored unchanged.
     Stored,
     /// The intake rejects it with this code.
     Refused(&'static str),
@@ -26,7 +26,7 @@ enum Fate {
 
 /// The outcome of each in a store; an event that is too large is rejected for all of them.
 struct Fates {
-    /// What the store has a rule against, if it has any.
+    /// A limit of the store, if there is one.
     bad: Fate,
     /// `\u0000` in a string.
     zero: Fate,
@@ -41,7 +41,7 @@ struct Fates {
 /// A store that takes everything.
 const TAKES_ALL: Fates =
     Fates { bad: Fate::Stored, zero: Fate::Stored, fields: Fate::Stored, digits: Fate::Stored, large: Fate::Stored };
-/// The sink that everything goes to.
+/// The sink of all events.
 const SINK: &str = "store";
 
 impl Fates {
@@ -64,8 +64,8 @@ fn plain(number: usize) -> String {
     format!("{{\"n\": {number}}}")
 }
 
-/// Posts everything to a server with this sink, and holds what came of it against what should. `stored` says what the store holds,
-/// and is asked when the server has stopped.
+/// Posts everything to a server with this sink, and compares the outcome with the expected one. `stored` returns the store's payloads,
+/// and is called when the server has stopped.
 fn each_meets_its_fate(folder: &Folder, sink: &str, fates: &Fates, stored: impl FnOnce() -> Vec<String>) {
     let configuration = format!("[types.\"*\"]\nroutes = [\"{SINK}\"]\n[sinks.{SINK}]\n{sink}\n");
     let configuration = folder.write("forebay.toml", configuration);

@@ -19,7 +19,7 @@ fn asked_at(admin: SocketAddr) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_server_is_healthy_until_it_is_gone() {
+fn server_is_healthy_until_it_is_gone() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let admin = server.admin;

@@ -18,7 +18,7 @@ pub(crate) fn load(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end and gives its exit code and its counts.
+/// Runs it to its end and returns its exit code and its counts.
 pub(crate) fn finish(mut command: Command) -> (i32, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
@@ -230,7 +230,7 @@ fn file_is_followed_through_growth_rotation_and_truncation() {
     fs::rename(folder.path("log"), folder.path("log.2")).unwrap();
     folder.write("log", "7\n");
     let mut loader = Running(load(&arguments).spawn().unwrap());
-    // The server may accept again what the killed loader didn't hear of: only the store says what is there once.
+    // The server may accept again the lines whose result the killed loader didn't get: only the store shows what is there once.
     assert!(wait_until(|| payloads(&data).len() >= 7), "{:?}", payloads(&data));
     loader.signal("-INT");
     assert!(loader.0.wait().unwrap().success());

@@ -92,7 +92,7 @@ fn dependent_lines_are_sent_alone() {
     let folder = Folder::new();
     let server = serve(&folder, DEDUPE);
     assert_eq!(server.post("/ingest/event/e", "{\"id\":\"X\"}").0, 200);
-    // So many that are no JSON that the list of refusals is full of them.
+    // So many invalid lines that the list of rejections is full of them.
     let bad = "no\n".repeat(1_005);
     let file = folder.write("lines", format!("{bad}{{\"id\":\"X\",\"v\":7}}\n{{\"v\":7}}\n{{\"id\":\"C\",\"v\":8}}\n"));
     let url = server.url();

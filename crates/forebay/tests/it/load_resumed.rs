@@ -25,7 +25,7 @@ fn growing_last_line_is_not_split() {
     let server = Server::start(&data);
     let url = server.url();
     let plain = |text: &str| text.as_bytes().to_vec();
-    // What it has at first, what comes, and what the first run exits with.
+    // The content at first, the added content, and the exit code of the first run.
     let cases = [
         ("plain", plain("1\n12"), plain("34\n5\n"), 0),
         ("carriage", plain("1\r\n12\r"), plain("34\r\n5\r\n"), 0),
@@ -56,7 +56,7 @@ fn growing_last_line_is_not_split() {
 }
 
 #[test]
-fn a_last_line_gets_its_line_break_later() {
+fn last_line_gets_its_line_break_later() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -83,7 +83,7 @@ fn a_last_line_gets_its_line_break_later() {
     assert_eq!(["1", "2", "3"].map(count), [4, 4, 4], "{stored:?}");
 }
 
-/// As before, though the first load was killed before it heard the answer to the file's end.
+/// As before, but the first load was killed before it got the answer to the file's end.
 #[test]
 fn sent_last_line_that_grows_is_not_split() {
     let folder = Folder::new();
@@ -173,7 +173,7 @@ fn files_rotated_during_a_pause_are_loaded() {
     rotate(&folder, "log-1", "6\n");
     rotate(&folder, "log-2", "7\n");
     let server = Server::start_on(&data, &listen);
-    // It may accept again what the loader didn't hear of: only the store says what is there once.
+    // It may accept again the lines whose result the loader didn't get: only the store shows what is there once.
     assert!(wait_until(|| payloads(&data).len() >= 7), "{:?}", payloads(&data));
     loader.signal("-INT");
     assert!(loader.0.wait().unwrap().success());

@@ -6,7 +6,7 @@ use std::io::Write;
 use crate::load::{counts, finish, load};
 use crate::support::{Folder, Server, payloads};
 
-/// More than is held of one line.
+/// More than the loader buffers of one line.
 const TOO_LONG: usize = 12_000_000;
 
 #[test]

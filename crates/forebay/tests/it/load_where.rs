@@ -78,7 +78,7 @@ fn only_ten_undecided_lines_are_shown() {
 }
 
 #[test]
-fn a_wrong_condition_is_shown_with_its_place() {
+fn invalid_condition_is_shown_with_its_place() {
     for (condition, shown) in [
         (
             "status >= 500 and path == '/'",
@@ -95,7 +95,7 @@ fn a_wrong_condition_is_shown_with_its_place() {
 
 /// A condition that never ends elsewhere has an end here, line by line.
 #[test]
-fn a_hostile_condition_ends() {
+fn hostile_condition_ends() {
     let folder = Folder::new();
     let file = folder.write("a", format!("[{}0]\n", "1,".repeat(10_000)).repeat(3));
     let hostile = "payload.all(a, payload.all(b, payload.all(c, a + b + c >= 0)))";

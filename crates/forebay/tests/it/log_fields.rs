@@ -226,7 +226,7 @@ fn fields_select_the_events_of_a_subject() {
             assert_eq!((event["shard"].to_string().as_str(), event["sink"].as_str()), (shard, Some(sink)));
         }
     }
-    // A reload to `warning` holds before its own end is logged, and one to `info` begins without a line.
+    // A reload to `warning` is in use before its own end is logged, and one to `info` begins without a line.
     let count = |message: &str| events.iter().filter(|event| event["message"] == message).count();
     assert_eq!((count("reload requested"), count("the configuration was reloaded and is in use now")), (1, 1));
 }

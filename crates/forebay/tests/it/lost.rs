@@ -39,7 +39,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A data directory whose newest segment holds two of six events, none of which is stored.
+/// A data directory whose newest segment has two of six events, none of which is stored.
 fn with_two_segments(folder: &Folder) -> PathBuf {
     let server = start(folder, UNREACHABLE);
     for _ in 0..6 {
@@ -91,12 +91,12 @@ fn lost_newest_segment_is_reported_until_accepted(lose: impl Fn(&Path)) {
 }
 
 #[test]
-fn a_newest_segment_that_is_gone() {
+fn missing_newest_segment_is_lost() {
     lost_newest_segment_is_reported_until_accepted(|newest| std::fs::remove_file(newest).unwrap());
 }
 
 #[test]
-fn a_newest_segment_without_a_header() {
+fn newest_segment_without_header_is_lost() {
     lost_newest_segment_is_reported_until_accepted(|newest| {
         let mut bytes = std::fs::read(newest).unwrap();
         bytes[..4096].fill(0);
@@ -141,7 +141,7 @@ fn with_dead_letters(folder: &Folder) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_lost_segment_of_dead_letters_is_noticed() {
+fn lost_segment_of_dead_letters_is_noticed() {
     for which in ["first", "newest", "all"] {
         let folder = Folder::new();
         let segments = with_dead_letters(&folder);

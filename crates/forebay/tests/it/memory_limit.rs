@@ -1,4 +1,4 @@
-//! The real program in a control group with little memory: it is never killed, loses nothing, and says what it can't take.
+//! The real program in a control group with little memory: it is never killed, loses nothing, and reports what it can't accept.
 #![allow(clippy::print_stdout, reason = "the figures, and why it is skipped")]
 
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ struct Group {
 }
 
 impl Group {
-    /// One with this limit, if this machine lets this user make one.
+    /// One with this limit, if this machine lets this user create one.
     fn new(bytes: usize) -> Option<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let name = format!("forebay-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -127,7 +127,7 @@ fn post(server: &Server, path: &str, body: impl Fn(usize) -> (String, usize) + S
     (accepted.into_inner(), unavailable.into_inner())
 }
 
-/// What was accepted is stored once when the table is quick again, and nothing was killed.
+/// Accepted events are stored once when the table is fast again, and nothing was killed.
 fn check(group: &Group, server: &Server, postgres: &PostgresServer, accepted: usize, unavailable: usize) {
     postgres.psql("drop trigger slow on events");
     // However much that is: only a standstill is a fault.
@@ -155,7 +155,7 @@ fn six_clients_with_large_batches_in_64_mib() {
     let (accepted, unavailable) =
         post(&server, "/ingest/batch/a", |batch| ((0..1024).map(|number| line(batch, number)).collect(), 1024));
     check(&group, &server, &postgres, accepted, unavailable);
-    // What can never fit is no 503.
+    // A batch that can never fit doesn't get a 503.
     let lines: String = (0..90_000).map(|number| format!("{{\"id\":\"x{number}\"}}\n")).collect();
     let (status, answer) = server.post("/ingest/batch/a", &lines);
     assert!(status == 413 && answer.contains("of memory"), "{status} {answer}");

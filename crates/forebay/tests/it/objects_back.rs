@@ -9,13 +9,13 @@ use crate::support::{Folder, HANGS, Server, wait_until};
 use testkit::swift::{KEY, SwiftProcess, SwiftServer, USER};
 
 /// An answer: status, head, body.
-struct Said {
+struct ObjectResponse {
     status: u16,
     head: String,
     body: Vec<u8>,
 }
 
-impl Said {
+impl ObjectResponse {
     fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut found = lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value);
@@ -26,13 +26,13 @@ impl Said {
 }
 
 /// Asks, on a connection that is closed then.
-fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Said {
+fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> ObjectResponse {
     let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
     let bytes = raw(address, &request);
     let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Said { status, head, body: bytes[at + 4..].to_vec() }
+    ObjectResponse { status, head, body: bytes[at + 4..].to_vec() }
 }
 
 fn raw(address: SocketAddr, request: &str) -> Vec<u8> {
@@ -67,7 +67,7 @@ fn directory(folder: &Folder, gateway: &str) -> (Server, String, Vec<u8>) {
     (server, name, bytes)
 }
 
-/// Everything that can be asked of an object, whether it is kept in memory or passed on.
+/// All requests for an object, whether it is cached or passed on.
 fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
     let get = |headers: &str| ask(server.intake, "GET", path, headers);
     let whole = get("");
@@ -119,7 +119,7 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
     let old = raw(server.intake, &format!("GET {path} HTTP/1.0\r\nRange: bytes=0-2\r\n\r\n"));
     assert!(old.starts_with(b"HTTP/1.1 206 ") && old.ends_with(&[b"\r\n\r\n", &bytes[..3]].concat()));
     assert_eq!(ask(server.intake, "POST", path, "").status, 405);
-    // One request after the other on a connection: each answer ends where it says.
+    // One request after the other on a connection: each answer has the right length.
     let more = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {etag}\r\n\r\nHEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
     );
@@ -243,7 +243,7 @@ fn image_is_served_and_unreachable_store_reported() {
     assert_eq!(ask(server.intake, "GET", &path, "").status, 404);
 }
 
-/// A file that only its name makes one of the sink's.
+/// A file that only has a name like one of the sink's.
 fn put_large(folder: &Folder, number: usize, bytes: &[u8]) -> String {
     let name = format!("archive-20261121T130000Z-{}-0000-{number:020}.ndjson", "cd".repeat(16));
     fs::write(folder.data().join("archive").join(&name), bytes).unwrap();
@@ -277,13 +277,13 @@ fn large_objects_use_little_memory() {
     let mut rest = Vec::new();
     patient.read_to_end(&mut rest).unwrap();
     assert!(rest.ends_with(&large), "{} bytes", rest.len());
-    // Who leaves gives its room back.
+    // A client that leaves frees its memory.
     drop(slow);
     assert!(wait_until(|| {
         let streams: Vec<_> = (0..served).map(|_| begin(server.intake, &path)).collect();
         streams.iter().all(|(_, status)| *status == 200)
     }));
-    // These have left, too, but the server may not know it yet.
+    // These have left, too, but the server may not have noticed yet.
     assert!(wait_until(|| ask(server.intake, "GET", &format!("/objects/archive/{name}"), "").body == small));
     let more = server.memory("VmHWM") - before;
     assert!((8..40).contains(&served) && more < BYTES, "{more} bytes for {served} readers");

@@ -59,7 +59,7 @@ fn long_dump_ends_when_its_reader_ends() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
-    // More than a pipe holds.
+    // More than fits in a pipe.
     assert_eq!(server.post("/ingest/batch", &"1\n".repeat(20_000)).0, 200);
     assert_eq!(server.stop("-TERM"), Some(0));
     let mut command = forebay();

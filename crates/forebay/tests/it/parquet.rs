@@ -1,4 +1,4 @@
-//! Tables of Parquet from the request to what DuckDB makes of them.
+//! Tables of Parquet from the request to DuckDB's results.
 
 use std::path::PathBuf;
 
@@ -119,7 +119,7 @@ fn readers_skip_row_groups_by_statistics() {
 }
 
 #[test]
-fn a_table_of_payloads_has_one_column() {
+fn table_of_payloads_has_one_column() {
     if !duckdb::is_there() {
         return;
     }

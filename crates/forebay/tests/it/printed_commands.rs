@@ -26,7 +26,7 @@ fn run(command: &str, folder: &Folder) -> (Option<i32>, String) {
     (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
 }
 
-/// A server of which the store rejects events, with a removed sink that holds some.
+/// A server whose store rejects events, with a removed sink that holds some.
 fn provoke(folder: &Folder, server: Server, start: &dyn Fn() -> Server) -> (Server, String) {
     server.wait("forebay_events_dead_total", |dead| dead == 2);
     assert_eq!(server.stop("-TERM"), Some(0));

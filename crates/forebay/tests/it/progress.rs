@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::load::{counts, finish, load};
 use crate::support::{Folder, Running, Server, forebay};
 
-/// Runs a command in a terminal until it shows `awaited`, ends it with Ctrl-C, and gives all that it showed.
+/// Runs a command in a terminal until it shows `awaited`, ends it with Ctrl-C, and returns all that it showed.
 fn in_terminal(arguments: &[&str], awaited: &str) -> String {
     const CTRL_C: &[u8] = b"\x03";
     let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! "Why is my event missing?": what a refusal leaves in the metrics, in the log, and in the table of another type.
+//! "Why is my event missing?": a rejection in the metrics, in the log, and in the table of another type.
 
 use std::path::Path;
 
@@ -104,7 +104,7 @@ fn rejected_event_is_in_metrics_log_and_table() {
 }
 
 #[test]
-fn a_dry_run_stores_nothing() {
+fn dry_run_stores_nothing() {
     let folder = Folder::new();
     let server = start(&folder);
     let (admin, body) = (server.admin, r#"{"n":"seven"}"#);

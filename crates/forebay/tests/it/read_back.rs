@@ -60,7 +60,7 @@ fn page(server: &Server, query: &str) -> Page {
     serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}"))
 }
 
-/// Posts with headers, and gives the answer's body.
+/// Posts with headers, and returns the answer's body.
 fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     let text = format!(
@@ -163,7 +163,7 @@ fn events_are_chosen_by_type_time_and_key() {
 }
 
 #[test]
-fn an_id_within_the_payload_is_a_key() {
+fn id_within_the_payload_is_a_key() {
     let folder = Folder::new();
     let config = "[types.order]\nid = \"/nr\"\nroutes = [\"x\"]\n[sinks.x]\nkind = \"sqlite\"\n";
     folder.write("forebay.toml", config);

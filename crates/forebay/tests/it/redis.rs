@@ -155,7 +155,7 @@ fn sentinel_failover_loses_and_repeats_nothing() {
     let server = start(&folder, &format!("redis://{NAME}"), &settings);
     post_to(&server, &["access"], 0..500);
     server.wait_delivered();
-    // What is stored from now on isn't in the server that takes over.
+    // Events stored from now on aren't in the server that is promoted.
     let [old, new] = &watched.servers;
     new.kill();
     post_to(&server, &["access"], 500..700);

@@ -1,4 +1,4 @@
-//! A configuration that is read again: what holds then, what changes nothing, and routes that come and go.
+//! Reloads: settings that come into use, errors that change nothing, and routes that are added and removed.
 
 mod command;
 mod rules;
@@ -13,7 +13,7 @@ const TWO: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"two\"]\
 const ONE: &str = "[types.a]\nroutes = [\"one\"]\n[sinks.one]\nkind = \"sqlite\"\n";
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }
@@ -234,7 +234,7 @@ fn removed_route_holds_events_until_restored_or_dropped() {
         fixture.accepts(TWO);
         assert_eq!(fixture.post("b", "6"), 200);
         fixture.server().wait_delivered();
-        assert_eq!(fixture.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins anew");
+        assert_eq!(fixture.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins again");
     }
     assert_eq!(fixture.rows("two"), 6);
     assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);

@@ -10,7 +10,7 @@ use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 
-/// Runs a command to its end, and gives its exit code and all that it prints.
+/// Runs a command to its end, and returns its exit code and all that it prints.
 fn run(variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
     let output = forebay().args(arguments).envs(variables.iter().copied()).output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
@@ -70,8 +70,8 @@ fn ambiguous_role_is_reported() {
             "FOREBAY_ROLE is `gateway` and the command is `writer`",
         ),
         (&[("FOREBAY_ROLE", "none")], &[], 2, "Set it to gateway, writer or serve"),
-        (&[("FOREBAY_ROLE", "gateway")], &["--data", data], 2, "a gateway has no writer"),
-        (&[], &["gateway", "--data", data], 2, "a gateway has no writer"),
+        (&[("FOREBAY_ROLE", "gateway")], &["--data", data], 2, "a gateway needs writers"),
+        (&[], &["gateway", "--data", data], 2, "a gateway needs writers"),
         (&[], &["gateway", "--data", data, "--config", &of_writer], 2, "is a writer's table"),
         (&[], &["check", "--data", data, "--config", &of_writer], 2, "run `forebay writer --config "),
         (&[], &["check", "--role", "writer", "--data", data, "--config", &of_writer], 0, "listen  127.0.0.1:8081"),
@@ -216,7 +216,7 @@ fn ack_stored_waits_for_the_writer() {
     let table = rusqlite::Connection::open(at.join("events.db")).unwrap();
     let refuse = "create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
     assert!(wait_until(|| table.execute_batch(refuse).is_ok()));
-    // One that is answered too early is asked for again under its key.
+    // One that is answered too early is requested again under its key.
     let bad = || post(&server, "/ingest/data/access", "Idempotency-Key: bad\r\n", "\"bad\"");
     assert!(wait_until(|| bad().0 == 424), "{:?}", bad());
     drop(writer);
@@ -230,7 +230,7 @@ fn ack_stored_waits_for_the_writer() {
     assert_eq!(payloads(&at).len(), 1 + 5 + 3);
 }
 
-/// A store that both roles reach, and what it has.
+/// A store that both roles reach, and its contents.
 struct Store<'s> {
     /// The sink that stores there, without its table's head.
     settings: String,

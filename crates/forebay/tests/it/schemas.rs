@@ -11,7 +11,7 @@ const ACCESS: &str = r#"{"$id": "https://example.org/schemas/access.json", "requ
 const STATUS: &str = r#"{"$defs": {"status": {"type": "integer", "maximum": 599}}}"#;
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }
@@ -72,7 +72,7 @@ fn schema_violation_is_422_and_not_stored() {
 }
 
 #[test]
-fn a_reload_reads_schemas_again_or_changes_nothing() {
+fn reload_reads_schemas_again_or_changes_nothing() {
     let fixture = Fixture::start();
     assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422);
     fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": 799}}}"#);
@@ -168,7 +168,10 @@ fn diff_shows_rejections_of_newer_schema() {
     folder.write("wrong.json", "{\"type\": 1}");
     let (code, printed, _) = run(&folder, &["schema", "diff", "old.json", "new.json"]);
     assert_eq!(code, 1);
-    assert_eq!(printed, "the value: an object without \"a\" would be rejected\n/a: a number above 4 would be rejected\n");
+    assert_eq!(
+        printed,
+        "the value: an object without \"a\" would be rejected\n/a: a number above 4 would be rejected\n"
+    );
     let (code, printed, _) = run(&folder, &["schema", "diff", "new.json", "old.json"]);
     assert_eq!((code, printed.as_str()), (0, "all that new.json accepts, old.json accepts too\n"));
     assert_eq!(run(&folder, &["schema", "diff", "new.json", "wrong.json"]).0, 2);

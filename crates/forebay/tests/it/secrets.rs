@@ -30,7 +30,7 @@ fn new_token(fixture: &TlsFixture, name: &str, scope: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-/// Waits until both ports have said so once more.
+/// Waits until both ports have logged it once more.
 fn log_grows(fixture: &TlsFixture, what: &str, act: impl FnOnce()) {
     let count = || fixture.log().matches(what).count();
     let before = count();
@@ -38,7 +38,7 @@ fn log_grows(fixture: &TlsFixture, what: &str, act: impl FnOnce()) {
     assert!(wait_until(|| count() >= before + 2), "no more {what} in {}", fixture.log());
 }
 
-/// The lines of a key, and what is left of them when each is cut: enough to be recognised by.
+/// The lines of a key, and the rest of them when each is cut: enough to be recognised by.
 fn pieces(key: &str) -> Vec<String> {
     let lines = key.lines().filter(|line| !line.starts_with('-'));
     lines
@@ -46,7 +46,7 @@ fn pieces(key: &str) -> Vec<String> {
         .collect()
 }
 
-/// What must not be shown.
+/// The secrets.
 struct Secrets {
     ingest: String,
     admin: String,

@@ -1,4 +1,4 @@
-//! `forebay serve`: started on free ports, posted to, looked at, stopped and killed.
+//! `forebay serve`: started on free ports, posted to, observed, stopped and killed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -301,7 +301,7 @@ fn first_event_of_the_banner_is_accepted() {
 }
 
 #[test]
-fn a_start_without_a_terminal_proposes_no_event() {
+fn start_without_a_terminal_proposes_no_event() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert!(server.banner.contains("accepts events on") && !server.banner.contains("first event"), "{}", server.banner);

@@ -1,4 +1,4 @@
-//! Senders without ids that resend a whole chunk, as log shippers do after a status that they don't know.
+//! Senders without ids that resend a whole chunk, as log shippers do after a status that they don't handle.
 
 use std::path::Path;
 

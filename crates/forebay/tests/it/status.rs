@@ -1,4 +1,4 @@
-//! `forebay status`: what it says of a healthy process, of one with a dead store, of each role, and how it exits.
+//! `forebay status` for a healthy process, for one with a dead store, and for each role: its output and exit codes.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::two_services::{BackEnd, gateway};
 /// No server listens on port 1.
 const AWAY: &str = "kind = \"postgres\"\nurl = \"postgres://writer:sesame@127.0.0.1:1/events\"\ntable = \"events\"\n";
 
-/// Runs `forebay status`: the exit code, and what it prints.
+/// Runs `forebay status`: the exit code, and the output.
 fn status(arguments: &[&str]) -> (i32, String) {
     let output = forebay().arg("status").args(arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -134,7 +134,7 @@ fn writer_shows_last_result_of_each_store() {
 }
 
 #[test]
-fn a_port_without_a_token_shows_nothing() {
+fn port_without_a_token_shows_nothing() {
     let folder = Folder::new();
     let mut command = forebay();
     command.args(["token", "new", "me", "--scope", "admin", "--data"]).arg(folder.data());

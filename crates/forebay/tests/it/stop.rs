@@ -12,7 +12,7 @@ fn begin(server: &Server, part: &str) -> TcpStream {
     client
 }
 
-/// Sends the rest, and gives all that is answered until the connection is closed.
+/// Sends the rest, and returns all answers until the connection is closed.
 fn end(client: &mut TcpStream, rest: &str) -> String {
     client.write_all(rest.as_bytes()).unwrap();
     let mut answer = String::new();

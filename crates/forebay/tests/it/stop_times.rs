@@ -12,7 +12,7 @@ fn get(address: SocketAddr, path: &str) -> String {
     request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{PROTOCOL}Connection: close\r\n\r\n"))
 }
 
-/// What is sent until the connection is closed.
+/// All that is received until the connection is closed.
 fn request(address: SocketAddr, text: &str) -> String {
     let mut client = TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(HANGS)).unwrap();
@@ -43,7 +43,7 @@ fn gateway_accepts_events_during_stop_delay() {
 }
 
 #[test]
-fn a_reload_changes_how_long_a_stop_takes() {
+fn reload_changes_how_long_a_stop_takes() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", "[gateway]\nstop_delay = \"10min\"\n");
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));

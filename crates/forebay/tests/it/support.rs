@@ -1,4 +1,4 @@
-//! A running server, and what tests ask of it.
+//! A running server, and its state as tests see it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use testkit::ports::free_address;
 
-/// What takes longer than this hangs. It says nothing about speed: a test that waits fails instead of waiting for ever,
-/// and shows what it saw last.
+/// A test that waits longer than this hangs. It says nothing about speed: the test fails instead of waiting forever,
+/// and shows the last state.
 pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
 /// The program.
@@ -39,7 +39,7 @@ impl Running {
         assert!(status.success());
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(&mut self) -> Option<i32> {
         assert!(wait_until(|| self.0.try_wait().unwrap().is_some()), "it doesn't end");
         self.0.wait().unwrap().code()
@@ -61,7 +61,7 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Where its servers keep their data.
+    /// The data directory of its servers.
     pub(crate) fn data(&self) -> PathBuf {
         self.path("data")
     }
@@ -85,7 +85,7 @@ pub(crate) struct Server {
     process: Running,
     pub(crate) intake: SocketAddr,
     pub(crate) admin: SocketAddr,
-    /// What it said at the start.
+    /// Its message at the start.
     pub(crate) banner: String,
 }
 
@@ -105,14 +105,14 @@ impl Server {
         Self::spawn(forebay(), data, listen, "127.0.0.1:0")
     }
 
-    /// Starts it where other machines can reach it; its log goes to `log`.
+    /// Starts it on an address that other machines can reach; its log goes to `log`.
     pub(crate) fn start_reachable(data: &Path, log: &Path) -> Self {
         let mut command = forebay();
         command.stderr(std::fs::File::create(log).unwrap());
         Self::spawn(command, data, "0.0.0.0:0", "0.0.0.0:0")
     }
 
-    /// Starts it where other machines can reach it and everybody may post.
+    /// Starts it on an address that other machines can reach, where every client may post.
     pub(crate) fn start_open(data: &Path) -> Self {
         let mut command = forebay();
         command.env("FOREBAY_GATEWAY_ALLOW_ANONYMOUS", "true");
@@ -208,7 +208,7 @@ impl Server {
         Self { process, intake, admin, banner: String::new() }
     }
 
-    /// What the operating system says of its memory, in bytes: `VmRSS` now, `VmHWM` the most so far.
+    /// Its memory according to the operating system, in bytes: `VmRSS` now, `VmHWM` the most so far.
     pub(crate) fn memory(&self, field: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
@@ -225,13 +225,13 @@ impl Server {
         self.process.signal(signal);
     }
 
-    /// Sends it a signal and gives its exit code, if it ends with one.
+    /// Sends it a signal and returns its exit code, if it ends with one.
     pub(crate) fn stop(self, signal: &str) -> Option<i32> {
         self.process.signal(signal);
         self.wait_end()
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.wait_end()
     }
@@ -265,7 +265,7 @@ impl Server {
         sum(&self.metrics(), series)
     }
 
-    /// Waits until the sum of these series is what is wanted.
+    /// Waits until the sum of these series is the wanted one.
     pub(crate) fn wait(&self, series: &str, wanted: impl Fn(u64) -> bool) {
         let mut text = String::new();
         let found = wait_until(|| {
@@ -318,7 +318,7 @@ pub(crate) fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
     (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
 }
 
-/// What the store has, in the order of the bytes.
+/// The payloads of the store, in the order of the bytes.
 pub(crate) fn payloads(data: &Path) -> Vec<String> {
     let connection = rusqlite::Connection::open(data.join("events.db")).unwrap();
     let mut statement = connection.prepare("select payload from events order by payload").unwrap();

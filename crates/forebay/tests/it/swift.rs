@@ -145,7 +145,7 @@ fn memory_is_independent_of_object_size() {
     }
     forebay.wait("forebay_events_stored_total{", |stored| stored > 0);
     let most = forebay.memory("VmHWM");
-    // What an object may keep, and the server.
+    // The most that an object may buffer, and the server.
     assert!(most < 72 * MIB, "{} MiB for an object of 96", most / MIB);
     assert_eq!(forebay.stop("-TERM"), Some(0));
     let objects = folder.path("objects");

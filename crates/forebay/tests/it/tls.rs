@@ -114,7 +114,7 @@ fn both_ports_speak_tls_and_nothing_else() {
     };
     assert!(page("https://").starts_with("HTTP/1.1 200 "));
     assert!(page("http://").starts_with("HTTP/1.1 403 "));
-    // TLS 1.1, with what a client says of its signatures left out.
+    // TLS 1.1, without the client's signature algorithms.
     let hello = [&[22, 3, 1, 0, 47, 1, 0, 0, 43, 3, 2][..], &[7; 32], &[0, 0, 4, 0xc0, 0x13, 0, 0x2f, 1, 0]].concat();
     for address in [server.intake, server.admin] {
         let mut socket = TcpStream::connect(address).unwrap();
@@ -156,7 +156,7 @@ fn new_certificate_is_used_without_dropping_connections() {
             assert!(fixture.pair.connect(address).is_err());
         }
         grows();
-        // What is wrong changes nothing, and says what it is.
+        // An error changes nothing, and the log names it.
         let other = Pair::new();
         for (name, bytes, why) in [
             ("shown.key", other.key.as_str(), "the private key belongs to another certificate"),
@@ -327,7 +327,7 @@ fn port_without_tls_differs_from_unreachable_server() {
 }
 
 #[test]
-fn a_thousand_idle_connections_take_little() {
+fn thousand_idle_connections_take_little() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let before = server.memory("VmRSS");

@@ -1,4 +1,4 @@
-//! `forebay token`, and a server that lets in whom it should.
+//! `forebay token`, and a server that lets in the right clients.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ impl Fixture {
     fn run_apart(&self, token: &str, arguments: &[&str]) -> (i32, String, String) {
         let mut command = forebay();
         command.args(arguments).env("FOREBAY_TOKEN", token);
-        // What loads and measures has no data directory.
+        // `load` and `bench` have no data directory.
         if ["token", "dead", "check"].contains(&arguments[0]) {
             command.arg("--data").arg(self.folder.data());
         }
@@ -153,7 +153,7 @@ fn tokens_are_created_listed_and_revoked() {
 }
 
 #[test]
-fn a_reachable_server_needs_tokens_and_follows_them() {
+fn reachable_server_needs_tokens_and_follows_them() {
     let fixture = Fixture::new();
     let reachable = ["check", "--listen", "0.0.0.0:0", "--admin", "0.0.0.0:0"];
     let (code, text) = fixture.run("", &reachable);

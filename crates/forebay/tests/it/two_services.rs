@@ -61,7 +61,7 @@ impl BackEnd {
         assert_eq!(self.wait_end(), Some(0));
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.wait_end()
     }
@@ -231,7 +231,7 @@ fn invalid_batch_requests_are_rejected_with_advice() {
         assert_eq!(found, status, "{head}: {answer}");
         assert!(answer.contains(says), "{head}: {answer}");
     }
-    // This makes the table.
+    // This creates the table.
     assert_eq!(ask("GET /ingest/data/local HTTP/1.1\r\n", "").0, 200);
     drop(writer);
     assert!(payloads(&places.writer()).is_empty());
@@ -275,7 +275,7 @@ fn objects_hold_each_event_once_through_kills() {
     let numbers: BTreeSet<u64> = stored.values().map(|payload| payload["number"].as_u64().unwrap()).collect();
     assert_eq!(stored.len(), number, "none is there twice");
     assert_eq!(numbers, (0..number as u64).collect());
-    // They are given back through the writer as well.
+    // They are read back through the writer as well.
     let names = std::fs::read_dir(archive.join(crate::directory::MANIFESTS)).unwrap();
     let name = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).max().unwrap();
     let name = format!("{}/{name}", crate::directory::MANIFESTS);

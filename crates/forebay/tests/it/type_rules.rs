@@ -1,4 +1,4 @@
-//! Types by rule, unknown types, and what is done about texts that stores can't take: from the file to the rows of a store.
+//! Types by rule, unknown types, and the handling of texts that stores can't store: from the file to the rows of a store.
 
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ pub(crate) const NULL: &str = "[sinks.warehouse]\nkind = \"null\"\n";
 
 /// A gateway with this table `[upstreams.back]`.
 pub(crate) struct FrontEnd {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     pub(crate) server: Server,
     pub(crate) folder: Folder,
     store: &'static str,
@@ -115,7 +115,7 @@ fn stopping_writer_answers_its_committed_batch() {
     let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     front.post(1..2);
     assert!(wait_until(|| postgres.psql(waits) == "1"), "the batch waits in the store");
-    // Only one of the two has it, and each is asked to end.
+    // Only one of the two has it, and each gets a SIGTERM.
     writers.iter().for_each(|writer| writer.signal("-TERM"));
     let refuses = |writer: &BackEnd| std::net::TcpStream::connect(writer.address).is_err();
     assert!(wait_until(|| writers.iter().all(refuses)), "they no longer accept connections");

@@ -89,7 +89,7 @@ fn rejected_event_becomes_dead_letter_with_receivers_message() {
 #[derive(Default)]
 pub(crate) struct Picky {
     is_repaired: AtomicBool,
-    /// How often each message has come, by its identifier.
+    /// How often each message was received, by its identifier.
     taken: Mutex<BTreeMap<String, u32>>,
     refused: u64,
 }
@@ -153,7 +153,7 @@ fn routes(server: &Server, folder: &Folder) -> String {
     String::from_utf8(list.output().unwrap().stdout).unwrap()
 }
 
-/// Posts an event under its key, and says what the answer is when it is stored, or isn't after a second.
+/// Posts an event under its key, and returns the answer when it is stored, or isn't after a second.
 fn post_and_wait(server: &Server, number: usize) -> u16 {
     let body = format!("{{\"number\":\n{number}}}");
     let length = body.len();

@@ -45,7 +45,7 @@ struct WithDead<'a, T> {
     #[serde(flatten)]
     members: T,
     dead: Vec<DeadLetterMember<'a>>,
-    /// All of them, where the list has only the first.
+    /// The number of all of them, if the list has only the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_count: Option<u64>,
 }

@@ -297,7 +297,7 @@ impl TypeRegistry {
             id,
             gate: self.types.gate(id),
             rules: rules.clone(),
-            state: TypeState::Taken,
+            state: TypeState::Accepted,
             id_steps: OnceLock::new(),
             types: self.types.clone(),
         }

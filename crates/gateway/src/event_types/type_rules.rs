@@ -95,7 +95,7 @@ pub struct GatewayTypes {
 }
 
 impl TypeRules {
-    /// The time that an event says of itself, or why it cannot be read.
+    /// The time in an event, or why it cannot be read.
     ///
     /// # Errors
     /// It cannot be read, and such events are rejected.

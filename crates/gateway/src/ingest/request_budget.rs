@@ -1,11 +1,11 @@
-//! How many events, and of how many bytes, a transform may make of a request.
+//! How many events, and of how many bytes, a transform may split a request into.
 
 use limits::{BATCH_RECORDS_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 
 use crate::error_code::ErrorCode;
 use crate::problem::Problem;
 
-/// What a request has room for.
+/// The remaining room of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestBudget {
     records: usize,

@@ -1,4 +1,4 @@
-//! `Forebay-Ack`: what is true of events when they are answered.
+//! `Forebay-Ack`: the state of events when their request is answered.
 
 use std::sync::{Arc, Mutex};
 use std::thread;

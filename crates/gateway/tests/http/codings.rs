@@ -1,4 +1,4 @@
-//! Bodies in a content coding: what comes out of them counts, and never more than it may.
+//! Encoded bodies: the decoded bytes count, and are limited.
 
 use std::io::Write;
 
@@ -174,7 +174,7 @@ fn decoded_size_is_limited() {
     assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
-/// What decodes to nothing, as often as it is wanted.
+/// So many parts that decode to nothing.
 fn nothing(coding: &str, bytes: usize) -> Vec<u8> {
     let one = if coding == "gzip" { gzip("") } else { [&[0x50, 0x2A, 0x4D, 0x18, 0, 1, 0, 0][..], &[7; 256]].concat() };
     one.repeat(bytes / one.len() + 1)

@@ -1,4 +1,4 @@
-//! What may be asked, and by whose web pages.
+//! Cross-origin requests: the allowed origins and methods.
 
 use gateway::{ErrorCode, GatewayOptions, RouteName, StatusClass};
 

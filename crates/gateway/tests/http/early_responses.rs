@@ -40,7 +40,7 @@ fn write_then_read(stream: &mut (impl Read + Write), start: &str, bytes: usize) 
     status.and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// Each refusal, with a gateway and a request that gets it before the body is read.
+/// Each rejection, with a gateway and a request that gets it before the body is read.
 fn refusals() -> Vec<(u16, GatewayOptions, &'static str)> {
     let token = GatewayOptions { demand: Demand::Always, ..patient() };
     let loopback = GatewayOptions { allowed_hosts: Some(Vec::new()), ..patient() };
@@ -99,7 +99,7 @@ fn chunked(fixture: &Fixture, bytes: usize) -> u16 {
 #[test]
 fn early_batch_rejection_reaches_the_client() {
     let fixture = Fixture::with(open_types(), patient());
-    // More than a batch may have, and only its bytes say so.
+    // More than a batch may have, which only its bytes show.
     assert_eq!(chunked(&fixture, BATCH_BYTES_MAX + 20 * MB), 413);
 }
 
@@ -192,7 +192,7 @@ fn short_rest_is_read_and_connection_continues() {
     assert_eq!(fixture.counters().drains().discarded_bytes(), 0);
 }
 
-/// A client that speaks without TLS where it is needed.
+/// A client that speaks plain HTTP on a port with TLS.
 pub(crate) fn write_then_read_plain(fixture: &Fixture) -> u16 {
     let mut client = Client::connect(fixture.address());
     write_then_read(client.reader.get_mut(), "POST /ingest/batch", 20 * MB)

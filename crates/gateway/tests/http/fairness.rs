@@ -10,7 +10,7 @@ use gateway::{GatewayOptions, GatewayTypes};
 use crate::fixture::{Client, Fixture};
 use crate::steps::rules;
 
-/// Sends requests ahead without end, and throws away what is answered.
+/// Sends requests ahead without end, and discards the responses.
 fn press(stream: &TcpStream, ends: &AtomicBool) {
     let requests = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000);
     thread::scope(|scope| {
@@ -77,7 +77,7 @@ fn heavy_client_delays_others_by_one_request() {
             });
         }
         fixture.wait("all are at work", |_| answered.load(Ordering::Relaxed) > BUSY);
-        // Few senders have one share together, by a chance of one in hundreds: not all of these.
+        // Two senders share a quota only by a chance of one in hundreds: not all of these do.
         let waited: Vec<usize> = (2..6)
             .map(|other| {
                 let before = answered.load(Ordering::Relaxed);

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// Long enough for the slowest machine; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks: a loop without a pause takes the core from whom it waits for.
+/// The pause between two checks: a busy loop would take the core from the thread that it waits for.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(200);
 
 /// A running gateway, with its log and its directory.
@@ -40,7 +40,7 @@ pub(crate) struct Stored {
 }
 
 impl Fixture {
-    /// A gateway that takes all types.
+    /// A gateway that accepts all types.
     pub(crate) fn open() -> Self {
         Self::with(open_types(), GatewayOptions::default())
     }
@@ -112,7 +112,7 @@ impl Fixture {
         self.gateway.take().expect("it runs")
     }
 
-    /// Waits until something holds that other threads bring about.
+    /// Waits until a condition holds that depends on other threads.
     pub(crate) fn wait(&self, what: &str, holds: impl Fn(&GatewayCounters) -> bool) {
         let start = Instant::now();
         while !holds(self.counters()) {
@@ -237,7 +237,7 @@ impl Client {
         Ok(Answer { status, headers, body: Vec::new() })
     }
 
-    /// Whether the server has closed the connection, and had nothing more to say.
+    /// Whether the server has closed the connection, and has sent nothing else.
     pub(crate) fn read_to_close(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.reader.read_to_end(&mut rest) {

@@ -13,7 +13,7 @@ fn utf_16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// What a refusal says: of the request, or of its only record.
+/// The detail of a rejection: of the request, or of its only record.
 fn detail(answer: &Answer) -> String {
     let body = answer.json();
     let of_record = &body["refused"][0]["detail"];

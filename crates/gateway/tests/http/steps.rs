@@ -1,4 +1,4 @@
-//! Types with steps: what they change, refuse, take out and make several of, as clients and the journal see it.
+//! Types with a transform: events that it changes, rejects, drops and splits, as clients and the journal see them.
 
 use std::sync::Arc;
 
@@ -440,7 +440,7 @@ fn batch_with_duplicates_filters_nothing() {
     assert_eq!(post("{\"id\":4,\"v\":5}\n"), 1);
 }
 
-/// Nothing is left out for the sake of an event that isn't stored.
+/// No event is dropped as a duplicate of an event that isn't stored.
 #[test]
 fn line_filtered_for_rejected_line_is_not_lost() {
     let dedupe = r#"[{"dedupe": "/d", "window": "10m"}]"#;
@@ -575,7 +575,7 @@ fn events_of_an_element_derive_its_id() {
     assert_eq!(fixture.post("/ingest/event/t", "", r#"{"a":[{"id":1,"b":[1]}]}"#).status, 409);
 }
 
-/// The same where the pool of workers takes them, and where it is only tried.
+/// The same in the worker pool, and in a dry run.
 #[test]
 fn element_ids_are_equal_on_every_path() {
     let all = r#"[{"redact": "/pad", "what": ["email"], "when": "pad != null"}, {"explode": "/batch", "to": ""}]"#;

@@ -212,7 +212,7 @@ fn old_tls_versions_get_an_alert() {
     let secure = Secure::open();
     // SSL 3.0, TLS 1.0 and TLS 1.1; the record's own version says nothing.
     for version in [0, 1, 2] {
-        // Signatures are agreed on since TLS 1.2: who says nothing of them is seen by that already.
+        // Signatures are negotiated since TLS 1.2: a client without them is recognised by that.
         let signatures = [0, 8, 0, 13, 0, 4, 0, 2, 4, 3];
         for (extensions, why) in [(&signatures[..], 70), (&[], 40)] {
             let mut socket = secure.socket();
@@ -289,7 +289,7 @@ fn concurrent_handshakes_are_limited() {
         }
     }
     assert!(rest(&mut socket).len() <= 7);
-    // Who is cut at the deadline doesn't count as one who failed: what ended it is its length.
+    // A client that is cut off at the deadline doesn't count as failed: it is ended by its length.
     assert_eq!(secure.fixture.counters().tls_failures(), 1);
     secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
@@ -379,7 +379,7 @@ fn both_tls_versions_resume_with_tickets() {
         });
         assert_eq!(kinds, [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed], "{version:?}");
     }
-    // Who speaks nothing but HTTP/2 has come for nothing.
+    // A client that speaks only HTTP/2 is rejected.
     let mut config = client_config(&secure, rustls::ALL_VERSIONS);
     config.alpn_protocols = vec![b"h2".into()];
     let mut connection = ClientConnection::new(config.into(), ServerName::try_from("localhost").unwrap()).unwrap();

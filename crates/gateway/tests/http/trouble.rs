@@ -43,7 +43,7 @@ fn health_endpoints_report_alive_and_ready() {
         }
     }
     fixture.gateway().announce_stop();
-    // Each answer closes its connection from now on: a balancer's next request goes elsewhere.
+    // Each response closes its connection from now on: a balancer's next request goes elsewhere.
     client.send("HEAD /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
     let head = client.answer_to_head();
     assert_eq!((head.status, head.header("connection")), (503, Some("close")));
@@ -93,7 +93,7 @@ fn batch_is_counted_as_it_arrives() {
     fixture.wait("the bytes are free", |counters| counters.bytes_in_flight() == 0);
 }
 
-/// Else all of them would grow until none has room, and what was done for them was done for nothing.
+/// Otherwise all of them would grow until none has room, and all work for them would be wasted.
 #[test]
 fn batch_begins_only_if_reservations_leave_room() {
     let options =

@@ -1,4 +1,4 @@
-//! Types by rule, and what becomes of events whose type is unknown.
+//! Types by rule, and events of unknown types.
 
 use event::TypeName;
 use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};

@@ -1,4 +1,4 @@
-//! An OpenSearch server of our own, asked by its own HTTP; and `curl _bulk`, which it is usually filled with.
+//! A separate OpenSearch server, queried over its HTTP API; and `curl _bulk`, its usual tool for loading.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -23,14 +23,14 @@ const INDEX: &str = "events";
 const LOADED: &str = "loaded";
 const WARM: &str = "warm";
 
-/// Of indices into which any payload goes.
+/// Of indices that accept any payload.
 const ANY_PAYLOAD: &str = r#", "mappings": {"dynamic": false}"#;
 /// Documents that are read at a time.
 const PAGE: usize = 5_000;
 /// How long the server keeps the context of a scrolled reading.
 const KEPT: &str = "5m";
 
-/// What the sink counts as a request's bytes by default, and what it counts for each document in addition to its payload. In a saved file
+/// The sink's default for a request's bytes, and the bytes that it counts for each document in addition to its payload. In a saved file
 /// a document has its time already, so both have as many documents in a request.
 const REQUEST_BYTES: usize = 1024 * 1024;
 const FRAME_BYTES: usize = 256 - r#""@timestamp":"2026-11-22T13:00:00.140466Z","#.len();
@@ -88,7 +88,7 @@ impl OpenSearchStore {
         Ok(Some(store))
     }
 
-    /// What it answers, if that is no error.
+    /// Its answer, if that is no error.
     fn ask(&self, method: &str, path: &str, body: &str) -> Result<String> {
         let answer = try_ask(self.node.address(), method, path, body).with_context(|| format!("{method} {path}"))?;
         if !(200..300).contains(&answer.status) {

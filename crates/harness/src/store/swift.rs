@@ -1,4 +1,4 @@
-//! OpenStack Swift with one copy of everything, asked for its objects over its own protocol.
+//! OpenStack Swift with one copy of everything, read over its own protocol.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -16,9 +16,9 @@ use super::{BulkLoaded, CampaignStore, StoreServer};
 use crate::workspace::has_program;
 use testkit::swift::{KEY, SwiftClient, SwiftProcess, SwiftServer, USER};
 
-/// What the sink stores in.
+/// The container of the sink.
 const CONTAINER: &str = "events";
-/// What the tool stores in.
+/// The container of the tool.
 const UPLOADED: &str = "uploaded";
 const DESCRIBED: &str = ".manifest.json";
 /// No line of an object is shorter.
@@ -27,7 +27,7 @@ const LINE_BYTES_MIN: u64 = 150;
 const ASKED_EACH: Duration = Duration::from_millis(50);
 const MEGABYTE: f64 = 1e6;
 
-/// The servers, and what is known of them.
+/// The servers, and their last figures.
 pub struct SwiftStore {
     server: SwiftServer,
     /// The client has a token that ends with the servers.
@@ -68,10 +68,10 @@ impl SwiftStore {
         if self.client.is_none() {
             self.client = SwiftClient::try_new(self.server.address());
         }
-        let said = self.client.as_ref()?.try_ask("HEAD", &format!("/{CONTAINER}"), &[], b"");
-        let bytes = said.as_ref().and_then(|said| match said.status {
+        let response = self.client.as_ref()?.try_ask("HEAD", &format!("/{CONTAINER}"), &[], b"");
+        let bytes = response.as_ref().and_then(|response| match response.status {
             404 => Some(0),
-            _ => said.header("X-Container-Bytes-Used")?.parse().ok(),
+            _ => response.header("X-Container-Bytes-Used")?.parse().ok(),
         });
         if bytes.is_none() {
             // Its token may have ended.
@@ -80,7 +80,7 @@ impl SwiftStore {
         bytes
     }
 
-    /// What the sink says of each of its objects, with the listings brought up to date.
+    /// The sink's description of each of its objects, with the listings brought up to date.
     fn manifests(&self) -> Result<Vec<Value>> {
         self.server.update_listings();
         let client = self.server.client();
@@ -93,7 +93,7 @@ impl SwiftStore {
         described.map(manifest).collect()
     }
 
-    /// Hands out each object that has a manifest, and holds it against that.
+    /// Returns each object that has a manifest, and compares it with that.
     fn read_objects(&self, mut read: impl FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let client = self.server.client();
         for manifest in self.manifests()? {
@@ -248,8 +248,8 @@ impl BulkLoaded for SwiftStore {
 
     fn loaded(&mut self) -> Result<f64> {
         self.server.update_listings();
-        let said = self.server.client().ask("HEAD", &format!("/{UPLOADED}"), &[], b"");
-        let bytes: f64 = said.header("X-Container-Bytes-Used").context("a container has a size")?.parse()?;
+        let response = self.server.client().ask("HEAD", &format!("/{UPLOADED}"), &[], b"");
+        let bytes: f64 = response.header("X-Container-Bytes-Used").context("a container has a size")?.parse()?;
         Ok(bytes / MEGABYTE)
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the end of an answer in the bytes that came so far.
+//! Finds the end of an answer in the bytes received so far.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
     }
 }
 
-/// What a head says.
+/// The content of a head.
 struct Facts {
     status: u16,
     closes: bool,
@@ -57,7 +57,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Facts)>, Malformed> {
     let mut response = Response::new(&mut headers);
     let Status::Complete(length) = response.parse(bytes).map_err(|_| Malformed)? else { return Ok(None) };
     let status = response.code.ok_or(Malformed)?;
-    // HTTP/1.0 closes unless it says otherwise, and what says so there isn't worth reading.
+    // HTTP/1.0 closes by default, and its exceptions aren't worth reading.
     let mut facts = Facts { status, closes: response.version != Some(1), framing: None };
     for header in &*response.headers {
         take_header(&mut facts, header)?;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_where_its_head_says() {
+    fn answer_ends_where_its_head_says() {
         check("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", (200, false, "hi"));
         check("HTTP/1.1 503 No\r\nConnection: Close\r\nContent-Length:0\r\n\r\n", (503, true, ""));
         check("HTTP/1.1 204 No Content\r\n\r\n", (204, false, ""));

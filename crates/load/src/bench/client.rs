@@ -1,4 +1,4 @@
-//! One connection: a request goes out, its answer comes in, never waiting.
+//! One connection: it sends a request and receives its answer, without blocking.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,7 +11,7 @@ use super::answer;
 use super::stream::{self, Wire};
 use crate::ServerConnector;
 
-/// So much of what an answer says is shown.
+/// At most so much of an answer is shown.
 const WORDS_CHARACTERS_MAX: usize = 200;
 
 /// A connection and the request on it.
@@ -34,7 +34,7 @@ pub(super) struct Flight {
     pub(super) intended: Instant,
 }
 
-/// A whole answer has come.
+/// A whole answer was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub(super) status: u16,
@@ -50,7 +50,7 @@ impl Client {
         Ok(Self { wire, out, sent: 0, received, watches_out: false, flight: None })
     }
 
-    /// Where the next request goes.
+    /// Where the next request is built.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         self.sent = 0;
         &mut self.out
@@ -60,7 +60,7 @@ impl Client {
     pub(super) fn send(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
         loop {
             let left = &self.out[self.sent..];
-            // TLS keeps what the socket doesn't take.
+            // TLS keeps the bytes that the socket doesn't accept.
             let sent = if left.is_empty() { self.wire.flush().map(|()| 0) } else { self.wire.write(left) };
             match sent {
                 Ok(0) => return self.watch_out(epoll, number, false),
@@ -81,8 +81,8 @@ impl Client {
         Ok(())
     }
 
-    /// Reads what has come. `scratch` is room to read into: nearly every answer comes in one piece and is read there.
-    /// What the first answer of a status but 200 says is noted in `said`.
+    /// Reads the received bytes. `scratch` is a buffer: nearly every answer arrives in one piece and is read there.
+    /// The text of the first answer with each status but 200 is noted in `said`.
     pub(super) fn receive(
         &mut self,
         scratch: &mut [u8],

@@ -28,15 +28,15 @@ pub struct Report {
     pub events_per_second: f64,
     /// Requests by status.
     pub answers: BTreeMap<u16, u64>,
-    /// What the first answer of each status but 200 said.
+    /// The text of the first answer with each status but 200.
     pub said: BTreeMap<u16, String>,
     /// Requests without an answer, by reason.
     pub errors: BTreeMap<String, u64>,
     /// By percentile.
     pub latency_us: Vec<(String, f64)>,
-    /// What sending and receiving cost this process for each request.
+    /// This process's cost of sending and receiving, for each request.
     pub own_cpu_us: f64,
-    /// What the store says: acknowledged, lost, doubled, stored without acknowledgement.
+    /// The check of the store: acknowledged, lost, doubled, stored without acknowledgement.
     pub verified: Option<StoreCheck>,
     /// Why the load ended before its time, or why the store says nothing.
     pub failure: Option<String>,
@@ -75,13 +75,13 @@ impl Report {
         }
     }
 
-    /// Whether every request was sent in time and answered 200, and the store has what it should have.
+    /// Whether every request was sent in time and answered 200, and the store has exactly the acknowledged events.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.faults().is_empty()
     }
 
-    /// What the exit code is about, as the last line of the table.
+    /// The reason for the exit code, as the last line of the table.
     #[must_use]
     pub fn conclusion(&self) -> String {
         let faults = self.faults();
@@ -89,7 +89,7 @@ impl Report {
         format!("{:<20}{said}\n", "result")
     }
 
-    /// What isn't as it should be, each in words.
+    /// The problems of the run, each as text.
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let otherwise: u64 = self.answers.iter().filter(|(status, _)| **status != 200).map(|(_, count)| count).sum();

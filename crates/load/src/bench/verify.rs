@@ -15,13 +15,13 @@ use generator::{Generator, RecordKind};
 
 /// Delivery that stores nothing for so long has nothing more to store.
 const QUIET_MAX: Duration = Duration::from_secs(30);
-/// A store into which nothing has come at all is another one than the server's.
+/// A store without any new event isn't the server's.
 const NOTHING_MAX: Duration = Duration::from_secs(10);
-/// A server that was just started makes its table within this time.
+/// A server that was just started creates its table within this time.
 const TABLE_MAX: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What the store says of the events.
+/// The check of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreCheck {
     /// Answered 200.
@@ -35,7 +35,7 @@ pub struct StoreCheck {
 }
 
 impl StoreCheck {
-    /// Whether nothing of what was acknowledged is there.
+    /// Whether no acknowledged event is there.
     #[must_use]
     pub const fn is_all_lost(&self) -> bool {
         self.acknowledged > 0 && self.lost == self.acknowledged
@@ -47,7 +47,7 @@ pub(super) struct Verifier {
     path: PathBuf,
     kind: RecordKind,
     seed: u64,
-    /// Rows up to here are older, or were looked at.
+    /// Rows up to here are older, or were read.
     last_row: i64,
 }
 
@@ -107,7 +107,7 @@ impl Verifier {
         let (mut news_at, mut quiet_max) = (Instant::now(), NOTHING_MAX);
         loop {
             let is_quiet = news_at.elapsed() > quiet_max || stop.load(Ordering::Relaxed);
-            match self.look(&numbers, &mut stored) {
+            match self.read_new(&numbers, &mut stored) {
                 Ok(0) => {}
                 Ok(_) => (news_at, quiet_max) = (Instant::now(), QUIET_MAX),
                 Err(error) if is_quiet => return Err(self.failed(error)),
@@ -134,8 +134,8 @@ impl Verifier {
         (0..count).map(number).collect()
     }
 
-    /// Counts the rows that are new since the last look, and which events they are.
-    fn look(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
+    /// Counts the new rows since the last check, and which events they are.
+    fn read_new(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
         let store = self.open()?;
         let mut statement = store.prepare("select rowid, payload from events where rowid > ?1 order by rowid")?;
         let mut rows = statement.query([self.last_row])?;
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_gone_is_no_loss() {
+    fn missing_store_is_no_loss() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.db");
         Connection::open(&path).unwrap().execute_batch("create table events (payload text)").unwrap();

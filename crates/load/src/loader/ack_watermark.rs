@@ -1,4 +1,4 @@
-//! Up to where all batches were answered, though they are answered in any order.
+//! The place up to which all batches were answered, though they are answered in any order.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::state::{Entry, Place, Split, State};
 
-/// A crash costs so much of sending again; what was sent before is known by its keys.
+/// After a crash, at most so much is sent again; the server recognises it by its keys.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 
 /// The answered part of one input.
@@ -50,7 +50,7 @@ impl<'a> AckWatermark<'a> {
         inner.save()
     }
 
-    /// What is known of the batch that begins at `offset`, if lines of it are sent alone.
+    /// The state of the batch that begins at `offset`, if lines of it are sent alone.
     pub(super) fn split(&self, offset: u64) -> Option<Split> {
         self.lock().entry.split.iter().find(|split| split.offset == offset).cloned()
     }
@@ -138,7 +138,7 @@ mod tests {
     use crate::loader::state::Settings;
 
     #[test]
-    fn the_state_never_passes_an_unanswered_block() {
+    fn state_never_passes_an_unanswered_block() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
         let place = |offset| Place { offset, ..Place::default() };
         let watermark = AckWatermark::new(&mut state, "a", Entry::default());

@@ -45,7 +45,7 @@ impl Reached {
 struct Scanner {
     place: Place,
     depth: usize,
-    /// Where the element at hand begins in the block.
+    /// Where the current element begins in the block.
     element_at: usize,
     /// Bytes of an element that is too long: none of it is kept. 0 for any other.
     passed: u64,
@@ -54,11 +54,11 @@ struct Scanner {
 }
 
 /// How far bytes were consumed.
-struct Took {
+struct Consumed {
     used: usize,
-    /// The block is to be given.
+    /// The block is complete.
     is_full: bool,
-    /// Up to where of them whole elements go.
+    /// The end of the last whole element in them.
     done: Option<usize>,
     failed: Option<anyhow::Error>,
 }
@@ -76,7 +76,7 @@ enum Place {
     After,
 }
 
-/// What a byte of the array means for the lines.
+/// The meaning of a byte of the array for the lines.
 enum Step {
     Nothing,
     /// The byte belongs to an element.
@@ -103,7 +103,7 @@ impl<R: Read> Array<R> {
         self.done.offset
     }
 
-    /// Whether the next call gives an error.
+    /// Whether the next call returns an error.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -136,7 +136,7 @@ impl<R: Read> Array<R> {
                 Err(error) => return self.end_early(block, unreadable(error)),
             };
             let cut = cut.checked_sub(self.read.offset).and_then(|length| usize::try_from(length).ok());
-            let Took { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
+            let Consumed { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
             if let Some(done) = done {
                 self.done = self.read.clone();
                 self.done.advance(&available[..done]);
@@ -166,11 +166,11 @@ impl<R: Read> Array<R> {
 
 impl Scanner {
     /// Takes bytes until they end, the block is full, or they are no array's.
-    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize, cut: Option<usize>) -> Took {
-        let mut took = Took { used: bytes.len(), is_full: false, done: None, failed: None };
+    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize, cut: Option<usize>) -> Consumed {
+        let mut consumed = Consumed { used: bytes.len(), is_full: false, done: None, failed: None };
         for (at, byte) in bytes.iter().enumerate() {
             match self.step(*byte) {
-                Err(error) => return Took { used: at, failed: Some(error), ..took },
+                Err(error) => return Consumed { used: at, failed: Some(error), ..consumed },
                 Ok(Step::Nothing) => {}
                 Ok(Step::Take(_)) if self.passed > 0 => self.passed += 1,
                 // Between tokens a line break is white space; within a string JSON has none.
@@ -179,20 +179,20 @@ impl Scanner {
                 Ok(Step::End) => {
                     // A load that resumes after the last element needs the bracket to know that it was the last.
                     let done = at + usize::from(self.place != Place::After);
-                    took.done = Some(done);
+                    consumed.done = Some(done);
                     if self.passed > 0 {
                         self.too_long = Some(std::mem::take(&mut self.passed));
-                        return Took { used: at + 1, is_full: true, ..took };
+                        return Consumed { used: at + 1, is_full: true, ..consumed };
                     }
                     end_element(block);
                     self.element_at = block.len();
                     if block.len() >= enough || cut == Some(done) {
-                        return Took { used: at + 1, is_full: true, ..took };
+                        return Consumed { used: at + 1, is_full: true, ..consumed };
                     }
                 }
             }
         }
-        took
+        consumed
     }
 
     /// Keeps nothing of an element that is too long.
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_ends_where_it_ended_before() {
+    fn block_ends_where_it_ended_before() {
         let mut array = Array::new("[1,2,3]".as_bytes(), 0);
         let mut block = Vec::new();
         array.next(&mut block, 100, 5).unwrap();

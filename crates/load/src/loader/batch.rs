@@ -16,7 +16,7 @@ use super::source::Block;
 use super::state::Split;
 use super::{Load, Work, counters};
 
-/// What is sent as one request.
+/// The content of one request.
 pub(super) struct Batch<'a, 'w> {
     pub(super) load: &'a Load<'a>,
     pub(super) work: &'a Work<'w>,
@@ -59,7 +59,7 @@ impl Batch<'_, '_> {
             if !split.has_more {
                 return Ok(Some(refused));
             }
-            let Some(more) = self.hear_more(&mut split, sender)? else { return Ok(None) };
+            let Some(more) = self.find_more(&mut split, sender)? else { return Ok(None) };
             next = more;
         }
     }
@@ -72,7 +72,7 @@ impl Batch<'_, '_> {
     }
 
     /// Sends the batch again to learn which lines weren't listed: lines that were sent alone no longer block others.
-    fn hear_more(&self, split: &mut Split, sender: &Sender<'_>) -> anyhow::Result<Option<BTreeSet<usize>>> {
+    fn find_more(&self, split: &mut Split, sender: &Sender<'_>) -> anyhow::Result<Option<BTreeSet<usize>>> {
         let Some(mut result) = self.send(sender)? else { return Ok(None) };
         let AloneLines { lines, has_more } = result.take_alone();
         let new: BTreeSet<_> = lines.into_iter().filter(|line| !split.alone.contains(line)).collect();

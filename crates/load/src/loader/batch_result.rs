@@ -1,4 +1,4 @@
-//! What the server says of a batch.
+//! The server's answer about a batch.
 
 use json::batch::{Form, Splitter};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ pub(super) struct BatchResult {
     filtered: u64,
     /// The listed rejected lines, ascending.
     pub(super) refused: Vec<RefusedLine>,
-    /// All of them, where there are more.
+    /// The number of all of them, if there are more than listed.
     refused_count: Option<u64>,
     /// How many of them may be accepted when the batch is sent again.
     #[serde(default)]
@@ -32,7 +32,7 @@ enum Retry {
     Alone,
 }
 
-/// Lines of a batch that are to be sent alone.
+/// Lines of a batch that have to be sent alone.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AloneLines {
     /// In the body, from 1, ascending.
@@ -54,7 +54,7 @@ pub(super) struct RefusedLine {
 }
 
 impl BatchResult {
-    /// From an answer with status 200, 207, 400 or 422; none where it is about the request and not about its lines.
+    /// From an answer with status 200, 207, 400 or 422; none if it is about the request and not about its lines.
     pub(super) fn parse(answer: &[u8], body: &[u8]) -> Option<Self> {
         let mut result: Self = serde_json::from_slice(answer).ok()?;
         if result.refused_count() > result.refused.len() as u64 {
@@ -81,7 +81,7 @@ impl BatchResult {
         self.accepted.saturating_sub(self.filtered)
     }
 
-    /// Counts as accepted what this same load had so many times before.
+    /// Counts as accepted so many lines that this same load had sent before.
     pub(super) fn with_accepted_before(mut self, accepted: u64) -> Self {
         let accepted = accepted.min(self.duplicates);
         self.duplicates -= accepted;
@@ -117,7 +117,7 @@ impl BatchResult {
         self
     }
 
-    /// The answer lists a thousand refusals. Where JSON is what is wrong with all, the others can be found here, with
+    /// The answer lists a thousand rejections. If the reason of all is invalid JSON, the others can be found here, with
     /// the server's own check.
     fn complete(&mut self, body: &[u8]) {
         let mut found = Vec::new();

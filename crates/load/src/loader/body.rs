@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter};
 use super::edit::{self, Edit};
 use super::select::{Selection, Undecided};
 
-/// What is done with lines before they are sent.
+/// The changes of lines before they are sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     pub(super) selection: Selection,

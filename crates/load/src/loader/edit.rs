@@ -23,7 +23,7 @@ enum Change {
 pub struct Edit {
     pointer: JsonPointer,
     change: Change,
-    /// What is around the place, from within: each with the name that the next has in it.
+    /// The containers of the place, from the inside: each with the name that the next has in it.
     around: Vec<(JsonPointer, String)>,
 }
 
@@ -45,7 +45,7 @@ impl Edit {
     /// From `/pointer=JSON`.
     ///
     /// # Errors
-    /// [`InvalidEdit`] where the text isn't that.
+    /// [`InvalidEdit`] if the text isn't that.
     pub fn set(text: &str) -> Result<Self, InvalidEdit> {
         let (pointer, value) = text.split_once('=').ok_or(InvalidEdit::NoValue)?;
         let value = json::check(value.as_bytes()).map_err(InvalidEdit::Json)?;
@@ -56,7 +56,7 @@ impl Edit {
     /// Lowers the string at a pointer.
     ///
     /// # Errors
-    /// [`InvalidEdit`] where the text is no pointer.
+    /// [`InvalidEdit`] if the text is no pointer.
     pub fn lower(pointer: &str) -> Result<Self, InvalidEdit> {
         Self::new(pointer, Change::Lower)
     }
@@ -64,7 +64,7 @@ impl Edit {
     /// Trims the string at a pointer.
     ///
     /// # Errors
-    /// [`InvalidEdit`] where the text is no pointer.
+    /// [`InvalidEdit`] if the text is no pointer.
     pub fn trim(pointer: &str) -> Result<Self, InvalidEdit> {
         Self::new(pointer, Change::Trim)
     }
@@ -131,7 +131,7 @@ fn is_next(array: &str, name: &str) -> bool {
     name == "-" || count().is_ok_and(|count| count.to_string() == name)
 }
 
-/// A JSON string after a change of what it says; none for another value.
+/// A JSON string after a change of its content; none for another value.
 fn changed<'a>(raw: &str, change: impl Fn(&str) -> String) -> Option<Cow<'a, str>> {
     let said: String = raw.starts_with('"').then(|| serde_json::from_str(raw).ok())??;
     let new = change(&said);
@@ -154,7 +154,7 @@ fn place(text: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// Appends a line as the edits make it. A line that is no JSON stays as it is: the server says what is wrong with it.
+/// Appends a line with the edits. A line that is no JSON stays unchanged: the server reports its error.
 pub(crate) fn apply(edits: &[Edit], line: &[u8], into: &mut Vec<u8>) {
     let Ok(value) = json::check(line) else { return into.extend_from_slice(line) };
     let mut text = value.to_owned();

@@ -119,7 +119,7 @@ fn within_a_line(hir: Hir) -> Hir {
 mod tests {
     use super::*;
 
-    /// What line by line comes out.
+    /// The result of a line-by-line search.
     fn expected<'a>(pattern: &str, text: &'a [u8]) -> Vec<&'a [u8]> {
         let regex = Regex::new(pattern).unwrap();
         let lines = text.split_inclusive(|byte| *byte == b'\n');
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_gives_the_lines_that_match_alone() {
+    fn block_returns_only_matching_lines() {
         let texts: [&[u8]; 6] =
             [b"", b"\n", b"a b\nb\n\nab\n", b"a\nb", b"x\r\na\xff b\n\n\n", b"foo bar\nbar foo\nfoo\nFOO\n"];
         let patterns = [

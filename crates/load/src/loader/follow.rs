@@ -14,7 +14,7 @@ use super::input::FileId;
 use super::rotation::{self, Successors, unless_missing};
 use super::unreadable;
 
-/// How often a file without news is looked at.
+/// How often an unchanged file is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A file that has lost its name is left when it hasn't grown for so long.
 pub(super) const SETTLE: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const SETTLE_MAX: Duration = Duration::from_mins(1);
 /// A file that is followed by its name.
 pub(super) struct Follow<'a> {
     path: PathBuf,
-    /// The file that is read: only looked at here.
+    /// The file that is read: only its metadata are used here.
     open: File,
     file: FileId,
     stage: Stage,
@@ -40,7 +40,7 @@ enum Stage {
     Named,
     /// It has lost it, and may still be written to.
     Settling { since: Instant, grown_at: Instant, length: u64 },
-    /// What is still in it is read, and then the one that came after it.
+    /// The rest of it is read, and then the file after it.
     Draining,
 }
 
@@ -53,9 +53,9 @@ struct Left {
 pub(super) enum Change {
     /// Nothing new.
     None,
-    /// The file has lost its name and is no longer written to: it is to be read once more.
+    /// The file has lost its name and is no longer written to: read it once more.
     Draining,
-    /// This one came after it, or the same one was cut.
+    /// This file follows it, or the same one was truncated.
     Replaced(File),
 }
 
@@ -79,8 +79,8 @@ impl<'a> Follow<'a> {
     }
 
     /// Checks the name; `read_up_to` is how much of the file was read.
-    pub(super) fn look(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
-        self.look_back()?;
+    pub(super) fn check(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
+        self.check_left_file()?;
         let Some(named) = unless_missing(fs::metadata(&self.path)).map_err(unreadable)? else {
             // Between a rotation's two steps. The old file may still be written to.
             return Ok(Change::None);
@@ -91,7 +91,7 @@ impl<'a> Follow<'a> {
             return if is_cut { self.restart() } else { Ok(Change::None) };
         }
         match self.stage {
-            Stage::Draining => self.go_on(read_up_to, now),
+            Stage::Draining => self.next_file(read_up_to, now),
             Stage::Named | Stage::Settling { .. } => {
                 let length = self.open.metadata().map_err(unreadable)?.len();
                 self.stage = self.stage.after(now, length, self.settle);
@@ -100,12 +100,12 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Waits until another look may be worth it.
+    /// Waits until another check may be useful.
     pub(super) fn wait(&self) {
         thread::sleep(LOOK_EVERY);
     }
 
-    /// The same file is shorter than what was read of it.
+    /// The same file is shorter than the bytes read of it.
     fn restart(&mut self) -> anyhow::Result<Change> {
         let Some(file) = unless_missing(File::open(&self.path)).map_err(unreadable)? else {
             return Ok(Change::None);
@@ -116,8 +116,8 @@ impl<'a> Follow<'a> {
     }
 
     /// The file is read to its end: continues with the one after it.
-    fn go_on(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
-        // Opened before others are looked for: should it lose the name now, it is still the last of them.
+    fn next_file(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
+        // Opened before others are searched for: should it lose the name now, it is still the last of them.
         let Some(named) = unless_missing(File::open(&self.path)).map_err(unreadable)? else {
             return Ok(Change::None);
         };
@@ -151,7 +151,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Reports a file that was written to after it was left.
-    fn look_back(&mut self) -> anyhow::Result<()> {
+    fn check_left_file(&mut self) -> anyhow::Result<()> {
         let Some(left) = &self.left else { return Ok(()) };
         let metadata = left.file.metadata().map_err(unreadable)?;
         let missed = metadata.len().saturating_sub(left.read_up_to);
@@ -177,7 +177,7 @@ impl Stage {
         Self::Settling { since: now, grown_at: now, length }
     }
 
-    /// What comes after this one of a file that hasn't its name.
+    /// The files after this one that have lost its name.
     fn after(self, now: Instant, length: u64, settle: Duration) -> Self {
         let Self::Settling { since, grown_at, length: before } = self else { return Self::settling(now, length) };
         let grown_at = if length == before { grown_at } else { now };

@@ -1,8 +1,8 @@
-//! What a load that follows a file may have left unread: said when it is noticed, and counted.
+//! Parts of a followed file that a load may have left unread: reported when noticed, and counted.
 
 use super::{LoadCounters, Notify};
 
-/// Where it is said and counted.
+/// Reports and counts gaps.
 #[derive(Clone, Copy)]
 pub(super) struct Gaps<'a> {
     pub(super) notify: Notify<'a>,

@@ -1,4 +1,4 @@
-//! Opens what is to be loaded: a file or the standard input, as it is or compressed.
+//! Opens the inputs of a load: a file or the standard input, plain or compressed.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -13,7 +13,7 @@ use super::unreadable;
 use anyhow::anyhow;
 use text::hex;
 
-/// What is to be loaded.
+/// An input of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A file.
@@ -100,7 +100,7 @@ impl Opened {
 pub(super) enum Stream {
     /// A file that is read as it is: it can be gone on with anywhere.
     Plain(Counted<File>),
-    /// What can only be read from its beginning.
+    /// A stream that can only be read from its beginning.
     Decoded(Box<dyn Read + Send>),
 }
 
@@ -154,7 +154,7 @@ impl Stream {
     }
 }
 
-/// Counts what is read, for the progress: of a compressed file the size when decoded isn't known.
+/// Counts the bytes read, for the progress: of a compressed file the decoded size isn't known.
 pub(super) struct Counted<R> {
     inner: R,
     count: Arc<AtomicU64>,

@@ -27,7 +27,7 @@ pub(super) struct Cut {
     pub(super) nul_bytes: u64,
 }
 
-/// What becomes of a last line without a line break.
+/// The handling of a last line without a line break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastLine {
     /// It is a line.
@@ -39,7 +39,7 @@ pub(super) enum LastLine {
 /// A stream of lines.
 pub(super) struct Lines {
     input: Stream,
-    /// What was read beyond the last block.
+    /// Bytes read beyond the last block.
     carry: Vec<u8>,
     /// Bytes of a line that is being skipped; 0 between lines.
     passed: u64,
@@ -64,7 +64,7 @@ impl Lines {
         &self.passed_tail
     }
 
-    /// Whether the next call gives an error.
+    /// Whether the next call returns an error.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -164,7 +164,7 @@ impl Lines {
         self.passed_tail.drain(..beyond);
     }
 
-    /// Reads to the end of a line that is too long, and holds none of it.
+    /// Reads to the end of a line that is too long, without buffering it.
     fn pass_over(&mut self, last_line: LastLine) -> anyhow::Result<Cut> {
         let mut piece = Vec::with_capacity(PASSED_BYTES);
         loop {
@@ -221,9 +221,9 @@ mod tests {
         assert_eq!(blocks("", 2), [""; 0]);
     }
 
-    /// What the keys rest on: from the same place on, and with the same bytes ahead, the same block.
+    /// The keys rely on this: from the same place on, and with the same bytes ahead, the same block.
     #[test]
-    fn a_block_depends_on_its_beginning_alone() {
+    fn block_depends_only_on_its_beginning() {
         let text = "a\nbb\nccc\ndddddddd\n\neeeee\nf\n";
         for bytes in 1..12 {
             let all = blocks(text, bytes);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_still_written_is_awaited() {
+    fn incomplete_line_is_awaited() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"a\nb").unwrap();
         let mut lines = Lines::new(Stream::plain(file.reopen().unwrap(), Arc::default()));

@@ -18,7 +18,7 @@ use super::body::Piece;
 const OWNER_ONLY: u32 = 0o600;
 /// How many lines of a kind are shown: these are enough to find the cause.
 const SHOWN: u64 = 10;
-/// What is said of the others.
+/// The message about the others.
 const MORE: &str = "further lines like these are only counted; --refused FILE keeps all of them";
 
 /// The rejections of a batch.
@@ -67,7 +67,7 @@ pub(super) struct RefusedFile {
     file: Mutex<File>,
 }
 
-/// What is kept of a line.
+/// A line in the file.
 #[derive(Serialize)]
 pub(super) struct Row<'a> {
     pub(super) file: &'a str,

@@ -15,7 +15,7 @@ const PACKED: [&str; 6] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".Z"];
 /// As many names has a file at most: its own, and those of the links that Linux follows.
 const LINKS_MAX: usize = 41;
 
-/// The files that came after another one.
+/// The files that follow another one.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     /// The first that can be read, and which file that is.
@@ -44,7 +44,7 @@ fn names(path: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// The file with this id next to `path` or to a target of it: where rotation has moved it while the load was stopped.
+/// The file with this id next to `path` or to a target of it: rotation has moved it there while the load was stopped.
 pub(super) fn find(path: &Path, file: FileId) -> io::Result<Option<File>> {
     for name in names(path) {
         for entry in fs::read_dir(folder(&name))? {
@@ -129,7 +129,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What is there, if it is.
+/// The result, or `None` for a missing file.
 pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -31,10 +31,10 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// An unreachable server is reported again after so many attempts: about once a minute.
 const REPORT_EVERY: u32 = 16;
-/// How soon a waiting sender hears that it is time to stop.
+/// How soon a waiting sender notices that it is time to stop.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What all senders of a load share.
+/// The state that all senders of a load share.
 pub(super) struct Post<'a> {
     pub(super) server: &'a ServerConnector,
     /// The path with the type.

@@ -1,4 +1,4 @@
-//! The blocks of one input, from where the last load left off, to its end or for ever.
+//! The blocks of one input, from the place where the last load ended, to its end or endlessly.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -53,14 +53,14 @@ pub(super) struct Source<'a> {
     is_at_end: bool,
     /// A skipped line follows the last block.
     too_long: Option<u64>,
-    /// What was read of a stream of lines doesn't end with a line break.
+    /// The bytes read of a stream of lines don't end with a line break.
     is_within_line: bool,
     /// The last block ends where the input ended: until it is answered, nothing after it may be sent, since only one such
     /// end is remembered.
     must_wait: bool,
 }
 
-/// Why a block ends where it ends.
+/// The reason for a block's end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// It is full.
@@ -102,7 +102,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens an input where `entry` left off.
+    /// Opens an input at the place of `entry`.
     pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> anyhow::Result<Self> {
         let found = find(input, entry, &reading)?;
         let Found { opened, entry, is_rotated, is_within_line } = found;
@@ -260,7 +260,7 @@ impl<'a> Source<'a> {
     fn wait_for_more(&mut self, watermark: &AckWatermark<'_>) -> anyhow::Result<bool> {
         let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
         let read_up_to = self.entry.place.offset + lines.read_ahead();
-        match follow.look(read_up_to, Instant::now())? {
+        match follow.check(read_up_to, Instant::now())? {
             Change::None => follow.wait(),
             Change::Draining => {}
             Change::Replaced(file) => {

@@ -16,7 +16,7 @@ use super::state_lock::StateLock;
 /// Bytes before the place where a load resumes that must still be the same.
 pub(super) const TAIL_BYTES: usize = 4096;
 
-/// What decides which records are sent under which key: with other settings the keys would mean other records.
+/// The settings that decide which records are sent under which key: with other settings the keys would mean other records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) url: String,
@@ -50,14 +50,14 @@ pub(super) struct Entry {
     pub(super) split: Vec<Split>,
 }
 
-/// A batch that is answered, but for lines that are to be sent alone.
+/// A batch that is answered, except lines that have to be sent alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Split {
     /// Where it begins, as its key says.
     pub(super) offset: u64,
     /// Lines of its body, from 1.
     pub(super) alone: BTreeSet<usize>,
-    /// There may be more: the batch is to be sent again to hear of them.
+    /// There may be more: the batch has to be sent again to learn of them.
     pub(super) has_more: bool,
     /// How many of its other lines were rejected.
     pub(super) refused: u64,
@@ -134,7 +134,7 @@ impl State {
         Ok(state)
     }
 
-    /// Where it is kept, if it is.
+    /// The file, if there is one.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_found_again_with_its_id() {
+    fn state_is_reopened_with_its_id() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let settings = Settings { batch_bytes: 5, ..Settings::default() };

@@ -14,7 +14,7 @@ pub(super) struct StateLock {
 }
 
 impl StateLock {
-    /// None where another load has it.
+    /// None if another load has it.
     pub(super) fn take(state: &Path) -> io::Result<Option<Self>> {
         let mut path = state.as_os_str().to_owned();
         path.push(".lock");
@@ -26,7 +26,7 @@ impl StateLock {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Who had it before may have removed it in between: then others lock another file.
+            // Its previous owner may have removed it in between: then others lock another file.
             if is_still_there(&path, &file)? {
                 return Ok(Some(Self { path, _file: file }));
             }

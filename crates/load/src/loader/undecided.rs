@@ -69,7 +69,7 @@ impl<'a> UndecidedLines<'a> {
         refused::show(before, self.notify, || format!("{} line {}: {}", self.input, self.number, why.detail));
     }
 
-    /// What was kept is durable before the state passes the block.
+    /// The kept lines are durable before the state moves past the block.
     pub(super) fn end(self) -> anyhow::Result<()> {
         match self.kept {
             Some(kept) if self.has_rows => kept.append_durably(&self.rows),

@@ -37,7 +37,7 @@ impl NatsClient {
     /// Connects as a user.
     ///
     /// # Panics
-    /// Where the server doesn't let it in.
+    /// The server rejects it.
     pub fn connect(address: SocketAddr, user: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -73,7 +73,7 @@ impl NatsClient {
         format!("{}.{}", self.inbox, self.asked)
     }
 
-    /// What JetStream answers to a request.
+    /// JetStream's answer to a request.
     pub fn ask(&mut self, subject: &str, payload: &str) -> String {
         let inbox = self.reply();
         self.send(format!("PUB {subject} {inbox} {}\r\n{payload}\r\n", payload.len()).as_bytes());
@@ -114,7 +114,7 @@ impl NatsClient {
         self.ask(&format!("$JS.API.STREAM.{verb}.{stream}"), payload)
     }
 
-    /// How many messages a stream has, cursors among them; none where there is no such stream.
+    /// How many messages a stream has, cursors among them; none if there is no such stream.
     pub fn count(&mut self, stream: &str) -> Option<u64> {
         let info = self.stream("INFO", stream, "");
         let (_, state) = info.split_once("\"state\":")?;

@@ -31,7 +31,7 @@ pub struct NatsServer {
 }
 
 impl NatsServer {
-    /// A running server with JetStream; `None`, and a message, where it wasn't built.
+    /// A running server with JetStream; `None`, and a message, if it wasn't built.
     pub fn start() -> Option<Self> {
         Self::start_with(ROOMY)
     }
@@ -59,7 +59,7 @@ impl NatsServer {
         Some(server)
     }
 
-    /// What holds from the next start on.
+    /// The settings from the next start on.
     pub fn configure(&self, configuration: &str) {
         let store = self.folder.join("data");
         let is_configured = configuration.lines().any(|line| line.starts_with("jetstream"));
@@ -109,13 +109,13 @@ impl NatsServer {
         NatsClient::connect(self.address, "")
     }
 
-    /// The same of a user: `"user":"ann","pass":"x"`.
+    /// The same as a user: `"user":"ann","pass":"x"`.
     pub fn client_of(&self, user: &str) -> NatsClient {
         NatsClient::connect(self.address, user)
     }
 }
 
-/// What the log says when the server takes connections.
+/// The log's message when the server accepts connections.
 const READY: &str = "Server is ready";
 
 impl Drop for NatsServer {

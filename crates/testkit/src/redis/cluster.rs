@@ -10,7 +10,7 @@ const LAST_SLOT: u16 = 16_383;
 /// The nodes; all end with their test. Node `n + 3` is the replica of node `n` in the beginning.
 pub struct Cluster {
     pub nodes: Vec<RedisServer>,
-    /// Where they listen.
+    /// Their addresses.
     pub ports: Vec<u16>,
 }
 
@@ -80,7 +80,7 @@ impl Cluster {
         self.ask(&["CLUSTER", "KEYSLOT", key]).number()
     }
 
-    /// Who serves a key, as this node says.
+    /// The node that serves a key, according to this node.
     pub fn owner_as_seen_by(&self, node: usize, key: &str) -> Option<usize> {
         let slot = self.slot(key);
         let ranges = self.nodes[node].client().try_ask(&["CLUSTER", "SLOTS"]).ok()?.list();
@@ -90,7 +90,7 @@ impl Cluster {
         (0..self.nodes.len()).find(|number| self.nodes[*number].answers() && self.id(*number) == id)
     }
 
-    /// What the node that serves a key answers.
+    /// The answer of the node that serves a key.
     pub fn ask(&self, words: &[&str]) -> RedisReply {
         self.try_ask(words).unwrap_or_else(|| panic!("nobody answers {words:?}"))
     }

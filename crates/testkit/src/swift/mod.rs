@@ -73,7 +73,7 @@ impl SwiftServer {
         SERVERS.get_or_init(|| std::env::var(SHARED).ok().map(attached).or_else(Self::start)).as_ref()
     }
 
-    /// Running servers; `None`, and a message, where Swift isn't installed.
+    /// Running servers; `None`, and a message, if Swift isn't installed.
     pub fn start() -> Option<Self> {
         if !["swift-proxy-server", "swift-object-server", "memcached"].into_iter().all(is_installed) {
             skipped::report("Swift isn't installed (cargo xtask services)");
@@ -95,7 +95,7 @@ impl SwiftServer {
         Some(server)
     }
 
-    /// Starts what isn't running, and waits until it answers.
+    /// Starts the processes that aren't running, and waits until they answer.
     pub fn run(&self) {
         SwiftProcess::ALL.into_iter().for_each(|part| self.run_part(part));
         self.wait_ready();
@@ -150,7 +150,7 @@ impl SwiftServer {
         SwiftProcess::ALL.into_iter().rev().for_each(|part| self.kill_part(part));
     }
 
-    /// Where the proxy listens.
+    /// The proxy's address.
     pub fn address(&self) -> SocketAddr {
         self.address_of(SwiftProcess::Proxy)
     }

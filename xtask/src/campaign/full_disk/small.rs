@@ -18,7 +18,7 @@ use crate::http::{self, Client};
 use crate::server::{Launch, READY_LIMIT, Server};
 use crate::wait::until;
 
-/// A disk, and what is sent to fill it.
+/// A disk, and the events that fill it.
 #[derive(Clone, Copy)]
 pub(super) struct Small {
     mebibytes: u32,

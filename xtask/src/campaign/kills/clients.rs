@@ -12,10 +12,10 @@ use super::oracle::{Acknowledged, Event};
 use crate::http::{self, Client};
 use random::Random;
 
-/// What a client waits before it asks a full disk again.
+/// How long a client waits before it retries after a full disk.
 const DISK_FULL_PAUSE: Duration = Duration::from_millis(20);
 
-/// What the clients share with the one that kills.
+/// The state that the clients share with the one that kills.
 pub(in crate::campaign) struct Shared {
     server: SocketAddr,
     seed: u64,
@@ -80,7 +80,7 @@ impl Shared {
         self.taken.load(Ordering::SeqCst)
     }
 
-    /// How many answers said so far that the disk is full.
+    /// How many answers reported a full disk so far.
     pub(in crate::campaign) fn disk_full(&self) -> usize {
         self.disk_full.load(Ordering::SeqCst)
     }
@@ -131,7 +131,7 @@ impl Shared {
     }
 }
 
-/// Runs a client; it ends with what it knows.
+/// Runs a client; it returns its record.
 pub(in crate::campaign) fn run(shared: &Shared, client: u32) -> Result<Acknowledged> {
     let mut known = Acknowledged::new();
     let mut open = Client::new(shared.server);

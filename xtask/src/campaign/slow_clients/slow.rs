@@ -1,4 +1,4 @@
-//! One slow client: what it sends, and how long it should be borne.
+//! One slow client: what it sends, and how long the server should tolerate it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use super::source::{self, Manner};
 use crate::http::post;
 
-/// In which way a client is slow.
+/// The kind of slowness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Its headers come byte by byte.
+    /// Its headers arrive byte by byte.
     Head,
     /// Its body does.
     Body,
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// How long the server bears it; it looks once a second.
+    /// How long the server tolerates it; it checks once a second.
     pub(super) const fn deadline(self) -> Duration {
         Duration::from_secs(match self {
             Self::Head | Self::Body => 10,
@@ -65,12 +65,12 @@ pub(super) struct Slow {
     answer: Vec<u8>,
 }
 
-/// What has become of a client.
+/// The state of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// It is borne.
     Open,
-    /// The server has closed; whether it said 408 before.
+    /// The server has closed; whether it answered 408 before.
     Cut { answered_408: bool },
 }
 
@@ -90,7 +90,7 @@ impl Slow {
         }
     }
 
-    /// What the server said to one that was cut too early: its last status line, and how the connection ended.
+    /// The server's answer to one that was cut too early: its last status line, and how the connection ended.
     pub(super) fn last_words(&mut self) -> String {
         let ended = match self.stream.read_to_end(&mut self.answer) {
             Ok(_) => "an end".to_owned(),

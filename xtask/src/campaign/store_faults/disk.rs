@@ -17,7 +17,7 @@ use crate::wait::until;
 pub(super) const PROGRAMS: &[&str] = &["strace", "sqlite3"];
 /// The size of a disk that isn't full: more than any campaign stores.
 const ROOMY: &str = "size=8g,rw";
-/// So long a disk is tried to be changed, and a process to be traced.
+/// How long to retry a change of the disk, or the tracing of a process.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(20);
 
 /// A separate disk, until this is dropped.

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use super::{GATEWAYS, WRITERS};
 use random::Random;
 
-/// What happens to a writer.
+/// A fault of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// SIGKILL; it is started again.

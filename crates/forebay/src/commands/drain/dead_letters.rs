@@ -62,7 +62,7 @@ impl LettersFile {
                 "is in the data directory, and would be deleted with it: name another file with --dead-letters",
             );
         }
-        let part = owner_file::beside(path, "part");
+        let part = owner_file::next_to(path, "part");
         let file = owner_file::create(&part);
         let file = file.map_err(|error| {
             io::Error::new(

@@ -22,7 +22,7 @@ const OF_FILE_SYSTEM: &str = "lost+found";
 pub(super) fn find(configuration: &Configuration, data: &Path) -> io::Result<Vec<String>> {
     let of_sinks = configuration.sinks.iter().filter_map(|(sink, settings)| Some((sink, settings.store.local_path()?)));
     let stores: Vec<_> = of_sinks.filter(|(_, path)| lies_in(path, data)).collect();
-    let store = |(sink, path): &(_, &Path)| format!("{sink}  -  store  {}: lies in the data directory", path.display());
+    let store = |(sink, path): &(_, &Path)| format!("{sink}  -  store  {}: is in the data directory", path.display());
     let mut lines: Vec<String> = stores.iter().map(store).collect();
     let others = others(data)?.into_iter().filter(|other| !stores.iter().any(|(_, path)| path.starts_with(other)));
     lines.extend(others.map(|path| format!("-  -  file  {}: isn't part of Forebay's own state", path.display())));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_of_silence_is_no_work() {
+    fn year_of_silence_costs_no_work() {
         let rules = rules("100ms", |definition| definition.quiet = Some(Duration::from_secs(1)));
         let events: Vec<_> = (0..50).map(|n| (n * 400 * 24 * 3600, "{}")).collect();
         assert_eq!(results(&rules, &events, 60 * 400 * 24 * 3600).len(), 50);

@@ -85,7 +85,7 @@ async fn serve(
     if let Some(tls) = &tls {
         tokio::spawn(tls.clone().follow());
     }
-    tell(&listener, &admin, &writer, tls.is_some());
+    log_start(&listener, &admin, &writer, tls.is_some());
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
@@ -148,7 +148,7 @@ fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
     configuration.sinks.iter().filter_map(offer).collect()
 }
 
-fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure: bool) {
+fn log_start(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure: bool) {
     let shown = |listener: &TcpListener| listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     let scheme = if is_secure { "https" } else { "http" };
     let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();

@@ -19,12 +19,12 @@ type Secured = StreamOwned<ServerConnection, TcpStream>;
 /// The stand-in. Its threads end with the connections.
 struct Front {
     address: SocketAddr,
-    /// The heads of the requests that came through.
+    /// The heads of the requests received.
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Front {
-    /// Shows the certificate of `pair` at this address, and hands on to `store` what is within.
+    /// Serves the certificate of `pair` at this address, and forwards the requests to `store`.
     fn before(store: SocketAddr, pair: &Pair, address: &str) -> Self {
         let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
@@ -113,7 +113,7 @@ fn documents_are_written_only_over_trusted_tls() {
     assert!(wait_until(|| log().contains("certificate")), "{}", log());
     assert_eq!(elsewhere.heads(), Vec::<String>::new());
     drop(server);
-    // And one that isn't asked by TLS at all.
+    // And one without TLS at all.
     let server = start(&plain, &url.replace("https", "http"), "");
     assert_eq!(post(&server, 3), 200);
     let log = || std::fs::read_to_string(plain.path("log")).unwrap();

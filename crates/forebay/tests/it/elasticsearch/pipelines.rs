@@ -24,7 +24,7 @@ fn start(folder: &Folder, store: &OpenSearch, index: &str) -> Server {
     super::start(folder, &format!("http://{}", store.address()), &format!("index = \"{index}\"\n"))
 }
 
-/// What a command prints for the running server.
+/// The output of a command for the running server.
 fn run_command(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
     let mut command: Command = forebay();
     command.args(words).args(["--admin", &server.admin.to_string(), "--data"]).arg(folder.data());

@@ -1,4 +1,4 @@
-//! What the fixtures' writer and today's tests share: configurations, events and stores.
+//! Shared by the fixtures' writer and today's tests: configurations, events and stores.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn deferred(receiver: SocketAddr) -> String {
     )
 }
 
-/// The old build knows the setting by its old name only.
+/// The old build only has the setting's old name.
 pub(super) fn windows() -> String {
     config(MINUTES).replace("idle_timeout", "quiet")
 }

@@ -4,7 +4,7 @@ use super::{post, start_on};
 use crate::support::{Folder, Server, forebay, wait_until};
 use testkit::postgres::PostgresServer;
 
-/// A server that can be followed; slow disks are not what these tests are about.
+/// A server that can be replicated; slow disks are irrelevant for these tests.
 fn primary() -> Option<PostgresServer> {
     PostgresServer::start_with(&["shared_buffers=32MB", "wal_level=replica", "max_wal_senders=4", "hot_standby=on"])
 }

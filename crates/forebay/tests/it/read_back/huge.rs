@@ -4,7 +4,7 @@ use super::{page, post};
 use crate::support::{Folder, Server};
 
 const ROWS: u64 = 1_000_000;
-/// Rows that a page looks through at most, with some room.
+/// Rows that a page reads at most, with some room.
 const ROWS_OF_A_PAGE: u64 = 100_000;
 
 #[test]

@@ -126,7 +126,7 @@ fn page_cursor_is_valid_after_restart() {
 }
 
 #[test]
-fn a_page_has_eight_mebibytes_at_most() {
+fn page_has_at_most_eight_mebibytes() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let payload = format!("\"{}\"", "x".repeat(1024 * 1024 - 2));

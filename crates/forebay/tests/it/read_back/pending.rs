@@ -8,7 +8,7 @@ const KEYED: &str = "Idempotency-Key: k\r\n";
 #[test]
 fn pending_event_is_readable_once_stored() {
     let folder = Folder::new();
-    // The store can't be opened where a directory has its name.
+    // The store can't be opened if a directory has its name.
     std::fs::create_dir_all(folder.path("data/events.db")).unwrap();
     let log = folder.path("log");
     let mut server = Server::start_with(&folder.data(), &[], &log);

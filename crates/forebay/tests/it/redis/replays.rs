@@ -41,7 +41,7 @@ fn replay_without_response_duplicates_nothing() {
         let is_done = replay(&server);
         drop(cut);
         match (is_done, count() > stored) {
-            // The answer may be cut, and the store be asked by another connection what it has.
+            // The answer may be cut, and another connection may ask the store for its contents.
             (_, true) => behind_the_effect += 1,
             (false, false) => before += 1,
             (true, false) => {}

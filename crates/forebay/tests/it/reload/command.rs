@@ -1,4 +1,4 @@
-//! `forebay reload`: what it says and how it exits.
+//! `forebay reload`: its output and its exit codes.
 
 use std::process::Output;
 
@@ -6,7 +6,7 @@ use super::{Fixture, ONE, TWO};
 use crate::support::forebay;
 use crate::two_services::BackEnd;
 
-/// Runs a command: the exit code, what goes to the standard output, and what goes to stderr.
+/// Runs a command: the exit code, the standard output, and stderr.
 fn run(arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = forebay().args(arguments).envs(variables.iter().copied()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -71,7 +71,7 @@ fn invalid_file_changes_nothing_and_errors_are_shown() {
 }
 
 #[test]
-fn a_warning_is_shown_with_the_changes() {
+fn warning_is_shown_with_the_changes() {
     let fixture = Fixture::new(ONE);
     let lonely = format!("{ONE}[sinks.lonely]\nkind = \"sqlite\"\ntable = \"lonely\"\n");
     let (code, text, errors) = reload(&fixture, &lonely, &[]);

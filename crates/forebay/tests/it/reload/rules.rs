@@ -15,7 +15,7 @@ fn config(rules: &str, sink: &str) -> String {
     )
 }
 
-/// Begins a batch, whose first half has come when this ends.
+/// Begins a batch, whose first half was received when this returns.
 fn begin(fixture: &Fixture, type_name: &str, headers: &str) -> TcpStream {
     let before = fixture.server().metric("forebay_http_in_flight_bytes");
     let mut client = TcpStream::connect(fixture.server().intake).unwrap();
@@ -57,7 +57,7 @@ fn batch_checked_by_old_rules_must_be_retried() {
         ("schema = \"t.json\"", ""),
         ("id = \"/x\"", ""),
         ("unstorable = \"repair\"", ""),
-        // Of what is left out nothing is stored, and yet it would be answered.
+        // Nothing of the filtered events is stored, and yet they would be answered.
         ("transform = [{ filter = \"x > 9\" }]", ""),
     ] {
         let (there, back) = (config(rules, "two"), &plain);
@@ -95,7 +95,7 @@ fn changed_schema_file_is_reloaded() {
     assert_eq!(fixture.rows("events"), 2);
 }
 
-/// A batch whose steps leave out or refuse what others would take.
+/// A batch whose steps filter or reject events that others would accept.
 #[test]
 fn batch_emptied_by_old_rules_must_be_retried() {
     let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };

@@ -18,7 +18,7 @@ struct Front {
 }
 
 impl Front {
-    /// `None`, with a message, where nginx isn't installed.
+    /// `None`, with a message, if nginx isn't installed.
     #[allow(clippy::print_stderr, reason = "it says why it is skipped")]
     fn start(swift: SocketAddr) -> Option<Self> {
         let mut version = Command::new("nginx");
@@ -48,7 +48,7 @@ impl Drop for Front {
     }
 }
 
-/// Swift doesn't know that it is asked over TLS, and names itself by what it is asked with: nginx says it right.
+/// Swift has no TLS of its own, and names itself by the request's scheme: nginx corrects that.
 fn configuration(folder: &str, listen: SocketAddr, swift: SocketAddr) -> String {
     format!(
         "daemon off; master_process off; pid {folder}/pid;

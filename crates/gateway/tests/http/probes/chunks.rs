@@ -2,7 +2,7 @@
 
 use super::probe::{Probe, bad, chunked, good};
 
-/// Bodies whose sizes, data or ends aren't what the grammar wants.
+/// Bodies whose sizes, data or ends violate the grammar.
 const CHUNKS: &[&str] = &[
     "\r\n[1,2]\r\n0\r\n\r\n",
     "+5\r\n[1,2]\r\n0\r\n\r\n",
@@ -76,7 +76,7 @@ const EXTENSIONS: &[&str] = &[
     " a",
 ];
 
-/// Trailers that are no fields (RFC 9112 §7.1.2, §5).
+/// Invalid trailers (RFC 9112 §7.1.2, §5).
 const TRAILERS: &[&str] = &[
     "X",
     " X: y",

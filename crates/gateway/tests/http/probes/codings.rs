@@ -30,7 +30,7 @@ const NOT_CHUNKED: &[&str] = &[
     "Transfer-Encoding: chunked\r\nX: y\r\ntransfer-encoding: gzip",
 ];
 
-/// Names and values that some reader takes for `Transfer-Encoding: chunked` (RFC 9112 §5.1, §5.2; RFC 9110 §5.5).
+/// Names and values that some parser treats as `Transfer-Encoding: chunked` (RFC 9112 §5.1, §5.2; RFC 9110 §5.5).
 const DISGUISED: &[&str] = &[
     "Transfer-Encoding : chunked",
     "Transfer-Encoding\t: chunked",

@@ -60,7 +60,7 @@ const STARTS: &[&str] = &[
 /// that is known; there will be none.
 const VERSIONS: &[&str] = &["0.9", "1.2", "1.9", "2.0", "3.0"];
 
-/// Header lines that are none (RFC 9112 §5, RFC 9110 §5.1, §5.5).
+/// Invalid header lines (RFC 9112 §5, RFC 9110 §5.1, §5.5).
 const FIELDS: &[&str] = &[
     " X: y",
     "\tX: y",

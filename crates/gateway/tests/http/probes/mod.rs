@@ -95,7 +95,7 @@ fn bytes_after_last_request_are_no_request() {
     check(&odd::last(), &[Pace::AtOnce]);
 }
 
-/// RFC 9112 §8: who closes before a request's end has sent none. Of a head there may be no answer.
+/// RFC 9112 §8: a client that closes before a request's end has sent none. To part of a head there may be no response.
 #[test]
 fn truncated_request_is_no_request() {
     let fixture = Fixture::open();

@@ -15,14 +15,14 @@ const FIELDS: &[&str] = &[
     "Content-Length: 5\r\nX: \u{e9}",
     "Content-Length: 5\r\n!#$%&'*+-.^_`|~1a: b",
     "Content-Length: 5\r\nX: y\r\nX: z",
-    // Other names than they look like.
+    // These are other names than they seem.
     "Content-Length: 5\r\nContent_Length: 7",
     "Content-Length: 5\r\nX-Content-Length: 7",
     "Content-Length: 5\r\nTransfer_Encoding: chunked",
     "Content-Length: 5\r\nTransfer-Encodings: chunked",
     "Content-Length: 5\r\nTE: chunked",
     "Content-Length: 5\r\nTrailer: Content-Length",
-    // What is named here is of this hop, which goes nowhere from here.
+    // The named headers are for this hop only, and this is the last hop.
     "Content-Length: 5\r\nConnection: content-length, host, keep-alive",
     "Content-Length: 5\r\nConnection: transfer-encoding",
     "Content-Length: 5\r\nConnection: closed, not-close",

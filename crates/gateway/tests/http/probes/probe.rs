@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Bytes that a client sends, and what must come of them.
+/// Bytes that a client sends, and the expected result.
 pub(super) struct Probe {
     /// The section that says so.
     pub(super) section: &'static str,
@@ -10,7 +10,7 @@ pub(super) struct Probe {
     pub(super) outcome: Outcome,
 }
 
-/// What must come of a probe that a good request follows.
+/// The expected result of a probe that a valid request follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// One answer with one of these statuses; then the connection is closed, and nothing is stored.

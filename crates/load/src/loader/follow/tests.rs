@@ -1,4 +1,4 @@
-//! Files that are rotated, looked at when the test says what time it is, and read through from one to the next.
+//! Files that are rotated, checked at times that the test sets, and read through from one to the next.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::loader::input::Input;
 use crate::loader::source::{Reading, Source};
 use crate::loader::state::{Settings, State};
 
-/// A folder with a file `a`, and what is said about it.
+/// A folder with a file `a`, and the messages about it.
 struct Fixture {
     folder: tempfile::TempDir,
     said: Mutex<Vec<String>>,
@@ -108,22 +108,22 @@ fn rotated_file_is_read_until_it_stops_growing() {
     let mut follow = Follow::new(fixture.path("a"), open, None, SETTLE, gaps).unwrap();
     let begin = Instant::now();
     let after = |milliseconds| begin + Duration::from_millis(milliseconds);
-    assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
+    assert!(matches!(follow.check(3, begin).unwrap(), Change::None));
     fixture.rename("a", "a.1");
-    assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
+    assert!(matches!(follow.check(3, begin).unwrap(), Change::None));
     fs::write(fixture.path("a"), "two").unwrap();
     for milliseconds in [0, 4_999] {
-        assert!(matches!(follow.look(3, after(milliseconds)).unwrap(), Change::None));
+        assert!(matches!(follow.check(3, after(milliseconds)).unwrap(), Change::None));
     }
     fixture.append("a.1", "x");
     for milliseconds in [5_000, 9_999] {
-        assert!(matches!(follow.look(4, after(milliseconds)).unwrap(), Change::None), "it has grown");
+        assert!(matches!(follow.check(4, after(milliseconds)).unwrap(), Change::None), "it has grown");
         assert!(!follow.is_draining());
     }
-    assert!(matches!(follow.look(4, after(10_000)).unwrap(), Change::Draining));
+    assert!(matches!(follow.check(4, after(10_000)).unwrap(), Change::Draining));
     assert!(follow.is_draining());
-    assert!(matches!(follow.look(4, after(10_000)).unwrap(), Change::Replaced(_)));
-    assert!(!follow.is_draining() && matches!(follow.look(3, after(10_000)).unwrap(), Change::None));
+    assert!(matches!(follow.check(4, after(10_000)).unwrap(), Change::Replaced(_)));
+    assert!(!follow.is_draining() && matches!(follow.check(3, after(10_000)).unwrap(), Change::None));
     assert_eq!(fixture.said(), "");
 }
 
@@ -139,17 +139,17 @@ fn endlessly_written_file_is_left_and_reported() {
     fs::write(fixture.path("a"), "two\n").unwrap();
     for second in 0..60 {
         fixture.append("a.1", "x\n");
-        assert!(matches!(follow.look(0, begin + Duration::from_secs(second)).unwrap(), Change::None), "{second}");
+        assert!(matches!(follow.check(0, begin + Duration::from_secs(second)).unwrap(), Change::None), "{second}");
     }
     fixture.append("a.1", "x\n");
     let end = begin + SETTLE_MAX;
-    assert!(matches!(follow.look(0, end).unwrap(), Change::Draining));
-    assert!(matches!(follow.look(4 + 61 * 2, end).unwrap(), Change::Replaced(_)));
-    assert!(matches!(follow.look(0, end).unwrap(), Change::None));
+    assert!(matches!(follow.check(0, end).unwrap(), Change::Draining));
+    assert!(matches!(follow.check(4 + 61 * 2, end).unwrap(), Change::Replaced(_)));
+    assert!(matches!(follow.check(0, end).unwrap(), Change::None));
     assert_eq!(fixture.said(), "");
     fixture.append("a.1", "late\n");
     for _ in 0..2 {
-        assert!(matches!(follow.look(4, end).unwrap(), Change::None));
+        assert!(matches!(follow.check(4, end).unwrap(), Change::None));
     }
     assert!(fixture.said().contains("its lines from byte 126 on are missing"), "{}", fixture.said());
     assert_eq!(fixture.counters.read().gaps, 1);
@@ -163,8 +163,8 @@ fn truncated_file_restarts() {
     let open = File::open(fixture.path("a")).unwrap();
     let mut follow = Follow::new(fixture.path("a"), open, None, SETTLE, gaps).unwrap();
     fs::write(fixture.path("a"), "x").unwrap();
-    assert!(matches!(follow.look(3, Instant::now()).unwrap(), Change::Replaced(_)));
-    assert!(matches!(follow.look(1, Instant::now()).unwrap(), Change::None));
+    assert!(matches!(follow.check(3, Instant::now()).unwrap(), Change::Replaced(_)));
+    assert!(matches!(follow.check(1, Instant::now()).unwrap(), Change::None));
 }
 
 #[test]

@@ -11,14 +11,14 @@ use testkit::opensearch::OpenSearch;
 use testkit::postgres::PostgresServer;
 
 const EVENTS: usize = 1_000;
-/// Those whose kind is `even`, and who are replayed first.
+/// Those whose kind is `even`, which are replayed first.
 const CHOSEN: usize = EVENTS / 2;
 const TYPE: &str = "access";
 const SINK: &str = "store";
 
 /// A server with one sink.
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }
@@ -56,7 +56,7 @@ impl Fixture {
         answer["letters"][0]["payload"]["number"].as_i64().unwrap_or_else(|| panic!("{body}"))
     }
 
-    /// Posts the events, which the store refuses in these words, and says what id each has.
+    /// Posts the events, which the store rejects with this message, and returns the id of each.
     fn refused(&self, words: &str) -> BTreeMap<String, i64> {
         let line = |number: usize| {
             let kind = if number.is_multiple_of(2) { "even" } else { "odd" };
@@ -80,7 +80,7 @@ impl Fixture {
         self.server.metric(&format!("forebay_events_{name}{{type=\"{TYPE}\",sink=\"{SINK}\""))
     }
 
-    /// Replays half of them by a filter, again, and then the rest; after each what `stored` says the store holds is as it should be.
+    /// Replays half of them with a filter, again, and then the rest; after each the `stored` payloads are the expected ones.
     fn replay_by_halves(&self, letters: &BTreeMap<String, i64>, stored: impl Fn() -> Vec<(String, i64)>) {
         let expect = |is_there: &dyn Fn(i64) -> bool| {
             let mut found = stored();
@@ -102,7 +102,7 @@ impl Fixture {
         expect(&|_| true);
         assert_eq!((self.count("stored_total"), self.count("dead_total")), (EVENTS as u64, 0));
         assert_eq!(self.dead(&["list"]), (Some(0), "no dead letters\n".to_owned()));
-        // What comes now is stored as it comes.
+        // Later events are stored immediately.
         assert_eq!(
             self.server.post(&format!("/ingest/event/{TYPE}"), "{\"number\": -1, \"status\": \"late -1\"}").0,
             200

@@ -46,7 +46,7 @@ kind = "null"
 "#;
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }
@@ -274,7 +274,7 @@ fn invalid_requests_are_explained() {
         ("/unknown", 404, "the configuration has neither [types.unknown]"),
         ("/counted.hits", 404, "results of an aggregate"),
         ("/A%20b", 404, "unknown_type"),
-        // What names no type is of type `event`, of which there is none here.
+        // An event without a type is of type `event`, which doesn't exist here.
         ("", 200, "\"code\":\"unknown_type\""),
         ("/", 200, "\"code\":\"unknown_type\""),
         ("ing/access", 404, "/api/try"),
