@@ -107,7 +107,11 @@ mod tests {
     #[test]
     fn hints_speak_of_commands() {
         for (code, detail, wanted) in [
-            ("unauthorized", "this request needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN_FILE"),
+            (
+                "unauthorized",
+                "this request needs a token: send it as `Authorization: Bearer fb_…`",
+                "set FOREBAY_TOKEN_FILE",
+            ),
             ("unauthorized", "the token has expired: ask for a new one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
             ("cross_origin", "the header Host must be an IP address or `localhost`", "--admin"),

@@ -181,7 +181,10 @@ fn dispute_of_old_build_is_still_shown() {
     let server = start(forebay(), &folder, story::DISPUTE);
     story::wait_stopped(&server);
     let listed = text(command(&server, &["route", "list"]));
-    assert!(listed.contains("another server has claimed this lane") && listed.contains("forebay route accept s"), "{listed}");
+    assert!(
+        listed.contains("another server has claimed this lane") && listed.contains("forebay route accept s"),
+        "{listed}"
+    );
     let stored = || story::numbers_in(&folder.path("store.db"));
     assert_eq!(stored(), (0..20).collect::<Vec<_>>());
     assert_eq!(
