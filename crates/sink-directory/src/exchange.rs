@@ -33,7 +33,7 @@ impl Directory {
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         // The gateway chooses the name of its description: at worst, an object wrongly counts as having none.
         let description = self.rules().manifests.manifest_of(&name);
-        let writing = self.work_aside(move |files, folder, abandoned| {
+        let writing = self.work_on_thread(move |files, folder, abandoned| {
             let named = Named { files, folder, name: &name, description: &description };
             Accepting { named, bytes, sha256, pieces, abandoned }.run(replaces)
         });
@@ -128,7 +128,7 @@ impl Accepting<'_> {
         if !comparison.ends_here().map_err(|error| self.named.failed(&error))? {
             return Err(error::upload_conflict(object));
         }
-        self.named.name_again().map_err(|error| self.named.failed(&error))
+        self.named.sync_name().map_err(|error| self.named.failed(&error))
     }
 
     fn failed(&self, unwritten: Unwritten) -> SinkError {
