@@ -19,7 +19,7 @@ COPY --from=build /source/rootfs/ /
 # A new volume takes its owner from this directory.
 COPY --from=build --chown=65532:65532 /source/data/ /data/
 LABEL org.opencontainers.image.title="Forebay" \
-    org.opencontainers.image.description="Takes JSON over HTTP, makes it durable, and stores it once in your databases" \
+    org.opencontainers.image.description="Accepts JSON over HTTP, makes it durable, and stores it once in your databases" \
     org.opencontainers.image.licenses="Apache-2.0"
 # A default below the configuration file and the environment: a published port of a container doesn't reach loopback. The admin port stays there.
 ENV FOREBAY_DATA=/data FOREBAY_DEFAULT_IP=0.0.0.0

@@ -1,4 +1,4 @@
-//! `--against`: the same benchmark of two servers in turn, and the ratio of each figure.
+//! `--against`: the same benchmark of two servers alternately, and the ratio of each figure.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{Arguments, measure};
 /// Fewer pairs say little on a machine that others share.
 const PAIRS_MIN: u32 = 7;
 
-/// Measures the server and `other` in turn, and prints the median of the pairs' ratios for each figure: above 1, the server is better.
+/// Measures the server and `other` alternately, and prints the median of the pairs' ratios for each figure: above 1, the server is better.
 pub(super) fn run(arguments: &Arguments, server: &Path, other: &Path) -> Result<()> {
     let mut pairs = Vec::new();
     for pair in 0..arguments.pairs.max(PAIRS_MIN) {

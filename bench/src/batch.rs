@@ -27,20 +27,20 @@ pub(super) struct Options {
 pub(super) fn into_null(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let pieces = options.records.pieces()?;
     let batches = batches(&pieces);
-    let mut turns = Vec::new();
+    let mut rounds = Vec::new();
     for round in 1..=setup.rounds {
         let reference = check_loop::run(&pieces, &setup.folder, setup.duration)?;
         let server = measure_server(setup, &batches, options.connections)?;
         println!("round {round}: reference {reference:.0} events/s, server {server:.0} events/s");
-        turns.push((server, reference));
+        rounds.push((server, reference));
     }
     let rate = Row::alone(
         "batches into null",
         "events/s",
-        median(turns.iter().map(|turn| turn.0).collect()),
+        median(rounds.iter().map(|round| round.0).collect()),
         Bar::AtLeast(600_000.0),
     );
-    Ok(vec![rate, Row::in_turn("batches into null, against check-loop", "events/s", &turns, Bar::AtLeast(0.3))])
+    Ok(vec![rate, Row::alternating("batches into null, against check-loop", "events/s", &rounds, Bar::AtLeast(0.3))])
 }
 
 fn measure_server(setup: &Setup, batches: &[Batch], connections: u32) -> Result<f64> {
@@ -56,7 +56,7 @@ fn measure_server(setup: &Setup, batches: &[Batch], connections: u32) -> Result<
     Ok(sent.events / sent.elapsed.as_secs_f64())
 }
 
-/// A whole request, made beforehand so that the client costs little beside the server.
+/// A whole request, built beforehand: the client should use little of the machine's time.
 pub(super) struct Batch {
     request: Vec<u8>,
     events: u64,
@@ -70,7 +70,7 @@ pub(super) enum Until {
     Sent(u64),
 }
 
-/// What was answered with 200.
+/// The events that were answered with 200.
 pub(super) struct Sent {
     pub(super) events: f64,
     pub(super) elapsed: Duration,

@@ -1,5 +1,5 @@
-//! The client tools: `forebay load` with packed lines, `forebay load --count --match` beside ripgrep, and `forebay bench`
-//! beside wrk.
+//! The client tools: `forebay load` with compressed lines, `forebay load --count --match` against ripgrep, and `forebay bench`
+//! against wrk.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,7 +23,7 @@ use harness::wrk::{self, WrkLoad};
 pub(super) struct Options {
     #[command(flatten)]
     records: Records,
-    /// What `load` reads.
+    /// The input of `load`.
     #[arg(long, default_value_t = 1_000_000)]
     lines: u64,
     /// Bytes of the file that is searched.
@@ -35,7 +35,7 @@ pub(super) struct Options {
 const PATTERNS: [&str; 2] = [r"feeds?/|robots\.txt", r#""client":"\d+\.\d+\.1\d\d\.\d+".*"status":40\d"#];
 const CONNECTIONS: u32 = 256;
 /// How long each load lasts: so short that the machine is about as fast for both.
-const TURN: Duration = Duration::from_secs(2);
+const ROUND: Duration = Duration::from_secs(2);
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let file = setup.folder.join("lines.ndjson");
@@ -90,7 +90,7 @@ fn load(setup: &Setup, options: &Options, file: &Path) -> Result<Row> {
 }
 
 fn search(setup: &Setup, file: &Path, bytes: u64, pattern: &str) -> Result<Row> {
-    let mut turns = Vec::new();
+    let mut rounds = Vec::new();
     for _ in 0..=setup.rounds {
         let mut reference = Command::new("rg");
         reference.args(["--no-config", "--threads", "1", "-c", pattern]).arg(file);
@@ -101,12 +101,17 @@ fn search(setup: &Setup, file: &Path, bytes: u64, pattern: &str) -> Result<Row> 
         if printed.trim() != expected.trim() {
             bail!("{pattern}: ripgrep counts {}, load {}", expected.trim(), printed.trim());
         }
-        turns.push((own, reference));
+        rounds.push((own, reference));
     }
-    // In the first turn the file may not be in memory yet.
+    // In the first round the file may not be in memory yet.
     let rate = |seconds: f64| bytes as f64 / seconds / 1e6;
-    let turns: Vec<_> = turns.iter().skip(1).map(|(own, reference)| (rate(*own), rate(*reference))).collect();
-    Ok(Row::in_turn(&format!("load --count --match {pattern}, against ripgrep"), "MB/s", &turns, Bar::AtLeast(0.5)))
+    let rounds: Vec<_> = rounds.iter().skip(1).map(|(own, reference)| (rate(*own), rate(*reference))).collect();
+    Ok(Row::alternating(
+        &format!("load --count --match {pattern}, against ripgrep"),
+        "MB/s",
+        &rounds,
+        Bar::AtLeast(0.5),
+    ))
 }
 
 fn timed(command: &mut Command) -> Result<(String, f64)> {
@@ -115,35 +120,35 @@ fn timed(command: &mut Command) -> Result<(String, f64)> {
     Ok((printed, begun.elapsed().as_secs_f64()))
 }
 
-/// Each has a core, the server the other: on common cores who takes less of them leaves more to the server, and shows a
+/// The client has a core, the server the other. On shared cores a client that uses less of them leaves more to the server, and shows a
 /// higher rate because it is cheaper, not because it counts in another way.
 fn bench(setup: &Setup) -> Result<Vec<Row>> {
     let launch = setup.fresh_server(Some(NULL_SINK))?;
     let server = on_core_of(Side::Server, || launch.ready())?;
-    let rows = on_core_of(Side::Client, || bench_in_turn(setup, launch.intake))?;
+    let rows = on_core_of(Side::Client, || bench_alternately(setup, launch.intake))?;
     server.stop()?;
     Ok(rows)
 }
 
-fn bench_in_turn(setup: &Setup, intake: SocketAddr) -> Result<Vec<Row>> {
+fn bench_alternately(setup: &Setup, intake: SocketAddr) -> Result<Vec<Row>> {
     let (mut rates, mut costs) = (Vec::new(), Vec::new());
-    for turn in 0..=3 * setup.rounds {
+    for round in 0..=3 * setup.rounds {
         let before = children_cpu()?;
         let reference =
-            wrk::run(intake, WrkLoad { connections: CONNECTIONS, duration: TURN, is_keyed: false }, &setup.folder)?;
+            wrk::run(intake, WrkLoad { connections: CONNECTIONS, duration: ROUND, is_keyed: false }, &setup.folder)?;
         let reference_cpu = (children_cpu()? - before).as_secs_f64() * 1e6 / reference.requests as f64;
         let before = children_cpu()?;
         let (requests, rate) = run_bench(setup, &format!("http://{intake}"))?;
         let cpu = (children_cpu()? - before).as_secs_f64() * 1e6 / requests;
-        if turn > 0 {
+        if round > 0 {
             rates.push((rate, reference.requests_per_second));
             costs.push((cpu, reference_cpu));
         }
     }
     Ok(vec![
-        Row::in_turn("bench, against wrk", "requests/s", &rates, Bar::AtLeast(0.95)),
-        Row::in_turn("bench, against wrk, no more than", "requests/s", &rates, Bar::AtMost(1.05)),
-        Row::in_turn("bench, CPU, against wrk", "µs/request", &costs, Bar::AtMost(2.0)),
+        Row::alternating("bench, against wrk", "requests/s", &rates, Bar::AtLeast(0.95)),
+        Row::alternating("bench, against wrk, no more than", "requests/s", &rates, Bar::AtMost(1.05)),
+        Row::alternating("bench, CPU, against wrk", "µs/request", &costs, Bar::AtMost(2.0)),
     ])
 }
 
@@ -151,7 +156,7 @@ fn bench_in_turn(setup: &Setup, intake: SocketAddr) -> Result<Vec<Row>> {
 fn run_bench(setup: &Setup, url: &str) -> Result<(f64, f64)> {
     let mut command = Command::new(&setup.binary);
     command.args(["bench", "--kind", "job", "--json", "--url", url]);
-    command.args(["--connections", &CONNECTIONS.to_string(), "--duration", &format!("{}s", TURN.as_secs())]);
+    command.args(["--connections", &CONNECTIONS.to_string(), "--duration", &format!("{}s", ROUND.as_secs())]);
     let report: serde_json::Value = serde_json::from_str(&workspace::output(&mut command)?)?;
     let figure = |name: &str| report[name].as_f64().with_context(|| format!("bench prints no {name}"));
     Ok((figure("requests")?, figure("events_per_second")?))

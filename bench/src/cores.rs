@@ -1,9 +1,9 @@
-//! Server and client on a core of their own each, so that neither is slower for what the other takes.
+//! Server and client on separate cores: neither slows the other.
 
 use anyhow::{Context, Result, bail};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// What runs beside each other, each on its own core.
+/// Processes that run at the same time, each on a separate core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Server,
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_has_a_core_and_afterwards_all_are_there_again() {
+    fn sides_have_separate_cores_and_restore_all() {
         let before = sched_getaffinity(None).unwrap();
         if before.count() < 2 {
             testkit::skipped::report("one core");

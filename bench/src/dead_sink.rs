@@ -1,5 +1,5 @@
-//! A dead sink beside two healthy ones: what the healthy ones' clients notice of it, while its backlog grows and when it
-//! is full. The same load goes to a server with three healthy sinks, in turn.
+//! A dead sink and two healthy ones: its effect on the healthy ones' clients, while its backlog grows and when it
+//! is full. The same load goes alternately to a server with three healthy sinks.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -16,42 +16,42 @@ use harness::server::{Launch, READY_LIMIT, Server};
 use harness::wait::until;
 use harness::workspace;
 
-/// Each has a type and a sink of its own name; the last is the one that dies.
+/// Each has a type and a sink of its name; the last is the one that dies.
 const NAMES: [&str; 3] = ["one", "two", "three"];
 const DEAD: &str = NAMES[2];
 /// The share of the peak at which latency is measured.
 const NORMAL: f64 = 0.25;
 const CONNECTIONS: u32 = 64;
-/// Turns whose medians count; more than elsewhere, and shorter, as each figure is a percentile: a moment in which the machine
-/// stands still spoils the turn in which it falls, and should spoil few.
-const TURNS_MIN: u32 = 25;
-const TURN_MAX: Duration = Duration::from_secs(2);
-/// So little that the dead sink is beyond it by the time that it holds.
+/// Rounds whose medians count; more than elsewhere, and shorter, as each figure is a percentile: a moment in which the machine
+/// stalls spoils its round, and should spoil few.
+const ROUNDS_MIN: u32 = 25;
+const ROUND_MAX: Duration = Duration::from_secs(2);
+/// So little that the dead sink exceeds it by the time that it is in use.
 const FULL_BACKLOG: &str = "1MiB";
 /// How much longer a client of a healthy sink may wait.
 const LATENCY_MOST: f64 = 1.1;
 
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
-    let turns = setup.rounds.max(TURNS_MIN);
-    let healthy = Beside::start(setup, "healthy", false)?;
-    let dead = Beside::start(setup, "dead", true)?;
+    let rounds = setup.rounds.max(ROUNDS_MIN);
+    let healthy = TestedServer::start(setup, "healthy", false)?;
+    let dead = TestedServer::start(setup, "dead", true)?;
     let peak = healthy.peak(setup)?;
     healthy.server.wait_stored()?;
     let rate = peak * NORMAL;
-    println!("peak {peak:.0} events/s; {rate:.0}/s of them in turn on both servers");
+    println!("peak {peak:.0} events/s; {rate:.0}/s of them alternately on both servers");
     let mut rows = Vec::new();
 
-    let growing = in_turn(setup, &healthy, &dead, rate, turns)?;
-    refuse_refusals(&growing, "while the backlog grows")?;
+    let growing = alternating(setup, &healthy, &dead, rate, rounds)?;
+    expect_no_rejection(&growing, "while the backlog grows")?;
     rows.extend(growing.rows("backlog grows"));
 
     dead.launch.write_config(&config(Some(FULL_BACKLOG)))?;
     dead.server.hang_up()?;
     dead.wait_full()?;
-    let full = in_turn(setup, &healthy, &dead, rate, turns)?;
+    let full = alternating(setup, &healthy, &dead, rate, rounds)?;
     rows.extend(full.rows("backlog full"));
-    rows.push(share("backlog full: healthy types' requests refused", full.refused(false), Bar::AtMost(0.0)));
-    rows.push(share("backlog full: its own type's requests refused", full.refused(true), Bar::AtLeast(1.0)));
+    rows.push(share("backlog full: healthy types' requests rejected", full.refused(false), Bar::AtMost(0.0)));
+    rows.push(share("backlog full: its own type's requests rejected", full.refused(true), Bar::AtLeast(1.0)));
 
     healthy.server.wait_stored()?;
     healthy.server.stop()?;
@@ -76,20 +76,20 @@ fn config(backlog: Option<&str>) -> String {
 }
 
 /// One of the two servers.
-struct Beside {
+struct TestedServer {
     launch: Launch,
     server: Server,
 }
 
-impl Beside {
+impl TestedServer {
     fn start(setup: &Setup, name: &str, is_dead: bool) -> Result<Self> {
         let folder = setup.folder.join(name);
         workspace::empty_directory(&folder)?;
         let launch = Launch::new(&setup.binary, &folder, Some(&config(None)))?;
         if is_dead {
-            // A directory in the place of its database.
+            // A directory with the name of its database.
             let blocker = launch.data.join(format!("{DEAD}.db")).join("in-the-way");
-            std::fs::create_dir_all(&blocker).with_context(|| format!("making {}", blocker.display()))?;
+            std::fs::create_dir_all(&blocker).with_context(|| format!("creating {}", blocker.display()))?;
         }
         let server = launch.ready()?;
         Ok(Self { launch, server })
@@ -101,7 +101,7 @@ impl Beside {
         Ok(loads.iter().map(|load| load.events_per_second).sum())
     }
 
-    /// Waits until the dead sink's type is refused.
+    /// Waits until the dead sink's type is rejected.
     fn wait_full(&self) -> Result<()> {
         let request = http::post(&format!("/ingest/event/{DEAD}"), &[], b"1");
         until("events for the dead sink are rejected", READY_LIMIT, || {
@@ -110,7 +110,7 @@ impl Beside {
     }
 }
 
-/// What one load on one type showed.
+/// The results of one load on one type.
 struct Measured {
     events_per_second: f64,
     requests: f64,
@@ -119,7 +119,7 @@ struct Measured {
     p99_ms: f64,
 }
 
-/// All types at once, each with a client of its own.
+/// All types at the same time, each with a separate client.
 fn load(setup: &Setup, server: SocketAddr, rate: Option<f64>, duration: Duration) -> Result<Vec<Measured>> {
     let clients: Vec<Child> =
         NAMES.iter().map(|name| start_client(setup, server, name, rate, duration)).collect::<Result<_>>()?;
@@ -137,7 +137,7 @@ fn start_client(setup: &Setup, server: SocketAddr, name: &str, rate: Option<f64>
 }
 
 fn measured(client: Child) -> Result<Measured> {
-    // It exits with 3 where something was refused, which is what the dead sink's type is there for.
+    // It exits with 3 if a request was rejected, as the dead sink's type has to be.
     let output = client.wait_with_output().context("waiting for bench")?;
     let report: Value = serde_json::from_slice(&output.stdout).context("reading what bench prints")?;
     let number = |name: &str| report[name].as_f64().ok_or_else(|| anyhow!("bench prints no {name}"));
@@ -154,49 +154,50 @@ fn measured(client: Child) -> Result<Measured> {
     })
 }
 
-/// A turn: the server with the dead sink, and the healthy one.
-struct Turn {
+/// A round: the server with the dead sink, and the healthy one.
+struct Round {
     dead: Vec<Measured>,
     healthy: Vec<Measured>,
 }
 
-struct Turns(Vec<Turn>);
+struct Rounds(Vec<Round>);
 
-/// Which of them is first changes from turn to turn. The first turn, in which files grow, isn't counted.
-fn in_turn(setup: &Setup, healthy: &Beside, dead: &Beside, rate: f64, turns: u32) -> Result<Turns> {
-    let turn = setup.duration.min(TURN_MAX);
-    let measure = |beside: &Beside| load(setup, beside.launch.intake, Some(rate), turn);
+/// Which of them is first changes from round to round. The first round, in which files grow, isn't counted.
+fn alternating(setup: &Setup, healthy: &TestedServer, dead: &TestedServer, rate: f64, rounds: u32) -> Result<Rounds> {
+    let duration = setup.duration.min(ROUND_MAX);
+    let measure = |server: &TestedServer| load(setup, server.launch.intake, Some(rate), duration);
     let mut measured = Vec::new();
-    for number in 0..=turns {
-        let turn = if number % 2 == 0 {
+    for number in 0..=rounds {
+        let round = if number % 2 == 0 {
             let healthy = measure(healthy)?;
-            Turn { dead: measure(dead)?, healthy }
+            Round { dead: measure(dead)?, healthy }
         } else {
             let dead = measure(dead)?;
-            Turn { dead, healthy: measure(healthy)? }
+            Round { dead, healthy: measure(healthy)? }
         };
         healthy.server.wait_stored()?;
         if number > 0 {
-            measured.push(turn);
+            measured.push(round);
         }
     }
-    Ok(Turns(measured))
+    Ok(Rounds(measured))
 }
 
-fn refuse_refusals(turns: &Turns, when: &str) -> Result<()> {
-    if turns.refused(true) + turns.refused(false) > 0.0 {
-        bail!("requests were refused {when}");
+fn expect_no_rejection(rounds: &Rounds, when: &str) -> Result<()> {
+    if rounds.refused(true) + rounds.refused(false) > 0.0 {
+        bail!("requests were rejected {when}");
     }
     Ok(())
 }
 
-impl Turns {
+impl Rounds {
     fn rows(&self, when: &str) -> [Row; 2] {
         [("p50", Self::p50 as fn(&Measured) -> f64), ("p99", Self::p99)].map(|(name, of)| {
             let of_healthy = |load: &[Measured]| load.iter().take(NAMES.len() - 1).map(of).sum::<f64>() / 2.0;
-            let pairs: Vec<_> = self.0.iter().map(|turn| (of_healthy(&turn.dead), of_healthy(&turn.healthy))).collect();
+            let pairs: Vec<_> =
+                self.0.iter().map(|round| (of_healthy(&round.dead), of_healthy(&round.healthy))).collect();
             let what = format!("{when}: {name} of the healthy types, against three healthy sinks");
-            Row::in_turn(&what, "ms", &pairs, Bar::AtMost(LATENCY_MOST))
+            Row::alternating(&what, "ms", &pairs, Bar::AtMost(LATENCY_MOST))
         })
     }
 
@@ -208,9 +209,9 @@ impl Turns {
         load.p99_ms
     }
 
-    /// The share of the requests to the server with the dead sink that were refused: those of its type, or the others.
+    /// The share of the requests to the server with the dead sink that were rejected: those of its type, or the others.
     fn refused(&self, of_dead: bool) -> f64 {
-        let loads = self.0.iter().flat_map(|turn| turn.dead.iter().zip(NAMES));
+        let loads = self.0.iter().flat_map(|round| round.dead.iter().zip(NAMES));
         let chosen: Vec<_> = loads.filter(|(_, name)| (*name == DEAD) == of_dead).map(|(load, _)| load).collect();
         let sum = |of: fn(&Measured) -> f64| chosen.iter().map(|load| of(load)).sum::<f64>();
         sum(|load| load.refused) / sum(|load| load.requests)

@@ -25,7 +25,7 @@ pub(super) struct Options {
     connections: u32,
 }
 
-/// An amount, and what it took to store it.
+/// An amount, and the cost of storing it.
 struct Stored {
     amount: f64,
     time: Duration,
@@ -55,7 +55,7 @@ fn measure<S: BulkLoaded>(setup: &Setup, options: &Options, name: &str, pieces: 
     let mut store = S::start_large()?;
     let saved = store.folder().join("saved");
     let mut amount = 0.0;
-    let mut turns = Vec::new();
+    let mut rounds = Vec::new();
     for round in 1..=setup.rounds {
         let ours = drain(setup, options, &mut store, pieces)?;
         if round == 1 {
@@ -75,9 +75,9 @@ fn measure<S: BulkLoaded>(setup: &Setup, options: &Options, name: &str, pieces: 
             theirs.cpu_each(),
             rate = S::RATE,
         );
-        turns.push((ours.rate(), theirs.rate()));
+        rounds.push((ours.rate(), theirs.rate()));
     }
-    Ok(Row::in_turn(&format!("backlog of {name} into {}", S::NAME), S::RATE, &turns, Bar::AtLeast(S::BAR)))
+    Ok(Row::alternating(&format!("backlog of {name} into {}", S::NAME), S::RATE, &rounds, Bar::AtLeast(S::BAR)))
 }
 
 /// From the start of a server that finds a backlog in its journal until nothing is pending.
@@ -114,7 +114,7 @@ fn take(launch: &Launch, events: u64, connections: u32, pieces: &[Piece]) -> Res
     Ok(sent.events)
 }
 
-/// The same by the store's tool, into a place of its own that was made before.
+/// The same by the store's tool, into another table or stream that exists already.
 fn load<S: BulkLoaded>(store: &mut S, saved: &Path) -> Result<Stored> {
     store.before_load()?;
     let (begun, before) = (Instant::now(), children_cpu()?);

@@ -1,5 +1,5 @@
-//! A gateway with a writer behind it (`null`), against a front-end with a back-end in Go that decode and encode JSON and make nothing
-//! durable. Both pairs run all the time and are loaded in turn.
+//! A gateway and a writer (`null`), against a front-end and a back-end in Go that decode and encode JSON and make nothing
+//! durable. Both pairs run all the time and are loaded alternately.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ struct Hop<'a> {
     peer: Peer,
 }
 
-/// What one load on one pair showed.
+/// The results of one load on one pair.
 struct Measured {
     requests_per_second: f64,
     /// User and system microseconds of a request, in both processes.
@@ -79,7 +79,7 @@ struct Measured {
 }
 
 /// One load on each pair.
-struct Turn {
+struct Round {
     pair: Measured,
     peer: Measured,
     /// Share of the accepted events that was pending when the load ended.
@@ -88,7 +88,7 @@ struct Turn {
     left: f64,
 }
 
-/// What a pair has taken before a load.
+/// The counters of a pair before a load.
 struct Before {
     accepted: f64,
     cpu: Duration,
@@ -97,42 +97,42 @@ struct Before {
 impl Hop<'_> {
     fn by_wrk(&self, connections: u32) -> Result<Vec<Row>> {
         let load = WrkLoad { connections, duration: self.setup.duration, is_keyed: false };
-        let mut turns = Vec::new();
-        // The first turn, in which files grow and connections are opened, isn't counted.
-        for turn in 0..=self.setup.rounds {
-            let measured = self.turn(|url| {
+        let mut rounds = Vec::new();
+        // The first round, in which files grow and connections are opened, isn't counted.
+        for round in 0..=self.setup.rounds {
+            let measured = self.round(|url| {
                 let report = wrk::run_on(url, load, &self.setup.folder)?;
                 Ok((report.requests_per_second, report.requests))
             })?;
-            println!("wrk, {connections} connections, turn {turn}: {}", measured.shown());
-            if turn > 0 {
-                turns.push(measured);
+            println!("wrk, {connections} connections, round {round}: {}", measured.shown());
+            if round > 0 {
+                rounds.push(measured);
             }
         }
-        Ok(rows(&format!("wrk, {connections} connections"), &turns))
+        Ok(rows(&format!("wrk, {connections} connections"), &rounds))
     }
 
     fn by_ab(&self, load: ab::AbLoad, body: &Path) -> Result<Vec<Row>> {
-        let (mut turns, mut failed) = (Vec::new(), 0);
-        for turn in 1..=self.setup.rounds {
-            let measured = self.turn(|url| {
+        let (mut rounds, mut failed) = (Vec::new(), 0);
+        for round in 1..=self.setup.rounds {
+            let measured = self.round(|url| {
                 let report = ab::run(url, load, body)?;
                 // A request of the peer that fails is a mistake of the measurement as well.
                 failed += report.failed;
                 Ok((report.requests_per_second, load.requests - report.failed))
             })?;
-            println!("ab, {} at {}, turn {turn}: {}", load.requests, load.connections, measured.shown());
-            turns.push(measured);
+            println!("ab, {} at {}, round {round}: {}", load.requests, load.connections, measured.shown());
+            rounds.push(measured);
         }
         let what = format!("ab, {} requests, {} connections", load.requests, load.connections);
-        let mut rows = rows(&what, &turns);
+        let mut rows = rows(&what, &rounds);
         rows.push(Row::alone(&format!("{what}: failed"), "requests", failed as f64, Bar::AtMost(0.0)));
         Ok(rows)
     }
 
     /// Loads the peer, and right after it the pair. `load` posts to a URL, and says how many requests a second were answered, and how
     /// many in all.
-    fn turn(&self, mut load: impl FnMut(&str) -> Result<(f64, u64)>) -> Result<Turn> {
+    fn round(&self, mut load: impl FnMut(&str) -> Result<(f64, u64)>) -> Result<Round> {
         let before = self.peer.cpu()?;
         let (rate, requests) = load(&self.peer.url)?;
         let peer = Measured::new(rate, self.peer.cpu()? - before, requests, self.peer.memory()?);
@@ -147,7 +147,7 @@ impl Hop<'_> {
         let pending = metrics::sum(&text, "forebay_events_pending") / accepted;
         let left = self.left()?;
         let pair = Measured::new(rate, self.pair.cpu()? - before.cpu, requests, memory);
-        Ok(Turn { pair, peer, pending, left })
+        Ok(Round { pair, peer, pending, left })
     }
 
     fn before(&self) -> Result<Before> {
@@ -184,19 +184,19 @@ impl Measured {
     }
 }
 
-impl Turn {
+impl Round {
     fn shown(&self) -> String {
         format!("Go {}; Forebay {}, {:.1} % pending", self.peer.shown(), self.pair.shown(), self.pending * 100.0)
     }
 }
 
-fn rows(what: &str, turns: &[Turn]) -> Vec<Row> {
+fn rows(what: &str, rounds: &[Round]) -> Vec<Row> {
     let compared = |name: &str, unit, of: fn(&Measured) -> f64, bar| {
-        let pairs: Vec<_> = turns.iter().map(|turn| (of(&turn.pair), of(&turn.peer))).collect();
-        Row::in_turn(&format!("{what}: {name}"), unit, &pairs, bar)
+        let pairs: Vec<_> = rounds.iter().map(|round| (of(&round.pair), of(&round.peer))).collect();
+        Row::alternating(&format!("{what}: {name}"), unit, &pairs, bar)
     };
-    let pending = median(turns.iter().map(|turn| turn.pending).collect());
-    let left = turns.iter().map(|turn| turn.left).fold(0.0, f64::max);
+    let pending = median(rounds.iter().map(|round| round.pending).collect());
+    let left = rounds.iter().map(|round| round.left).fold(0.0, f64::max);
     vec![
         compared("rate", "requests/s", |of| of.requests_per_second, Bar::AtLeast(RATE_LEAST)),
         compared("CPU of both processes", "µs/request", |of| of.cpu, Bar::AtMost(1.0)),
@@ -213,7 +213,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Builds and starts both; none where Go is missing.
+    /// Builds and starts both; none if Go is missing.
     fn start(setup: &Setup) -> Result<Option<Self>> {
         if !has_program("go") {
             return Ok(None);

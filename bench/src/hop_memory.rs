@@ -18,7 +18,7 @@ pub(super) struct Options {
     /// How many seconds the load lasts. Growth is measured from the end of its first third on.
     #[arg(long, default_value_t = 180)]
     load_seconds: u64,
-    /// Events a second, each in a request of its own.
+    /// Events a second, each in a separate request.
     #[arg(long, default_value_t = 1_000)]
     rate: u64,
 }
@@ -66,7 +66,7 @@ fn start_load(setup: &Setup, pair: &Pair, options: &Options) -> Result<std::proc
     bench.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("starting bench")
 }
 
-/// Fails where a request wasn't answered 200, or wasn't sent in time.
+/// Fails if a request wasn't answered 200, or wasn't sent in time.
 fn check_load(load: std::process::Child) -> Result<()> {
     let output = load.wait_with_output().context("waiting for bench")?;
     if !output.status.success() {
@@ -76,7 +76,7 @@ fn check_load(load: std::process::Child) -> Result<()> {
     Ok(())
 }
 
-/// What a process took while the load lasted.
+/// The resources of a process during the load.
 struct Watched {
     /// Processor time, as a share of one core.
     cpu: f64,
@@ -84,7 +84,7 @@ struct Watched {
     samples: Vec<(Duration, f64)>,
 }
 
-/// Looks at processes until the load ends.
+/// Samples processes until the load ends.
 fn watch(load: &mut std::process::Child, servers: [&Server; 2]) -> Result<[Watched; 2]> {
     let processes = servers.map(|server| &server.process);
     let times = |processes: [&Process; 2]| -> Result<Vec<Duration>> { processes.iter().map(|one| one.cpu()).collect() };
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_is_what_comes_after_the_start() {
+    fn growth_excludes_the_start() {
         let sample = |second: u64, memory| (Duration::from_secs(second), memory);
         let start = (0..60).map(|second| sample(second, second as f64));
         let steady = (60..180).map(|second| sample(second, 60.0 + (second as f64 - 60.0) / 60.0 * 0.5));

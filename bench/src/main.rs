@@ -1,5 +1,5 @@
-//! `cargo xtask bench` and `cargo xtask reference`: the server and a reference loop, measured in turn in one run, each figure with its
-//! bar. And two campaigns that measure: `cargo xtask campaign origins` and `cargo xtask campaign store-down`.
+//! `cargo xtask bench` and `cargo xtask reference`: the server and a reference loop, measured alternately in one run, each figure with its
+//! bar. And two campaigns that measure: `cargo xtask campaign many-gateways` and `cargo xtask campaign store-down`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
@@ -11,11 +11,11 @@ mod dead_sink;
 mod drain;
 mod hop;
 mod hop_memory;
+mod many_gateways;
 mod many_groups;
 mod many_types;
 mod memory;
 mod mixed_load;
-mod origins;
 mod overload;
 mod records;
 mod reference;
@@ -38,7 +38,7 @@ use harness::server::Launch;
 use harness::store::{OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
 use harness::{report, workspace};
 
-/// What `cargo xtask` passes on.
+/// The commands that `cargo xtask` passes on.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Task {
@@ -47,8 +47,8 @@ enum Task {
     /// The loops that benchmarks are compared with.
     Reference(reference::Arguments),
     /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
-    Origins(origins::Options),
-    /// One store is down while millions of events come for it: latency of the others, memory, and how fast the backlog drains.
+    ManyGateways(many_gateways::Options),
+    /// One store is down while millions of events arrive for it: latency of the others, memory, and how fast the backlog drains.
     StoreDown(store_down::Options),
 }
 
@@ -58,13 +58,13 @@ struct Arguments {
     /// A server to measure; without it the workspace's own is built.
     #[arg(long, global = true)]
     binary: Option<PathBuf>,
-    /// Another server: both are measured in turn, and the median ratio of each figure is printed.
+    /// Another server: both are measured alternately, and the median ratio of each figure is printed.
     #[arg(long, global = true, value_name = "BINARY")]
     against: Option<PathBuf>,
     /// How many pairs `--against` measures; at least 7.
     #[arg(long, global = true, default_value_t = 7)]
     pairs: u32,
-    /// How often server and reference are measured in turn; the medians count. `single-*` take many short turns of as
+    /// How often server and reference are measured alternately; the medians count. `single-*` use many short rounds of as
     /// much time together.
     #[arg(long, global = true, default_value_t = 3)]
     rounds: u32,
@@ -81,7 +81,7 @@ enum Bench {
     SingleNull,
     /// One event a POST into SQLite, 256 connections, against `reference http-durable`.
     SingleSqlite,
-    /// One event a POST, each with an Idempotency-Key of its own, into the null sink, against `reference http-durable`.
+    /// One event a POST, each with another Idempotency-Key, into the null sink, against `reference http-durable`.
     SingleKeyed,
     /// One event a POST with `Forebay-Ack: stored` into the null sink, 256 connections, against `disk`.
     StoredAck,
@@ -93,11 +93,11 @@ enum Bench {
     Postgres(drain::Options),
     /// A journaled backlog drained into a stream of Redis, against `redis-cli --pipe` of the same entries.
     Redis(drain::Options),
-    /// A journaled backlog drained into an index of OpenSearch, against two `curl _bulk` side by side with the same documents.
+    /// A journaled backlog drained into an index of OpenSearch, against two `curl _bulk` at the same time with the same documents.
     Opensearch(drain::Options),
     /// A journaled backlog drained into objects of Swift, against `swift upload` of the same objects.
     Swift(drain::Options),
-    /// A gateway with a writer behind it (`null`), against the same two services in Go that make nothing durable.
+    /// A gateway and a writer (`null`), against the same two services in Go that make nothing durable.
     Hop,
     /// 1,000 events a second through a gateway and a writer into PostgreSQL: processor time, memory, and whether it grows.
     HopMemory(hop_memory::Options),
@@ -105,12 +105,12 @@ enum Bench {
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
     Client(client::Options),
-    /// Ten times what the server can take: what it takes then, its memory, and how it is afterwards.
+    /// Ten times the server's peak load: its throughput and memory then, and its recovery afterwards.
     Overload(overload::Options),
-    /// One dead sink beside two healthy ones: latency of the healthy types against three healthy sinks, and who is refused.
+    /// One dead sink and two healthy ones: latency of the healthy types against three healthy sinks, and rejected requests.
     DeadSink,
-    /// 2,000 small events a second beside 1 MiB ones whose steps take half a core, against the small ones alone.
-    Beside,
+    /// 2,000 small events a second together with 1 MiB ones whose steps take half a core, against the small ones alone.
+    MixedLoad,
     /// 10,000 types with schemas and steps: how long until the server is ready.
     ManyTypes(many_types::Options),
     /// A million groups in one window: memory against the budget, and how long other aggregates wait.
@@ -119,11 +119,11 @@ enum Bench {
     Steps(steps::Options),
     /// The size of the binary, and the time until an empty directory is served.
     Start,
-    /// All stores at once, each offered a part of its rate: time until events are stored against each alone, and with one stopped.
+    /// All stores at the same time, each offered a part of its rate: time until events are stored against each alone, and with one stopped.
     Stores(stores::Options),
 }
 
-/// What every benchmark is given.
+/// The parameters of every benchmark.
 struct Setup {
     binary: PathBuf,
     rounds: u32,
@@ -133,7 +133,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// A server with an empty data directory; what an earlier one left is removed.
+    /// A server with an empty data directory; data of an earlier one is removed.
     fn fresh_server(&self, config: Option<&str>) -> Result<Launch> {
         let folder = self.folder.join("server");
         workspace::empty_directory(&folder)?;
@@ -175,7 +175,7 @@ fn measure(arguments: &Arguments, server: &Path, rounds: u32) -> Result<Vec<repo
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),
         Bench::DeadSink => dead_sink::run(&setup),
-        Bench::Beside => mixed_load::run(&setup),
+        Bench::MixedLoad => mixed_load::run(&setup),
         Bench::ManyTypes(options) => many_types::run(&setup, options),
         Bench::ManyGroups(options) => many_groups::run(&setup, options),
         Bench::Steps(options) => steps::run(&setup, options),
@@ -190,7 +190,7 @@ fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Bench(arguments) => run(&arguments),
         Task::Reference(arguments) => reference::run(&arguments),
-        Task::Origins(options) => origins::run(&options),
+        Task::ManyGateways(options) => many_gateways::run(&options),
         Task::StoreDown(options) => store_down::run(&options),
     };
     match done {

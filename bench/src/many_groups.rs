@@ -1,5 +1,5 @@
-//! A million groups in one window: what they take of memory beside the same events without an aggregate, with room for all
-//! and with too little, and how long another aggregate has to wait meanwhile.
+//! A million groups in one window: their memory against the same events without an aggregate, with a budget that fits all
+//! and with too small a one, and the delay of another aggregate.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -26,12 +26,12 @@ pub(super) struct Options {
     groups: u64,
 }
 
-/// What the groups get: with room for all of a million, and with too little.
+/// The memory of the groups: with room for all of a million, and with too little.
 const BUDGETS_MIB: [u64; 2] = [1024, 64];
 const BATCH: u64 = 20_000;
 /// On so many connections each shard has one.
 const CONNECTIONS: usize = 16;
-/// What another aggregate waits at most for its turn.
+/// The longest delay of another aggregate, in seconds.
 const WAIT_MOST: f64 = 1.0;
 const DONE_LIMIT: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -65,7 +65,7 @@ fn config(budget: Option<u64>) -> String {
     )
 }
 
-/// What was seen of a server.
+/// The figures of a server.
 struct Seen {
     idle: u64,
     most: u64,
@@ -76,7 +76,7 @@ struct Seen {
     overflowed: f64,
     /// Results in the end.
     results: f64,
-    /// The longest time for which the other aggregate lagged behind, in seconds.
+    /// The longest time for which the other aggregate lagged, in seconds.
     waited: f64,
     took: Duration,
 }
@@ -89,7 +89,7 @@ impl std::fmt::Display for Seen {
         write!(
             f,
             "{groups} groups, {counted:.1} MB of them counted, {overflowed} events in the overflow group; {idle:.1} MB before, \
-             {most:.1} MB at most; {results} results after {:.1} s; another aggregate waited {waited:.2} s at most",
+             {most:.1} MB at most; {results} results after {:.1} s; another aggregate's delay: {waited:.2} s",
             took.as_secs_f64()
         )
     }
@@ -152,7 +152,7 @@ impl Seen {
         })
     }
 
-    /// Whether metrics say what there is.
+    /// Whether the metrics agree with the events sent.
     fn check(&self, options: &Options, budget: u64) -> Result<()> {
         let all = options.groups as f64;
         let is_whole = self.overflowed < 1.0;
@@ -210,7 +210,7 @@ fn end_window(server: SocketAddr) -> Result<()> {
     })
 }
 
-/// Events of another type all the time; how long its aggregate lags behind them at most is seen in metrics.
+/// Events of another type all the time; the metrics show its aggregate's greatest lag.
 fn pulse(server: SocketAddr, seen_by: &Server, over: &AtomicBool, waited: &Mutex<f64>) -> Result<()> {
     let request = http::post("/ingest/event/pulse", &[], b"{}");
     let mut connections = (0..CONNECTIONS).map(|_| Connection::open(server)).collect::<std::io::Result<Vec<_>>>()?;

@@ -26,7 +26,7 @@ const STARTS: u32 = 5;
 const READY_LIMIT: Duration = Duration::from_secs(60);
 /// A half of the types share so many schemas, the others have one each.
 const SHARED_SCHEMAS: usize = 100;
-/// One type in so many has a step with a pattern of its own.
+/// One type in so many has a step with another pattern.
 const PATTERN_EVERY: usize = 4;
 const SINKS: usize = 4;
 const BATCH: usize = 5_000;
@@ -67,7 +67,7 @@ fn started(launch: &Launch) -> Result<(Server, f64)> {
     Ok((server, ready.as_secs_f64() * 1e3))
 }
 
-/// Milliseconds until it was ready, in the median. What it has in memory then is said.
+/// The median of milliseconds until it was ready. Its memory then is printed.
 fn starts(launch: &Launch, types: usize, stop: Stop, before_end: impl Fn(&Server) -> Result<()>) -> Result<f64> {
     let mut times = Vec::new();
     for number in 0..STARTS {
@@ -129,7 +129,7 @@ fn own(number: usize) -> String {
     format!("own{number}")
 }
 
-/// Schemas as people have them: members with bounds, and definitions that all share.
+/// Schemas as users have them: members with bounds, and definitions that all share.
 fn write_schemas(folder: &Path, types: usize) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let write = |name: &str, text: &str| {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_a_name_of_its_own() {
+    fn type_names_are_unique() {
         let names: std::collections::BTreeSet<_> = (0..10_000).map(name).collect();
         assert_eq!(names.len(), 10_000);
         assert_eq!(config(100).matches("\n[types.").count(), 100);

@@ -26,7 +26,7 @@ pub(super) struct Options {
 }
 
 const BUSY_CONNECTIONS: u32 = 1_000;
-/// What a process has when nothing happens: long enough for the work of a start to be over.
+/// An idle process: long enough after the work of a start.
 const SETTLE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
@@ -50,7 +50,7 @@ fn idle_and_busy(setup: &Setup) -> Result<Vec<Row>> {
     Ok(vec![row("idle", idle, 10.0), row("1,000 busy connections", busy, 32.0)])
 }
 
-/// The sink fails since a directory stands where its database should.
+/// The sink fails because a directory has the name of its database.
 fn busy_with_backlog(setup: &Setup, backlog: u64) -> Result<Row> {
     let launch = setup.fresh_server(None)?;
     let blocker = launch.data.join("events.db").join("in-the-way");

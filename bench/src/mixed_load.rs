@@ -1,5 +1,5 @@
-//! Small events on a fixed schedule, with and without 1 MiB ones beside them whose steps take half a core: what the clients
-//! of the small ones notice of the large.
+//! Small events on a fixed schedule, with and without 1 MiB ones whose steps take half a core: the effect of the large events on the clients
+//! of the small ones.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ use harness::priority::come_last;
 use harness::report::{Bar, Row, median};
 use harness::server::Server;
 
-/// Large events are searched, hashed and made several of.
+/// Large events are searched, hashed and exploded.
 const CONFIG: &str = r#"
 [types.small]
 routes = ["none"]
@@ -39,14 +39,14 @@ kind = "null"
 "#;
 const SMALL_PER_SECOND: u32 = 2_000;
 const CONNECTIONS: u32 = 32;
-/// What the large ones are to take of a core, and at least take where the figure says anything.
+/// The share of a core for the large ones, and the least with which the figure is meaningful.
 const CORES: f64 = 0.5;
 const CORES_LEAST: f64 = 0.45;
-/// What a payload may have at most; the text is what the rows leave.
+/// The greatest payload; the text is the rest next to the rows.
 const LARGE_BYTES: usize = 1024 * 1024;
 const ROWS: usize = 2_000;
-/// Turns whose medians count; more than elsewhere, as each figure is a percentile.
-const TURNS_MIN: u32 = 9;
+/// Rounds whose medians count; more than elsewhere, as each figure is a percentile.
+const ROUNDS_MIN: u32 = 9;
 /// How much longer a client of a small event may wait.
 const LATENCY_MOST: f64 = 2.0;
 
@@ -56,32 +56,42 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let large = Large { server: launch.intake, request: http::post("/ingest/event/large", &[], large().as_bytes()) };
     let mut bench = Bench { setup, server: &server, large, per_second: 1.0 };
     bench.calibrate()?;
-    let mut turns = Vec::new();
-    // The first turn, in which files grow, isn't counted.
-    for number in 0..=setup.rounds.max(TURNS_MIN) {
-        let turn = bench.turn(number.is_multiple_of(2))?;
-        println!("turn {number}: {turn}");
+    let mut rounds = Vec::new();
+    // The first round, in which files grow, isn't counted.
+    for number in 0..=setup.rounds.max(ROUNDS_MIN) {
+        let round = bench.round(number.is_multiple_of(2))?;
+        println!("round {number}: {round}");
         if number > 0 {
-            turns.push(turn);
+            rounds.push(round);
         }
     }
     server.stop()?;
-    Ok(rows(&turns))
+    Ok(rows(&rounds))
 }
 
-fn rows(turns: &[Turn]) -> Vec<Row> {
-    let pairs: Vec<_> = turns.iter().map(|turn| (turn.with.p99_ms, turn.alone.p99_ms)).collect();
-    let middle: Vec<_> = turns.iter().map(|turn| (turn.with.p50_ms, turn.alone.p50_ms)).collect();
+fn rows(rounds: &[Round]) -> Vec<Row> {
+    let pairs: Vec<_> = rounds.iter().map(|round| (round.with.p99_ms, round.alone.p99_ms)).collect();
+    let middle: Vec<_> = rounds.iter().map(|round| (round.with.p50_ms, round.alone.p50_ms)).collect();
     let cores = Row::alone(
         "large events' part of a core",
         "",
-        median(turns.iter().map(|turn| turn.cores).collect()),
+        median(rounds.iter().map(|round| round.cores).collect()),
         Bar::AtLeast(CORES_LEAST),
     );
     vec![
         cores,
-        Row::in_turn("p50 of 2,000 small/s beside large ones, against alone", "ms", &middle, Bar::AtMost(LATENCY_MOST)),
-        Row::in_turn("p99 of 2,000 small/s beside large ones, against alone", "ms", &pairs, Bar::AtMost(LATENCY_MOST)),
+        Row::alternating(
+            "p50 of 2,000 small/s with large ones, against alone",
+            "ms",
+            &middle,
+            Bar::AtMost(LATENCY_MOST),
+        ),
+        Row::alternating(
+            "p99 of 2,000 small/s with large ones, against alone",
+            "ms",
+            &pairs,
+            Bar::AtMost(LATENCY_MOST),
+        ),
     ]
 }
 
@@ -119,21 +129,21 @@ impl Bench<'_> {
         self.per_second = (self.per_second * CORES / cores.max(0.05)).clamp(1.0, 200.0);
     }
 
-    /// Small events alone, and beside large ones. Which comes first changes from turn to turn.
-    fn turn(&mut self, alone_first: bool) -> Result<Turn> {
+    /// Small events alone, and together with large ones. Which comes first changes from round to round.
+    fn round(&mut self, alone_first: bool) -> Result<Round> {
         let (alone, with) = if alone_first {
             let alone = self.small()?;
-            (alone, self.small_beside_large()?)
+            (alone, self.small_with_large()?)
         } else {
-            let with = self.small_beside_large()?;
+            let with = self.small_with_large()?;
             (self.small()?, with)
         };
         let cores = with.cores - alone.cores;
         self.adjust(cores);
-        Ok(Turn { alone, with, cores })
+        Ok(Round { alone, with, cores })
     }
 
-    fn small_beside_large(&self) -> Result<Measured> {
+    fn small_with_large(&self) -> Result<Measured> {
         let over = AtomicBool::new(false);
         let large = &self.large;
         thread::scope(|scope| {
@@ -212,26 +222,26 @@ fn large() -> String {
     format!("{{\"rows\":[{rows}],\"text\":\"{text}\"}}")
 }
 
-/// What one load of small events showed.
+/// The results of one load of small events.
 struct Measured {
     p50_ms: f64,
     p99_ms: f64,
-    /// What the server took meanwhile, in all.
+    /// The server's processor time for both, in cores.
     cores: f64,
 }
 
-struct Turn {
+struct Round {
     alone: Measured,
     with: Measured,
-    /// What the large events took.
+    /// The results of the large events.
     cores: f64,
 }
 
-impl std::fmt::Display for Turn {
+impl std::fmt::Display for Round {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { alone, with, cores } = self;
         let of = |measured: &Measured| format!("p50 {:.2}, p99 {:.2} ms", measured.p50_ms, measured.p99_ms);
-        write!(f, "alone {}; beside large ones {}; these took {cores:.2} of a core", of(alone), of(with))
+        write!(f, "alone {}; with large ones {}; these took {cores:.2} of a core", of(alone), of(with))
     }
 }
 
@@ -240,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_event_is_json_of_nearly_a_mebibyte() {
+    fn large_event_is_json_of_a_mebibyte() {
         let payload = large();
         let value: Value = serde_json::from_str(&payload).unwrap();
         assert_eq!(value["rows"].as_array().unwrap().len(), ROWS);

@@ -1,8 +1,8 @@
-//! Ten times what the server can take, on a fixed schedule: it goes on at its own pace, refuses the rest at once, keeps its
-//! memory, and is as before when it is over.
+//! Ten times the server's peak load, on a fixed schedule: it continues at its own pace, rejects the rest immediately, keeps its
+//! memory, and is as before afterwards.
 //!
-//! Server and client have a core of their own each, as if each were a machine: what the client needs to offer ten times as much
-//! isn't taken from the server. The peak is measured as long as the overload is, on a server that begins as empty: a disk and a store
+//! Server and client have separate cores, as if each were a machine: offering ten times the load costs the server no time of its core.
+//! The peak is measured for as long as the overload, on a server that also begins empty: a disk and a store
 //! that are written to for two minutes are slower than for ten seconds.
 
 mod batches;
@@ -36,7 +36,7 @@ pub(super) struct Options {
     only: Option<Kind>,
 }
 
-/// What the server is overloaded with.
+/// The kind of load.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     Singles,
@@ -48,7 +48,7 @@ const OVERLOAD: f64 = 10.0;
 const NORMAL: f64 = 0.25;
 /// The server is as before so long after the overload.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// What all bytes in flight, connections and caches may take together.
+/// The most that all bytes in flight, connections and caches may use together.
 const MEMORY_MB_MAX: f64 = 256.0;
 
 /// When requests are sent.
@@ -56,7 +56,7 @@ const MEMORY_MB_MAX: f64 = 256.0;
 enum Pace {
     /// Each as soon as the one before it on its connection is answered.
     AsAnswered,
-    /// So many a second, whatever is answered.
+    /// So many a second, regardless of the answers.
     Scheduled(f64),
 }
 
@@ -67,16 +67,16 @@ trait Load {
     fn send(&self, server: SocketAddr, pace: Pace, duration: Duration) -> Result<Sent>;
 }
 
-/// What became of a load.
+/// The outcome of a load.
 #[derive(Clone, Copy)]
 struct Sent {
     /// Events that were acknowledged, a second.
     events: f64,
-    /// Requests that were taken, a second.
+    /// Requests that were accepted, a second.
     requests: f64,
-    /// Requests that were refused with 503, a second.
+    /// Requests that were rejected with 503, a second.
     refused: f64,
-    /// From when a request was due to its answer, of those that were taken.
+    /// From when a request was due to its answer, of those that were accepted.
     p99_ms: f64,
 }
 
@@ -101,7 +101,7 @@ fn measure<L: Load + Sync>(setup: &Setup, load: &L, length: Duration) -> Result<
         let overload = || load.send(intake, Pace::Scheduled(peak.requests * OVERLOAD), length);
         let (during, memory) = memory::watched(server, overload)?;
         println!(
-            "{}: peak {:.0} requests/s; ten times overloaded {:.0}/s taken, {:.0}/s refused",
+            "{}: peak {:.0} requests/s; ten times overloaded {:.0}/s accepted, {:.0}/s rejected",
             L::WHAT,
             peak.requests,
             during.requests,
@@ -112,10 +112,10 @@ fn measure<L: Load + Sync>(setup: &Setup, load: &L, length: Duration) -> Result<
     })
 }
 
-/// The 99th percentile at a rate: the median of some turns, since a store that happens to be slow for a moment makes that of one.
+/// The 99th percentile at a rate: the median of some rounds, since a short stall of a store determines that of one round.
 fn p99_of<L: Load>(load: &L, server: SocketAddr, rate: f64, setup: &Setup) -> Result<f64> {
-    let turns = (0..setup.rounds).map(|_| Ok(load.send(server, Pace::Scheduled(rate), setup.duration)?.p99_ms));
-    Ok(median(turns.collect::<Result<_>>()?))
+    let rounds = (0..setup.rounds).map(|_| Ok(load.send(server, Pace::Scheduled(rate), setup.duration)?.p99_ms));
+    Ok(median(rounds.collect::<Result<_>>()?))
 }
 
 /// Has `load` meet a server with an empty data directory, from another core.
@@ -130,7 +130,7 @@ fn on_fresh_server<T>(setup: &Setup, load: impl FnOnce(&Server, SocketAddr) -> R
 
 fn rows<L: Load>(goodput: (Sent, Sent), memory: Memory, latency: (f64, f64)) -> Vec<Row> {
     let row =
-        |what: &str, unit, pair: (f64, f64), bar| Row::in_turn(&format!("{}, {what}", L::WHAT), unit, &[pair], bar);
+        |what: &str, unit, pair: (f64, f64), bar| Row::alternating(&format!("{}, {what}", L::WHAT), unit, &[pair], bar);
     let megabytes = |bytes: f64| bytes / 1e6;
     vec![
         row(

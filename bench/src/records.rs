@@ -1,4 +1,4 @@
-//! The records that batches are made of.
+//! The records of batches.
 
 use std::path::PathBuf;
 

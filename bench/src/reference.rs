@@ -25,7 +25,7 @@ enum Reference {
         /// Port of 127.0.0.1 to listen on.
         #[arg(long)]
         port: u16,
-        /// Where the file is written: the disk that is measured.
+        /// The path of the file: on the disk that is measured.
         #[arg(long)]
         directory: PathBuf,
     },
@@ -42,7 +42,7 @@ enum Reference {
         /// NDJSON.
         #[arg(long)]
         file: PathBuf,
-        /// Where the file is written: the disk that is measured.
+        /// The path of the file: on the disk that is measured.
         #[arg(long, default_value = "target")]
         directory: PathBuf,
         #[arg(long, default_value_t = 4)]

@@ -1,4 +1,4 @@
-//! One event a POST: the server and the ceiling of durable HTTP intake in turn.
+//! One event a POST: the server and the ceiling of durable HTTP intake alternately.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
@@ -16,78 +16,78 @@ use harness::workspace;
 use harness::wrk::{self, WrkLoad};
 use testkit::ports::free_address;
 
-/// What one load showed.
+/// The results of one load.
 struct Measured {
     requests_per_second: f64,
     /// User and system microseconds of a request, all that follows from it included.
     cpu: f64,
 }
 
-/// A turn: the ceiling, and the server right after it.
-struct Turn {
+/// A round: the ceiling, and the server right after it.
+struct Round {
     reference: Measured,
     server: Measured,
     /// Share of the accepted events that wasn't stored yet when the load ended.
     pending: f64,
 }
 
-/// How long each load of a turn lasts: so short that the machine is about as fast for both.
-const TURN: Duration = Duration::from_secs(2);
-const TURNS_MIN: u64 = 3;
+/// How long each load of a round lasts: so short that the machine is about as fast for both.
+const ROUND: Duration = Duration::from_secs(2);
+const ROUNDS_MIN: u64 = 3;
 
 pub(super) fn into_null(setup: &Setup) -> Result<Vec<Row>> {
-    let many = in_turn(setup, 256, Some(NULL_SINK), false)?;
-    let one = in_turn(setup, 1, Some(NULL_SINK), false)?;
-    let cpu: Vec<_> = many.iter().map(|turn| (turn.server.cpu, turn.reference.cpu)).collect();
+    let many = alternating(setup, 256, Some(NULL_SINK), false)?;
+    let one = alternating(setup, 1, Some(NULL_SINK), false)?;
+    let cpu: Vec<_> = many.iter().map(|round| (round.server.cpu, round.reference.cpu)).collect();
     Ok(vec![
         rate_row("null, 256 connections", &many, 0.75),
-        Row::in_turn("null, 256 connections, CPU", "µs/request", &cpu, Bar::AtMost(1.6)),
+        Row::alternating("null, 256 connections, CPU", "µs/request", &cpu, Bar::AtMost(1.6)),
         rate_row("null, 1 connection", &one, 0.75),
     ])
 }
 
 pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
-    let turns = in_turn(setup, 256, None, false)?;
+    let rounds = alternating(setup, 256, None, false)?;
     let pending = Row::alone(
         "SQLite, pending of accepted when the load ends",
         "",
-        median(turns.iter().map(|turn| turn.pending).collect()),
+        median(rounds.iter().map(|round| round.pending).collect()),
         Bar::AtMost(0.2),
     );
-    Ok(vec![rate_row("SQLite, 256 connections", &turns, 0.5), pending])
+    Ok(vec![rate_row("SQLite, 256 connections", &rounds, 0.5), pending])
 }
 
-/// Each request with a key of its own: the load generator works more for each, for the ceiling as for the server.
+/// Each request with another key: the load generator works more for each, for the ceiling as for the server.
 pub(super) fn keyed(setup: &Setup) -> Result<Vec<Row>> {
-    let turns = in_turn(setup, 256, Some(NULL_SINK), true)?;
-    Ok(vec![rate_row("null, 256 connections, a key for each request", &turns, 0.65)])
+    let rounds = alternating(setup, 256, Some(NULL_SINK), true)?;
+    Ok(vec![rate_row("null, 256 connections, a key for each request", &rounds, 0.65)])
 }
 
-fn rate_row(what: &str, turns: &[Turn], least: f64) -> Row {
-    let rates = |turn: &Turn| (turn.server.requests_per_second, turn.reference.requests_per_second);
-    Row::in_turn(what, "requests/s", &turns.iter().map(rates).collect::<Vec<_>>(), Bar::AtLeast(least))
+fn rate_row(what: &str, rounds: &[Round], least: f64) -> Row {
+    let rates = |round: &Round| (round.server.requests_per_second, round.reference.requests_per_second);
+    Row::alternating(what, "requests/s", &rounds.iter().map(rates).collect::<Vec<_>>(), Bar::AtLeast(least))
 }
 
-/// Both run all the time, and are loaded in turn. The first turn, in which files grow, isn't counted.
-fn in_turn(setup: &Setup, connections: u32, config: Option<&str>, is_keyed: bool) -> Result<Vec<Turn>> {
-    let turns = (u64::from(setup.rounds) * setup.duration.as_secs()).div_ceil(TURN.as_secs()).max(TURNS_MIN);
-    let load = WrkLoad { connections, duration: TURN, is_keyed };
+/// Both run all the time, and are loaded alternately. The first round, in which files grow, isn't counted.
+fn alternating(setup: &Setup, connections: u32, config: Option<&str>, is_keyed: bool) -> Result<Vec<Round>> {
+    let rounds = (u64::from(setup.rounds) * setup.duration.as_secs()).div_ceil(ROUND.as_secs()).max(ROUNDS_MIN);
+    let load = WrkLoad { connections, duration: ROUND, is_keyed };
     let (address, reference) = start_reference(setup)?;
     let launch = setup.fresh_server(config)?;
     let server = launch.ready()?;
     let mut measured = Vec::new();
-    for turn in 0..=turns {
+    for round in 0..=rounds {
         let reference = measure_reference(setup, load, address, &reference)?;
         let (server, pending) = measure_server(setup, load, launch.intake, &server)?;
         let figures =
             |Measured { requests_per_second, cpu }: &Measured| format!("{requests_per_second:.0}/s, {cpu:.1} µs CPU");
         println!(
-            "{connections} connections, turn {turn}: ceiling {}; server {}",
+            "{connections} connections, round {round}: ceiling {}; server {}",
             figures(&reference),
             figures(&server)
         );
-        if turn > 0 {
-            measured.push(Turn { reference, server, pending });
+        if round > 0 {
+            measured.push(Round { reference, server, pending });
         }
     }
     server.stop()?;
@@ -128,7 +128,7 @@ fn measure_server(setup: &Setup, load: WrkLoad, intake: SocketAddr, server: &Ser
     Ok((Measured { requests_per_second: report.requests_per_second, cpu }, pending))
 }
 
-/// wrk doesn't count the requests that are on their way when its time is over, the server does.
+/// wrk doesn't count the requests in flight when its time is over, the server does.
 fn is_accepted_figure_plausible(accepted: f64, requests: u64) -> bool {
     let requests = requests as f64;
     accepted >= requests && accepted <= requests * 1.05 + 1_000.0
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_answers_without_accepting_is_noticed() {
+    fn server_that_answers_without_accepting_is_noticed() {
         assert!(is_accepted_figure_plausible(100_256.0, 100_000));
         assert!(!is_accepted_figure_plausible(99_999.0, 100_000));
         assert!(!is_accepted_figure_plausible(0.0, 100_000));

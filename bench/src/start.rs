@@ -17,10 +17,10 @@ use testkit::ports::free_address;
 
 const STARTS: u32 = 20;
 const KILLS: u32 = 5;
-/// More than the window has room for, however it lays them out.
+/// More than the window can have, in any layout.
 const IDS: u64 = 2_000_000;
 const IDS_IN_BATCH: u64 = 20_000;
-/// The window holds at least so many, or the figure says nothing.
+/// The fewest ids in the window for a meaningful figure.
 const IDS_REMEMBERED_MIN: f64 = 1_000_000.0;
 
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
@@ -83,7 +83,7 @@ fn after_kills(setup: &Setup) -> Result<f64> {
     Ok(slowest)
 }
 
-/// Records with ids of their own, from `first` on.
+/// Records with unique ids, from `first` on.
 fn pieces(first: u64) -> Vec<Piece> {
     let piece = |start: u64| {
         let mut lines = String::new();

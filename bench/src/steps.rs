@@ -1,5 +1,5 @@
-//! What a schema and five steps cost: CPU of the whole server for each event of a type that has both, less that of a type
-//! that has neither. Batches of the same records go to both in turn.
+//! The cost of a schema and five steps: CPU of the whole server for each event of a type that has both, less that of a type
+//! that has neither. Batches of the same records go to both alternately.
 
 use anyhow::{Context, Result};
 
@@ -51,9 +51,9 @@ const SCHEMA: &str = r#"{
   },
   "additionalProperties": false
 }"#;
-/// Events of a turn of each type: half a second of work, so short that the machine is about as fast for both.
+/// Events of a round of each type: half a second of work, so short that the machine is about as fast for both.
 const EVENTS: u64 = 300_000;
-const TURNS_MIN: u32 = 20;
+const ROUNDS_MIN: u32 = 20;
 const COST_MOST: f64 = 3.0;
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
@@ -63,26 +63,26 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     std::fs::write(&schema, SCHEMA).with_context(|| format!("writing {}", schema.display()))?;
     let server = launch.ready()?;
     let [plain, access] = ["plain", "access"].map(|of| batch::batches_of_type(of, &pieces));
-    let mut turns = Vec::new();
-    // The first turn, in which files grow, isn't counted.
-    for number in 0..=setup.rounds.max(TURNS_MIN) {
+    let mut rounds = Vec::new();
+    // The first round, in which files grow, isn't counted.
+    for number in 0..=setup.rounds.max(ROUNDS_MIN) {
         let without = cpu(&launch, &server, &plain)?;
         let with = cpu(&launch, &server, &access)?;
         if number > 0 {
-            turns.push((with, without));
+            rounds.push((with, without));
         }
     }
     server.stop()?;
-    let of = |figure: fn(&(f64, f64)) -> f64| median(turns.iter().map(figure).collect());
+    let of = |figure: fn(&(f64, f64)) -> f64| median(rounds.iter().map(figure).collect());
     println!(
         "CPU of an event: {:.2} µs without schema and steps, {:.2} µs with them",
-        of(|turn| turn.1),
-        of(|turn| turn.0)
+        of(|round| round.1),
+        of(|round| round.0)
     );
     Ok(vec![Row::alone(
         "schema and five steps, CPU of an event",
         "µs",
-        of(|turn| turn.0 - turn.1),
+        of(|round| round.0 - round.1),
         Bar::AtMost(COST_MOST),
     )])
 }

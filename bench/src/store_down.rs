@@ -1,5 +1,5 @@
-//! A store that is down while millions of events come for it: how long the events of the others take until they are stored, what becomes of the
-//! server's memory, how fast the backlog goes when the store is back, and what the attempts meanwhile would have cost.
+//! A store is down while millions of events arrive for it. Measures the time until events of the other stores are stored, the server's memory,
+//! how fast the backlog drains when the store is back, and the cost of failed attempts.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +21,13 @@ mod latency;
 
 #[derive(clap::Args)]
 pub(super) struct Options {
-    /// Events that come for the store while it is down.
+    /// Events for the store while it is down.
     #[arg(long, default_value_t = 9_000_000)]
     events: u32,
-    /// Events that come for it each second, while it is down and before.
+    /// Events for it each second, while it is down and before.
     #[arg(long, default_value_t = 20_000)]
     rate: u32,
-    /// Events that come for each of the others each second.
+    /// Events for each of the others each second.
     #[arg(long, default_value_t = 2_000)]
     others: u32,
     /// How many seconds are measured before it goes down.
@@ -46,7 +46,7 @@ pub(super) struct Options {
 
 /// The embedded store, which is always one of the others.
 const LOCAL: &str = "sqlite";
-/// Stores with a server of which at least one is there beside the one that goes down.
+/// Stores with a server, of which at least one has to be up with the one that goes down.
 const OTHERS: [&str; 2] = ["postgresql", "redis"];
 /// Events of a request for the store that goes down, and for the others.
 const EVENTS: u32 = 500;
@@ -66,7 +66,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     println!("reference: {reference}");
     let before = fixture.before(options)?;
     let outage = fixture.outage(options)?;
-    let drain = fixture.drain_beside(options)?;
+    let drain = fixture.drain_under_load(options)?;
     println!("after the outage: {drain}");
     let attempts = fixture.attempts()?;
     fixture.check_stored()?;
@@ -76,7 +76,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     report::print(&rows(&before, &outage, [&drain, &reference], attempts / f64::from(options.events)))
 }
 
-/// The one that goes down, and those beside it.
+/// The store that goes down, and the others.
 fn start_stores(name: &str) -> Result<(RunningStore, Vec<RunningStore>)> {
     let (mut down, mut others) = (None, Vec::new());
     for offer in SERVERS {
@@ -87,9 +87,9 @@ fn start_stores(name: &str) -> Result<(RunningStore, Vec<RunningStore>)> {
             others.extend(offer.start(Purpose::Rate)?);
         }
     }
-    let down = down.with_context(|| format!("there is no store {name} with a server of its own"))?;
+    let down = down.with_context(|| format!("there is no store {name} with a server"))?;
     if others.is_empty() {
-        bail!("there is no other server beside {}", down.name);
+        bail!("there is no other server than {}", down.name);
     }
     Ok((down, others))
 }
@@ -98,15 +98,15 @@ fn rows(before: &[Latency], outage: &Outage, drains: [&Drain; 2], retried: f64) 
     let mut rows = Vec::new();
     for (now, then) in outage.latencies.iter().zip(before) {
         let what = |name: &str| format!("{}: {name} until stored during the outage, against before", now.of);
-        rows.push(Row::in_turn(&what("p50"), "ms", &[(now.p50_ms, then.p50_ms)], Bar::AtMost(LATENCY_MOST)));
-        rows.push(Row::in_turn(&what("p99"), "ms", &[(now.p99_ms, then.p99_ms)], Bar::AtMost(LATENCY_MOST)));
+        rows.push(Row::alternating(&what("p50"), "ms", &[(now.p50_ms, then.p50_ms)], Bar::AtMost(LATENCY_MOST)));
+        rows.push(Row::alternating(&what("p99"), "ms", &[(now.p99_ms, then.p99_ms)], Bar::AtMost(LATENCY_MOST)));
     }
     let [first, .., last] = outage.memory_mb;
     let memory = "most memory in the last quarter of the outage, against the first";
-    rows.push(Row::in_turn(memory, "MB", &[(last, first)], Bar::AtMost(MEMORY_MOST)));
+    rows.push(Row::alternating(memory, "MB", &[(last, first)], Bar::AtMost(MEMORY_MOST)));
     let rates = [(drains[0].per_second, drains[1].per_second)];
-    let drained = "drained beside the others, against a backlog with nothing else to do";
-    rows.push(Row::in_turn(drained, "events/s", &rates, Bar::AtLeast(DRAIN_LEAST)));
+    let drained = "drained with the others' load, against a backlog with nothing else to do";
+    rows.push(Row::alternating(drained, "events/s", &rates, Bar::AtLeast(DRAIN_LEAST)));
     let what = "events of failed attempts, as if each had been sent whole, for each event";
     rows.push(Row::alone(what, "", retried, Bar::AtMost(RETRIES_MOST)));
     rows
@@ -122,14 +122,14 @@ struct StoresFixture {
     failed_before: f64,
 }
 
-/// What was seen while the store was down.
+/// The figures of the outage.
 struct Outage {
     latencies: Vec<Latency>,
     /// The most in each quarter of it.
     memory_mb: [f64; 4],
 }
 
-/// A backlog that became no more.
+/// A drained backlog.
 struct Drain {
     /// From the store's start until the first event was stored.
     noticed: Duration,
@@ -169,7 +169,7 @@ impl StoresFixture {
     /// The load as it is during the outage, with all stores up.
     fn before(&self, options: &Options) -> Result<Vec<Latency>> {
         let duration = Duration::from_secs(options.before.max(1));
-        let (samples, ()) = beside(&self.loads_of_others(options), || {
+        let (samples, ()) = with_loads(&self.loads_of_others(options), || {
             let load = self.load_of_down(options).lasting(duration);
             load.run(&AtomicBool::new(false)).map(drop)
         })?;
@@ -181,7 +181,7 @@ impl StoresFixture {
         self.failed_before = self.failed_attempts()?;
         self.down.kill()?;
         let duration = lasting(options.events, options.rate);
-        let (samples, memory_mb) = beside(&self.loads_of_others(options), || {
+        let (samples, memory_mb) = with_loads(&self.loads_of_others(options), || {
             let load = self.load_of_down(options).lasting(duration);
             let client = |_| load.run(&AtomicBool::new(false));
             with_clients(1, client, || self.memory_by_quarters(duration), || {}).map(|(_, memory)| memory)
@@ -190,10 +190,10 @@ impl StoresFixture {
         Ok(Outage { latencies: self.latencies(&samples, "during the outage"), memory_mb })
     }
 
-    /// The store comes back while the others have as much to do as ever.
-    fn drain_beside(&mut self, options: &Options) -> Result<Drain> {
+    /// The store comes back while the others have their full load.
+    fn drain_under_load(&mut self, options: &Options) -> Result<Drain> {
         let loads = self.loads_of_others(options);
-        beside(&loads, || self.drain()).map(|(_, drain)| drain)
+        with_loads(&loads, || self.drain()).map(|(_, drain)| drain)
     }
 
     fn load_of_down(&self, options: &Options) -> OpenLoop {
@@ -273,7 +273,7 @@ impl StoresFixture {
         Ok(failed * records)
     }
 
-    /// Each event that was taken for the store is there, once.
+    /// Each event that was accepted for the store is there, once.
     fn check_stored(&mut self) -> Result<()> {
         self.server.wait_stored()?;
         let label = format!("type=\"{}\"", self.down.label());
@@ -287,13 +287,13 @@ impl StoresFixture {
     }
 }
 
-/// How long so many events take to come.
+/// How long so many events last.
 fn lasting(events: u32, per_second: u32) -> Duration {
     Duration::from_secs_f64(f64::from(events) / f64::from(per_second.max(1)))
 }
 
 /// Does something while the others have their load. Returns how long their events took.
-fn beside<T>(loads: &[(String, OpenLoop)], act: impl FnOnce() -> Result<T>) -> Result<(Vec<Vec<Sample>>, T)> {
+fn with_loads<T>(loads: &[(String, OpenLoop)], act: impl FnOnce() -> Result<T>) -> Result<(Vec<Vec<Sample>>, T)> {
     let over = AtomicBool::new(false);
     let client = |number: u32| loads[number as usize].1.run(&over);
     with_clients(u32::try_from(loads.len())?, client, act, || over.store(true, Ordering::Relaxed))

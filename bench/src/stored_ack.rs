@@ -1,4 +1,4 @@
-//! `Forebay-Ack: stored` into the null sink, against `disk` on the same server: what waiting for a store costs alone.
+//! `Forebay-Ack: stored` into the null sink, against `disk` on the same server: the cost of waiting for a store.
 
 use anyhow::Result;
 
@@ -11,7 +11,7 @@ const CONFIG: &str = "[sinks.null]\nkind = \"null\"\n[types.disk]\nroutes = [\"n
                       [types.stored]\nroutes = [\"null\"]\nack = \"stored\"\n";
 const CONNECTIONS: u32 = 256;
 
-/// Loads one server in turn. The first turn, in which files grow, isn't counted.
+/// Loads one server alternately. The first round, in which files grow, isn't counted.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let launch = setup.fresh_server(Some(CONFIG))?;
     let server = launch.ready()?;
@@ -23,14 +23,14 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
         Ok(report.requests_per_second)
     };
     let mut rates = Vec::new();
-    for turn in 0..=setup.rounds {
+    for round in 0..=setup.rounds {
         let (stored, disk) = (rate("stored")?, rate("disk")?);
-        println!("turn {turn}: stored {stored:.0}/s, disk {disk:.0}/s");
-        if turn > 0 {
+        println!("round {round}: stored {stored:.0}/s, disk {disk:.0}/s");
+        if round > 0 {
             rates.push((stored, disk));
         }
     }
     server.stop()?;
     let what = format!("ack stored against disk, null, {CONNECTIONS} connections");
-    Ok(vec![Row::in_turn(&what, "requests/s", &rates, Bar::AtLeast(0.8))])
+    Ok(vec![Row::alternating(&what, "requests/s", &rates, Bar::AtLeast(0.8))])
 }

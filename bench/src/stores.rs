@@ -1,4 +1,4 @@
-//! All stores at once, each with a type of its own that is offered a part of what the store takes alone: how long events take until they are
+//! All stores at the same time, each with a type that is offered a part of the store's rate. Measures how long events take until they are
 //! stored, against the same offer to that store alone, and with one of the stores stopped.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(super) struct Options {
     /// The part of its rate alone that each store is offered.
     #[arg(long, default_value_t = 0.15)]
     offered: f64,
-    /// Connections that send batches side by side where a rate is found.
+    /// Concurrent connections that send batches when a rate is measured.
     #[arg(long, default_value_t = 4)]
     connections: u32,
     /// Only these stores, by their names in lower case.
@@ -33,16 +33,16 @@ pub(super) struct Options {
     only: Vec<String>,
 }
 
-/// An offer is made of so many requests a second at most: enough for a percentile, and few enough for one client.
+/// An offer has so many requests a second at most: enough for a percentile, and few enough for one client.
 const REQUESTS_PER_SECOND: f64 = 200.0;
 /// Events that a request may have.
 const EVENTS: [u32; 12] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
 /// A store's rate is that at which so much of a load was stored: the last events of an object wait for their time.
 const STORED: f64 = 0.9;
-/// How much longer an event may take beside the others than alone, and when another store is stopped than beside it.
-const BESIDE_MOST: f64 = 2.0;
+/// How much longer an event may take with the others than alone, and with one of them stopped than with all.
+const TOGETHER_MOST: f64 = 2.0;
 const STOPPED_MOST: f64 = 1.2;
-/// What doesn't move for so long doesn't move any more.
+/// A backlog that doesn't change for so long is stuck.
 const PATIENCE: Duration = Duration::from_secs(150);
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
@@ -51,18 +51,18 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     for number in 0..fixture.places.len() {
         fixture.find_rate(number, options, &pieces)?;
     }
-    let mut turns = Vec::new();
+    let mut rounds = Vec::new();
     for number in 0..=setup.rounds {
-        let turn = fixture.turn(usize::try_from(number)? % fixture.places.len())?;
-        println!("turn {number}: {turn:?}");
+        let round = fixture.round(usize::try_from(number)? % fixture.places.len())?;
+        println!("round {number}: {round:?}");
         // In the first one files grow, and stores warm up.
         if number > 0 {
-            turns.push(turn);
+            rounds.push(round);
         }
     }
     fixture.server.wait_stored()?;
     fixture.server.stop()?;
-    Ok(rows(&fixture.places, &turns))
+    Ok(rows(&fixture.places, &rounds))
 }
 
 /// The server and the stores.
@@ -77,9 +77,9 @@ struct StoresFixture {
 
 /// 99th percentiles of the time until stored, in milliseconds, by store.
 #[derive(Debug)]
-struct Turn {
+struct Round {
     alone: Vec<f64>,
-    beside: Vec<f64>,
+    together: Vec<f64>,
     stopped: usize,
     /// Without that of the stopped store.
     others: BTreeMap<usize, f64>,
@@ -92,14 +92,14 @@ impl StoresFixture {
         let started = offers.map(|offer| offer.start(Purpose::Rate)).collect::<Result<Vec<_>>>()?;
         let places: Vec<RunningStore> = started.into_iter().flatten().collect();
         if places.len() < 2 {
-            bail!("{} stores: there is nobody beside anybody", places.len());
+            bail!("only {} stores: install the servers of two at least", places.len());
         }
         let launch = setup.fresh_server(Some(&configuration(&places)))?;
         let server = launch.ready()?;
         Ok(Self { places, launch, server, duration: setup.duration, offers: Vec::new() })
     }
 
-    /// What a store takes alone, as fast as it can: from the first request until most of what was sent is stored.
+    /// A store's own rate: from the first request until most of the events sent are stored.
     fn find_rate(&mut self, number: usize, options: &Options, pieces: &[Piece]) -> Result<()> {
         let label = self.places[number].label();
         let begun = Instant::now();
@@ -122,18 +122,18 @@ impl StoresFixture {
         self.server.wait_stored()
     }
 
-    fn turn(&mut self, stopped: usize) -> Result<Turn> {
+    fn round(&mut self, stopped: usize) -> Result<Round> {
         let all: Vec<usize> = (0..self.places.len()).collect();
         let mut alone = Vec::new();
         for number in &all {
             alone.extend(self.load(&[*number], None)?.into_values());
         }
-        let beside = self.load(&all, None)?.into_values().collect();
+        let together = self.load(&all, None)?.into_values().collect();
         self.places[stopped].kill()?;
         let others = self.load(&all, Some(stopped))?;
         self.places[stopped].run()?;
         self.server.wait_stored()?;
-        Ok(Turn { alone, beside, stopped, others })
+        Ok(Round { alone, together, stopped, others })
     }
 
     /// Offers these stores their part at the same time. A stopped one has its events too, whose clients don't wait for it.
@@ -177,24 +177,24 @@ fn type_label(label: &str) -> String {
     format!("type=\"{label}\"")
 }
 
-fn rows(places: &[RunningStore], turns: &[Turn]) -> Vec<Row> {
+fn rows(places: &[RunningStore], rounds: &[Round]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (number, place) in places.iter().enumerate() {
-        let pairs: Vec<_> = turns.iter().map(|turn| (turn.beside[number], turn.alone[number])).collect();
-        let what = format!("{}: p99 until stored beside the others, against alone", place.name);
-        rows.push(Row::in_turn(&what, "ms", &pairs, Bar::AtMost(BESIDE_MOST)));
+        let pairs: Vec<_> = rounds.iter().map(|round| (round.together[number], round.alone[number])).collect();
+        let what = format!("{}: p99 until stored with the others, against alone", place.name);
+        rows.push(Row::alternating(&what, "ms", &pairs, Bar::AtMost(TOGETHER_MOST)));
     }
     for (number, place) in places.iter().enumerate() {
-        let pair = |turn: &Turn| turn.others.get(&number).map(|others| (*others, turn.beside[number]));
-        let pairs: Vec<_> = turns.iter().filter_map(pair).collect();
-        let mut stopped: Vec<&str> = turns.iter().map(|turn| places[turn.stopped].name).collect();
+        let pair = |round: &Round| round.others.get(&number).map(|others| (*others, round.together[number]));
+        let pairs: Vec<_> = rounds.iter().filter_map(pair).collect();
+        let mut stopped: Vec<&str> = rounds.iter().map(|round| places[round.stopped].name).collect();
         stopped.retain(|name| *name != place.name);
         stopped.sort_unstable();
         stopped.dedup();
         if !pairs.is_empty() {
             let what =
                 format!("{}: p99 until stored while {} is stopped, against before", place.name, stopped.join(" or "));
-            rows.push(Row::in_turn(&what, "ms", &pairs, Bar::AtMost(STOPPED_MOST)));
+            rows.push(Row::alternating(&what, "ms", &pairs, Bar::AtMost(STOPPED_MOST)));
         }
     }
     rows

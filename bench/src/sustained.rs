@@ -31,15 +31,15 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let pieces = options.records.pieces()?;
     let rows_file = setup.folder.join("rows.ascii");
     write_rows(&rows_file, &pieces, options.events)?;
-    let mut turns = Vec::new();
+    let mut rounds = Vec::new();
     for round in 1..=setup.rounds {
         let (server, schema) = measure_server(setup, &pieces, options)?;
         let reference = measure_import(setup, &schema, &rows_file, options.events)?;
         println!("round {round}: server {server:.0} rows/s, .import {reference:.0} rows/s");
-        turns.push((server, reference));
+        rounds.push((server, reference));
     }
     let what = format!("{} events accepted and stored", options.events);
-    Ok(vec![Row::in_turn(&what, "events/s", &turns, Bar::AtLeast(1.3))])
+    Ok(vec![Row::alternating(&what, "events/s", &rounds, Bar::AtLeast(1.3))])
 }
 
 /// Events a second from the first byte sent until nothing is pending, and the table that they are in.

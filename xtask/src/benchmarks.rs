@@ -1,4 +1,4 @@
-//! Commands that crate `bench` has: it is built as what it measures is, and only when it is needed.
+//! Commands of crate `bench`: it is built with the profile of the binary that it measures, and only when it is needed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -20,6 +20,7 @@ mod memory_disk;
 pub(crate) mod package;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
+mod rolling_upgrade;
 mod sent;
 pub(crate) mod slow_clients;
 mod sqlite;
@@ -44,14 +45,14 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Campaign {
-    /// Power cuts on a simulated disk, which loses what wasn't synced in any subset and order of sectors.
+    /// Power cuts on a simulated disk, which loses any subset and order of the sectors that weren't synced.
     PowerCuts(power_cuts::Options),
-    /// SIGKILLs of the server at random times, while clients repeat what wasn't answered.
+    /// SIGKILLs of the server at random times, while clients retry unanswered requests.
     Kills(kills::Options),
-    /// Batches with keys, with SIGKILLs on the way: every record is stored as often as it was sent.
+    /// Batches with keys, with SIGKILLs in between: every record is stored exactly as often as sent.
     Batches(batches::Options),
-    /// Batches that share ids with a large one of another shard, with SIGKILLs: what was acknowledged is stored once.
-    Leaning(cross_shard_duplicates::Options),
+    /// Batches that share ids with a large one of another shard, with SIGKILLs: acknowledged events are stored once.
+    CrossShardDuplicates(cross_shard_duplicates::Options),
     /// `forebay load` of a packed file, with SIGKILLs of client and server: every line is stored once.
     Loads(loads::Options),
     /// SIGKILLs of PostgreSQL while clients send: each acknowledged event is a row, once.
@@ -60,7 +61,7 @@ enum Campaign {
     NatsKills(store_kills::Options),
     /// SIGKILLs of Redis while clients send: each acknowledged event is an entry of a stream, once.
     RedisKills(store_kills::Options),
-    /// SIGKILLs of OpenSearch while clients send: each acknowledged event is a document, once. It takes ten seconds to come back:
+    /// SIGKILLs of OpenSearch while clients send: each acknowledged event is a document, once. A restart takes ten seconds:
     /// `--kills 20` are many.
     OpensearchKills(store_kills::Options),
     /// SIGKILLs of Swift while clients send: each acknowledged event is in an object, once.
@@ -68,31 +69,33 @@ enum Campaign {
     /// Real faults of every store under load: full disks, I/O errors, read-only files, servers that accept nothing. No event becomes a dead
     /// letter, and each acknowledged event is stored once.
     StoreFaults(store_faults::Options),
-    /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
+    /// The same ids repeatedly on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
-    /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
+    /// A disk that is full repeatedly: by the journal, by other programs, or by its number of files.
     FullDisk(full_disk::Options),
-    /// Clients that send or read slowly, say nothing, or come and go, while others do honest work.
+    /// Clients that send or read slowly, say nothing, or connect and leave, while others work normally.
     SlowClients(slow_clients::Options),
     /// SIGTERMs under load: each stop is an orderly one, and no answer is cut.
     Stops(stops::Options),
     /// Configurations that are read again under load, some of them wrong.
     Reloads(reloads::Options),
+    /// A gateway and a writer of an older build, upgraded one after the other under load: events wait, and each is stored once.
+    RollingUpgrade(rolling_upgrade::Options),
     /// SIGKILLs in the middle of windows: the results of aggregates are those of SQL over the events.
-    Windows(aggregate_crash::Options),
+    AggregateCrash(aggregate_crash::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
-    Order(fsync_order::Options),
-    /// A file of records into all stores at once: each holds every event once, byte for byte.
+    FsyncOrder(fsync_order::Options),
+    /// A file of records into all stores at the same time: each holds every event once, byte for byte.
     Stores(stores::Options),
     /// Records through two writers into PostgreSQL, Redis, OpenSearch and Swift, with a SIGKILL of each writer: each holds every event once.
     FourStores(four_stores::Options),
     /// Faults of three writers and SIGKILLs of two gateways before PostgreSQL: each acknowledged event is a row, once.
     TwoServices(two_services::Options),
     /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
-    Origins(Passed),
+    ManyGateways(Passed),
     /// The Debian package on a machine with systemd: installed, upgraded under load, removed, purged.
     Package(package::Options),
-    /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
+    /// One store is down while millions of events arrive for it: the effect on other stores, memory and the drain afterwards.
     StoreDown(Passed),
 }
 
@@ -102,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::PowerCuts(options) => power_cuts::run(options),
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
-        Campaign::Leaning(options) => cross_shard_duplicates::run(options),
+        Campaign::CrossShardDuplicates(options) => cross_shard_duplicates::run(options),
         Campaign::Loads(options) => loads::run(options),
         Campaign::PostgresKills(options) => store_kills::run::<PostgresStore>(options),
         Campaign::NatsKills(options) => store_kills::run::<NatsStore>(options),
@@ -115,12 +118,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::SlowClients(options) => slow_clients::run(options),
         Campaign::Stops(options) => stops::run(options),
         Campaign::Reloads(options) => reloads::run(options),
-        Campaign::Windows(options) => aggregate_crash::run(options),
-        Campaign::Order(options) => fsync_order::run(options),
+        Campaign::RollingUpgrade(options) => rolling_upgrade::run(options),
+        Campaign::AggregateCrash(options) => aggregate_crash::run(options),
+        Campaign::FsyncOrder(options) => fsync_order::run(options),
         Campaign::Stores(options) => stores::run(options),
         Campaign::FourStores(options) => four_stores::run(options),
         Campaign::TwoServices(options) => two_services::run(options),
-        Campaign::Origins(passed) => run_bench("origins", passed),
+        Campaign::ManyGateways(passed) => run_bench("many-gateways", passed),
         Campaign::Package(options) => package::run(options),
         Campaign::StoreDown(passed) => run_bench("store-down", passed),
     }

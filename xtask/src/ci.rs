@@ -36,8 +36,8 @@ pub(crate) fn run_ci() -> Result<()> {
     steps::run_all(&[STEPS, test::STEPS, test::SLOW_STEPS].concat())
 }
 
-/// Licences, bans and sources of everything in the lock file. The advisory database isn't asked: it changes by
-/// itself, and a build that passed must pass again.
+/// Licences, bans and sources of everything in the lock file. The advisory database isn't used: it changes over time,
+/// and a build that passed must pass again.
 fn dependencies() -> Result<()> {
     CARGO_DENY.fetch()?;
     let deny = CARGO_DENY.folder()?.join("bin").join("cargo-deny");

@@ -24,7 +24,7 @@ enum Task {
     Test(test::Arguments),
     /// Checks the files in `deploy/` with the programs that read them, and starts nothing.
     Deployments,
-    /// One step of `test`, in a process of its own.
+    /// One step of `test`, in a separate process.
     #[command(hide = true)]
     Step { name: String },
     /// The project's own rules: crate edges, bans, file length, links, plain words.
@@ -37,7 +37,7 @@ enum Task {
     Services(services::Arguments),
     /// Builds an archive and a Debian package with the static binary, in target/packages.
     Dist(dist::Arguments),
-    /// The loops that benchmarks are held against.
+    /// The loops that benchmarks are compared with.
     Reference(Passed),
     /// Measures the server against its bars and the reference loops.
     Bench(Passed),

@@ -119,7 +119,7 @@ fn proxies(deploy: &Path, scratch: &Path) -> Result<()> {
     if !text.contains("server gateway-1:8080") {
         bail!("{} has no server gateway-1:8080", path.display());
     }
-    // nginx looks names up when it checks.
+    // nginx resolves names when it checks.
     let text = text.replace("gateway-1:", "127.0.0.1:").replace("gateway-2:", "127.0.0.2:");
     let folder = scratch.display();
     let whole = format!(
@@ -134,7 +134,7 @@ fn proxies(deploy: &Path, scratch: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// The names of metrics in a text, without what histograms add to them.
+    /// The names of metrics in a text, without the suffixes of histograms.
     fn metrics(text: &str) -> Vec<&str> {
         let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
         let names = text.match_indices("forebay_").map(|(at, _)| {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_is_json_with_a_place_for_each_panel() {
+    fn dashboard_is_json_with_positioned_panels() {
         let path = workspace::root().unwrap().join("deploy/compose/grafana/dashboards/forebay.json");
         let dashboard: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let panels = dashboard["panels"].as_array().unwrap();

@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: the files to install, in `target/packages`: an archive for any Linux, a Debian package, and their checksums.
 //!
-//! The same commit gives the same bytes: files are sorted, belong to root, and have the time of the commit.
+//! The same commit results in the same bytes: files are sorted, belong to root, and have the time of the commit.
 
 mod debian;
 mod notices;

@@ -2,6 +2,6 @@
 
 use crate::pip_package::PipPackage;
 
-/// Its version stays the same until somebody raises it here. `PYTHONPATH` of the tests leads to its folder.
+/// Its version changes only here. `PYTHONPATH` of the tests has its folder.
 pub(crate) const PACKAGE: PipPackage =
     PipPackage { name: "duckdb", requirement: "duckdb==2.0.0", options: &["--no-deps"] };

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 const SHORT_SECONDS: u32 = 10;
 /// How long each target runs with `--long`.
 const LONG_SECONDS: u32 = 120;
-/// What the names of targets begin with.
+/// The prefix of the names of targets.
 const PREFIX: &str = "fuzz_";
 /// The request head, recovery, expressions, schemas and payload steps.
 const TARGETS: usize = 5;
@@ -42,7 +42,7 @@ pub(crate) fn long() -> Result<()> {
     fuzz(LONG_SECONDS, None, "").map(drop)
 }
 
-/// The targets that are asked for.
+/// The selected targets.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if fuzz(arguments.seconds, arguments.seed, &arguments.target)? == 0 {
         bail!("no fuzz target is called {}", arguments.target);

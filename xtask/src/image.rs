@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_stage_needs_no_build_stage() {
+    fn last_stage_needs_no_build_stage() {
         let text = fs::read_to_string(root().unwrap().join("Dockerfile")).unwrap();
         let stage = last_stage(&text).unwrap();
         assert!(stage.starts_with("FROM scratch\nCOPY rootfs/ /\n"), "{stage}");

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Order {
-    /// Starts everything, and says where to post and what to look at.
+    /// Starts everything, and prints where to post and where the pages are.
     Up(Options),
     /// Ends everything and removes what it left.
     Down,
@@ -56,7 +56,7 @@ struct Options {
 const SINK: &str = "warehouse";
 const READY_LIMIT: Duration = Duration::from_secs(20);
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let lab = Lab { folder: workspace::target_directory()?.join("lab") };
     match &arguments.command {
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// A lab of its own: an event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
+/// A separate lab: an event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
 pub(crate) fn short() -> Result<()> {
     if !workspace::has_program("haproxy") || !PostgresServer::is_installed() {
         workspace::skipped("HAProxy or PostgreSQL is missing, which `cargo xtask services` installs")?;
@@ -86,7 +86,7 @@ pub(crate) fn short() -> Result<()> {
     }
     if lab.folder.exists() || members.iter().any(|member| member.folder.as_ref().is_some_and(|folder| folder.exists()))
     {
-        bail!("the lab left files behind");
+        bail!("the lab left files");
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ fn binary(given: Option<&Path>) -> Result<PathBuf> {
     workspace::tested_binary(found)
 }
 
-/// Where its files are.
+/// The folder of its files.
 struct Lab {
     folder: PathBuf,
 }
@@ -178,7 +178,7 @@ impl Lab {
         self.spawn(state, command, "haproxy".into(), Kind::Proxy, ports.front(), None)
     }
 
-    /// Starts a process that lives on behind this one, with its log in the lab's folder.
+    /// Starts a process that outlives this one, with its log in the lab's folder.
     fn spawn(
         &self,
         state: &mut State,
@@ -197,7 +197,7 @@ impl Lab {
         Ok(Started { child, name, address, log })
     }
 
-    /// Writes down each process at once, so that `down` finds it even where `up` is ended in the middle.
+    /// Records each process immediately: `down` must find it even if `up` is interrupted.
     fn record(&self, state: &mut State, member: Member) -> Result<()> {
         state.members.push(member);
         state.write(&self.folder)
@@ -261,7 +261,7 @@ fn refuse_used(address: SocketAddr) -> Result<()> {
     free.with_context(|| format!("{address} is in use: end what listens there, or set another --port"))
 }
 
-/// What a member's metrics say; none where it doesn't answer.
+/// A member's metrics; none if it doesn't answer.
 fn figures(admin: SocketAddr, names: &[(&str, &str)]) -> Option<String> {
     let answer = http::get(admin, "/metrics").ok()?;
     let text = String::from_utf8(answer.body).ok()?;

@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{empty_directory, has_program, run, target_directory};
 
-/// The version stays the same until somebody raises it here.
+/// The version changes only here.
 const SERVER: &str = "github.com/nats-io/nats-server/v2@v2.14.5";
 
 fn folder() -> Result<PathBuf> {
     Ok(target_directory()?.join("tools").join("nats"))
 }
 
-/// Where the program is, if it was built.
+/// The path of the program, if it was built.
 pub(crate) fn program() -> Result<PathBuf> {
     Ok(folder()?.join("nats-server"))
 }

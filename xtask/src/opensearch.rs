@@ -9,16 +9,16 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{empty_directory, run, target_directory};
 
-/// The version stays the same until somebody raises it here.
+/// The version changes only here.
 const RUNNER: &str = "2.19.1.0";
-/// What of Maven copies the files.
+/// The goal of Maven that copies the files.
 const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
 fn folder() -> Result<PathBuf> {
     Ok(target_directory()?.join("tools").join("opensearch"))
 }
 
-/// Where its programs are, if it was fetched.
+/// The folder of its programs, if it was fetched.
 pub(crate) fn programs() -> Result<PathBuf> {
     Ok(folder()?.join("lib"))
 }
@@ -38,7 +38,7 @@ pub(crate) fn fetch() -> Result<()> {
     let mut maven = Command::new("mvn");
     maven.args(["--batch-mode", "--quiet", "--file"]).arg(&project).arg(COPY);
     run(maven.arg(format!("-DoutputDirectory={}", fetched.display()))).context("OpenSearch is fetched with Maven")?;
-    // Last: its name is what says that all is there.
+    // Last: its name marks a complete folder.
     let lib = programs()?;
     fs::rename(&fetched, &lib).with_context(|| format!("moving {} to {}", fetched.display(), lib.display()))
 }

@@ -1,4 +1,4 @@
-//! Packages of PyPI that tests use, each in a folder of its own under `target/tools`.
+//! Packages of PyPI that tests use, each in a separate folder under `target/tools`.
 
 use std::fs;
 use std::path::PathBuf;

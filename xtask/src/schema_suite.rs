@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{empty_directory, run, target_directory};
 
-/// The versions stay the same until somebody raises them here.
+/// The versions change only here.
 const SUITE: (&str, &str) = ("jsonschema", "4.26.0");
 const METASCHEMAS: (&str, &str) = ("jsonschema-specifications", "2025.9.1");
 
@@ -40,7 +40,7 @@ pub(crate) fn fetch() -> Result<()> {
     for part in ["tests", "remotes"] {
         move_to(&suite.join(part), &folder.join(part))?;
     }
-    // Last: it is what says that all is there.
+    // Last: it marks a complete folder.
     move_to(&packages.join(specifications.replace('-', "_")).join("schemas"), &folder.join("metaschemas"))?;
     fs::remove_dir_all(&packages).with_context(|| format!("removing {}", packages.display()))
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask services`: the programs that benchmarks and campaigns need beside Rust and a C compiler.
+//! `cargo xtask services`: the programs that benchmarks and campaigns need in addition to Rust and a C compiler.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::{duckdb, kubernetes_schema, nats, opensearch, schema_suite};
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only say what is missing; fails where something is.
+    /// Only report what is missing; fails if something is.
     #[arg(long)]
     check: bool,
 }
@@ -67,7 +67,7 @@ const SERVICES: &[Service] = &[
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 
-/// Installs what is missing, or names it.
+/// Installs the missing programs, or names them.
 pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     let missing = missing();
     if arguments.check {
@@ -108,7 +108,7 @@ fn install_programs(missing: &[&Service]) -> Result<()> {
         .context("installing needs root, or sudo")
 }
 
-/// Fails where something is missing, and says what for.
+/// Fails if something is missing, and names the purpose of each.
 pub(crate) fn require_all() -> Result<()> {
     let missing = missing();
     for service in &missing {

@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test` and `cargo xtask ci`: one after the other, or several at a time in processes of their own.
+//! The steps of `cargo xtask test` and `cargo xtask ci`: one after the other, or several at a time in separate processes.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
@@ -35,7 +35,7 @@ impl Step {
         (self.run)()
     }
 
-    /// Runs it in a process of its own, which prints nothing to the terminal.
+    /// Runs it in a separate process, which prints nothing to the terminal.
     fn run_apart(&self) -> Result<(f64, Output)> {
         let begun = Instant::now();
         let own = std::env::current_exe().context("finding this program")?;
@@ -50,7 +50,7 @@ pub(crate) fn run_one(steps: &[Step], name: &str) -> Result<()> {
     steps.iter().find(|step| step.name == name).with_context(|| format!("there is no step {name}"))?.run()
 }
 
-/// Runs the steps, and ends with the first failure. The closing lines name each with its time, and what was skipped.
+/// Runs the steps, and ends with the first failure. The closing lines name each with its time, and the skipped tests.
 pub(crate) fn run_all(steps: &[Step]) -> Result<()> {
     let (begun, list) = (Instant::now(), skipped_list()?);
     if list.exists() {
@@ -77,7 +77,7 @@ pub(crate) fn run_all(steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// Runs as many steps at a time as there are cores, and prints what each printed when it has ended.
+/// Runs as many steps at a time as there are cores, and prints the output of each when it has ended.
 fn run_several(steps: &[Step]) -> Result<Vec<(&'static str, f64)>> {
     let (queue, ended) = (Mutex::new(steps.iter()), Mutex::new(Vec::new()));
     let worker = || -> Result<()> {
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn step_is_found_by_its_name() {
-        let steps = [Step::alone("good", || Ok(())), Step::parallel("bad", || bail!("told to"))];
+        let steps = [Step::alone("good", || Ok(())), Step::parallel("bad", || bail!("as planned"))];
         assert!(run_one(&steps, "good").is_ok());
-        assert_eq!(run_one(&steps, "bad").unwrap_err().to_string(), "told to");
+        assert_eq!(run_one(&steps, "bad").unwrap_err().to_string(), "as planned");
         assert!(run_one(&steps, "other").is_err());
     }
 }

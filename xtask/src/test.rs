@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     long: bool,
 }
 
-/// What `cargo xtask test` does; `cargo xtask ci` does it too.
+/// The steps of `cargo xtask test`; `cargo xtask ci` runs them too.
 pub(crate) const STEPS: &[Step] = &[
     Step::alone("tests", test_programs::run_all),
     Step::alone("power cuts without checksums are noticed", || {
@@ -32,15 +32,15 @@ pub(crate) const STEPS: &[Step] = &[
     Step::alone("lab", lab::short),
     Step::alone("deployments", deployments::check),
     Step::alone("image", scale::short),
-    Step::alone("order of system calls", campaign::fsync_order::short),
+    Step::alone("short campaign: fsync order", campaign::fsync_order::short),
 ];
 
-/// What `cargo xtask ci` and `cargo xtask test --long` do besides.
+/// Additional steps of `cargo xtask ci` and `cargo xtask test --long`.
 pub(crate) const SLOW_STEPS: &[Step] = &[
     Step::alone("fuzzing", fuzz::short),
     Step::alone("short campaign: package", campaign::package::short),
     Step::alone("short campaign: slow clients", campaign::slow_clients::short),
-    Step::parallel("short campaign: leaning", campaign::cross_shard_duplicates::short),
+    Step::parallel("short campaign: cross-shard duplicates", campaign::cross_shard_duplicates::short),
     Step::parallel("short campaign: loads", campaign::loads::short),
     Step::parallel("short campaign: store faults", campaign::store_faults::short),
     Step::parallel("short campaign: Redis is killed", campaign::store_kills::short::<RedisStore>),
@@ -48,7 +48,7 @@ pub(crate) const SLOW_STEPS: &[Step] = &[
     Step::parallel("short campaign: Swift is killed", campaign::store_kills::short::<SwiftStore>),
     Step::parallel("short campaign: duplicates", campaign::duplicates::short),
     Step::parallel("short campaign: stops", campaign::stops::short),
-    Step::parallel("short campaign: windows", campaign::aggregate_crash::short),
+    Step::parallel("short campaign: aggregate crash", campaign::aggregate_crash::short),
 ];
 
 /// Runs the step of this name in this process.

@@ -1,4 +1,4 @@
-//! The test programs of all crates: built at once, and run several at a time, since most of them wait for processes and disks, and the
+//! The test programs of all crates: built together, and run several at a time, since most of them wait for processes and disks, and the
 //! longest tests keep one core busy.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::workspace::{cargo_test, output, skipped_list, target_directory};
 const THREADS_PER_CORE: usize = 2;
 /// The program that takes longest.
 const LONGEST: &str = "forebay it";
-/// Where the seconds of the last run are kept, so that the longest programs begin first.
+/// Where the seconds of the last run are kept: the longest programs begin first.
 const TIMES: &str = "test-times.json";
 
 /// A test program.
@@ -58,7 +58,7 @@ pub(crate) fn run_all() -> Result<()> {
         .with_context(|| format!("writing {}", times.display()))
 }
 
-/// What a message of cargo says of a test program.
+/// A message of cargo about a test program.
 fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     if message["profile"]["test"] != true {
@@ -98,7 +98,7 @@ fn run_each(programs: Vec<Program>, environment: &[(&str, OsString)]) -> Result<
     })
 }
 
-/// What became of a program.
+/// The result of a program.
 type Done = (Program, f64, std::io::Result<Output>);
 
 fn run_from(queue: &Mutex<Vec<Program>>, environment: &[(&str, OsString)], done: &Sender<Done>) {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_program_is_found_among_messages() {
+    fn test_program_is_found_among_messages() {
         let message = |test: bool| {
             format!(
                 r#"{{"manifest_path":"/w/crates/a/Cargo.toml","target":{{"name":"it"}},"profile":{{"test":{test}}},"executable":"/t/it-1"}}"#
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_fails_the_run_after_the_others() {
+    fn failing_program_fails_the_run_at_end() {
         let program = |name: &str, path: &str| Program { name: name.into(), path: path.into(), folder: "/".into() };
         let good = || vec![program("one", "/bin/true"), program("two", "/bin/true")];
         assert_eq!(run_each(good(), &[]).unwrap().len(), 2);

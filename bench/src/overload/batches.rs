@@ -64,7 +64,7 @@ impl Load for Batches {
     }
 }
 
-/// What the connections of one load share.
+/// The state that the connections of one load share.
 struct Sending<'a> {
     server: SocketAddr,
     requests: &'a [Packed],
@@ -101,7 +101,7 @@ impl Sending<'_> {
         })
     }
 
-    /// One connection: the batches that were taken, each with its events and the time since it was due.
+    /// One connection: the accepted batches, each with its events and the time since it was due.
     fn run(&self, first: Duration) -> Result<Vec<(u64, Duration)>> {
         let sent = self.send(first);
         if sent.is_err() {
@@ -131,7 +131,7 @@ impl Sending<'_> {
         Ok(taken)
     }
 
-    /// Sends on a connection, which is opened anew where the server closed it behind a refusal.
+    /// Sends on a connection, which is opened again if the server closed it after a rejection.
     fn send_one(&self, connection: &mut Option<Connection>, request: &[u8]) -> Result<u16> {
         for _ in 0..2 {
             let mut open = match connection.take() {

@@ -26,7 +26,7 @@ impl Load for Singles<'_> {
         if let Pace::Scheduled(rate) = pace {
             command.args(["--rate", &format!("{rate:.0}")]);
         }
-        // It exits with 3 where something was refused, which an overload may bring.
+        // It exits with 3 if a request was rejected, which is normal in an overload.
         let output = command.output().context("starting bench")?;
         let report: Value = serde_json::from_slice(&output.stdout).context("reading what bench prints")?;
         let answers = report["answers"].as_object().context("bench prints the answers")?;

@@ -1,6 +1,6 @@
 //! The ceiling of HTTP intake, durable or not: one thread, epoll, nothing parsed beyond the blank line.
 //!
-//! Each turn reads every request that is ready, writes all their bodies with one write and one fdatasync, and
+//! Each round reads every request that is ready, writes all their bodies with one write and one fdatasync, and
 //! then answers them all. A real server can come close to it but not pass it. It trusts its clients: a request
 //! arrives in one piece, and its answer fits the socket's buffer.
 
@@ -29,7 +29,7 @@ pub(crate) fn run(port: u16, directory: Option<&Path>) -> Result<()> {
     let file = directory.map(ZeroFilled::new).transpose()?;
     let mut server = Loop::new(port, file).with_context(|| format!("listening on port {port}"))?;
     loop {
-        server.turn()?;
+        server.round()?;
     }
 }
 
@@ -42,7 +42,7 @@ struct Loop {
     ready: Vec<epoll::Event>,
     waiting: Vec<usize>,
     request: Vec<u8>,
-    turn: Vec<u8>,
+    round: Vec<u8>,
     blank_line: Finder<'static>,
 }
 
@@ -63,12 +63,12 @@ impl Loop {
             ready: Vec::with_capacity(READY_MAX),
             waiting: Vec::with_capacity(READY_MAX),
             request: vec![0; REQUEST_BYTES_MAX],
-            turn: vec![0; padded(READY_MAX * RECORD_BYTES_MAX)],
+            round: vec![0; padded(READY_MAX * RECORD_BYTES_MAX)],
             blank_line: Finder::new(b"\r\n\r\n"),
         })
     }
 
-    fn turn(&mut self) -> Result<()> {
+    fn round(&mut self) -> Result<()> {
         match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), None) {
             Err(Errno::INTR) => return Ok(()),
             waited => waited.context("epoll_wait")?,
@@ -85,7 +85,7 @@ impl Loop {
         self.ready.clear();
         if !self.waiting.is_empty() {
             if let Some(file) = &mut self.file {
-                file.commit(&self.turn, length)?;
+                file.commit(&self.round, length)?;
             }
             self.answer();
         }
@@ -105,7 +105,7 @@ impl Loop {
         Ok(())
     }
 
-    /// Puts the body of a client's request at `offset` of the turn, and says how much room it takes.
+    /// Puts the body of a client's request at `offset` of the round, and says how much room it takes.
     fn take_request(&mut self, descriptor: usize, offset: usize) -> usize {
         let Some(client) = &self.clients[descriptor] else { return 0 };
         let Ok(received @ 1..) = read(client, &mut self.request[..]) else {
@@ -116,7 +116,7 @@ impl Loop {
         let Some(blank_line) = self.blank_line.find(request) else { return 0 };
         let body = &request[blank_line + 4..];
         let body = &body[..body.len().min(RECORD_BYTES_MAX - RECORD_HEADER_BYTES)];
-        self.turn[offset..offset + body.len()].copy_from_slice(body);
+        self.round[offset..offset + body.len()].copy_from_slice(body);
         self.waiting.push(descriptor);
         body.len() + RECORD_HEADER_BYTES
     }

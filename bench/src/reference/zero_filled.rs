@@ -1,5 +1,5 @@
 //! A file filled with zeros beforehand, written round and round: an fdatasync into one costs half of one that
-//! grows a file, so a reference that grew its file would flatter whatever is held against it.
+//! grows a file, so a reference that grew its file would flatter all that is compared with it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -43,7 +43,7 @@ impl ZeroFilled {
     }
 }
 
-/// What a commit of this length writes.
+/// The bytes that a commit of this length writes.
 pub(super) fn padded(length: usize) -> usize {
     length.next_multiple_of(PAGE_BYTES)
 }

@@ -1,7 +1,7 @@
-//! Who may: tokens, what they allow, and whose events come with them. Nothing here reads a file or a clock.
+//! Access: tokens, their scopes, and the sources of their events. Nothing here reads a file or a clock.
 //!
-//! A token is a random secret that its owner shows with each request. Only its SHA-256 is kept: what is random needs no slow
-//! hash, for there is nothing to guess.
+//! A token is a random secret that its owner sends with each request. Only its SHA-256 is kept: a random secret can't be guessed, so it
+//! needs no slow hash.
 
 mod name;
 mod own_tokens;

@@ -1,4 +1,4 @@
-//! Names of tokens and of the sources that they stand for.
+//! Names of tokens and of their sources.
 
 use limits::SOURCE_BYTES_MAX;
 use text::{CheckedName, NameRule, is_name_of};
@@ -6,21 +6,23 @@ use text::{CheckedName, NameRule, is_name_of};
 /// The name of a token or a source. Cheap to clone.
 pub type Name = CheckedName<TokenNameRule>;
 
-/// The rule of these names: letters, digits, `.`, `_` and `-`, a letter or digit first; at most [`SOURCE_BYTES_MAX`] bytes.
+/// The rule of these names: `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, a letter or digit first; at most [`SOURCE_BYTES_MAX`] bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TokenNameRule {}
 
-/// A text that is no name.
+/// A text that isn't a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a name has 1 to {SOURCE_BYTES_MAX} of A-Z, a-z, 0-9, `.`, `_` and `-`, and begins with a letter or digit")]
+#[error(
+    "a name must have 1 to {SOURCE_BYTES_MAX} characters of A-Z, a-z, 0-9, `.`, `_` and `-`, and begin with a letter or digit"
+)]
 pub struct InvalidName;
 
 impl NameRule for TokenNameRule {
     type Error = InvalidName;
 
     fn check(text: &str) -> Result<(), InvalidName> {
-        let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        is_name_of(text, SOURCE_BYTES_MAX, |first| first.is_ascii_alphanumeric(), may_stand)
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        is_name_of(text, SOURCE_BYTES_MAX, |first| first.is_ascii_alphanumeric(), is_allowed)
             .then_some(())
             .ok_or(InvalidName)
     }

@@ -1,10 +1,10 @@
-//! The tokens as one thread knows them: its own copy of the newest set.
+//! A thread's copy of the newest set of tokens.
 
 use std::sync::Arc;
 
 use crate::{Demand, Denied, ShownToken, Token, TokenSet, Tokens};
 
-/// A thread's own tokens.
+/// A thread's copy.
 #[derive(Debug)]
 pub struct OwnTokens {
     shared: Arc<Tokens>,
@@ -13,7 +13,7 @@ pub struct OwnTokens {
 }
 
 impl OwnTokens {
-    /// A copy of what is there now, which follows every change.
+    /// A copy of the current set, which follows every change.
     #[must_use]
     pub fn new(shared: Arc<Tokens>) -> Self {
         let (generation, set) = (shared.generation(), shared.current().apart());
@@ -23,7 +23,7 @@ impl OwnTokens {
     /// As [`TokenSet::check`], on the newest set.
     ///
     /// # Errors
-    /// The request isn't to be let in.
+    /// The request has no access.
     pub fn check(
         &mut self,
         demand: Demand,
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn each_token_is_known_and_no_other() {
+    fn cached_set_knows_only_its_tokens() {
         let (tokens, shown): (Vec<_>, Vec<_>) = (0..100).map(|number| token(number, None)).unzip();
         let mut own = OwnTokens::new(Arc::new(Tokens::new(TokenSet::new(tokens))));
         for _ in 0..3 {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_expires_and_is_revoked() {
+    fn cached_token_expires_and_is_revoked() {
         let (first, shown) = token(1, Some(1000));
         let shared = Arc::new(Tokens::new(TokenSet::new(vec![first])));
         let mut own = OwnTokens::new(shared.clone());

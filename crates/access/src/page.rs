@@ -1,14 +1,13 @@
-//! Which web pages may use a port without a token. A page of a stranger runs in the browser of a person on this machine, and so
-//! reaches ports that the stranger can't reach.
+//! Which web pages may use a port without a token. An untrusted page runs in the browser of a user on this machine, and so reaches ports
+//! that its author can't reach.
 
 use core::net::IpAddr;
 
 /// Allows every host.
 const ANY: &str = "*";
 
-/// Whether a request with this `Host` was meant for this server: an IP address, `localhost`, or one of `names`. Any other name may
-/// belong to a stranger, who lets it lead to a loopback address (DNS rebinding); the browser then takes the stranger's page for one
-/// of this server.
+/// Whether a request with this `Host` is intended for this server: an IP address, `localhost`, or one of `names`. An attacker may let any
+/// other name resolve to a loopback address (DNS rebinding); the browser then treats the attacker's page as one of this server.
 #[must_use]
 pub fn is_known_host(host: &[u8], names: &[String]) -> bool {
     let Ok(host) = str::from_utf8(host) else { return false };
@@ -19,8 +18,8 @@ pub fn is_known_host(host: &[u8], names: &[String]) -> bool {
         || names.iter().any(|known| known == ANY || without_dot(known).eq_ignore_ascii_case(name))
 }
 
-/// Whether a page of this `Origin` came from the host that the request goes to. A proxy may speak TLS with the browser and none with
-/// this server: only for a request that itself `has_tls` the scheme must be https.
+/// Whether a page of this `Origin` came from the host that the request goes to. A proxy may use TLS with the browser but not with this
+/// server: the scheme must be https only if the request itself `has_tls`.
 #[must_use]
 pub fn is_own_origin(origin: &[u8], host: &[u8], has_tls: bool) -> bool {
     let (Ok(origin), Ok(host)) = (str::from_utf8(origin), str::from_utf8(host)) else { return false };
@@ -39,7 +38,7 @@ fn without_port(host: &str) -> &str {
     parts.map_or(host, |(name, _)| name)
 }
 
-/// A name may end in the dot of the root.
+/// Removes the dot of the root, in which a name may end.
 fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_and_known_names_are_hosts_of_this_server() {
+    fn only_addresses_and_known_names_are_own_hosts() {
         let names = ["events.example".to_owned(), "Other.Example.".to_owned()];
         for host in [
             "127.0.0.1:8080",
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_own_if_it_came_from_the_same_host() {
+    fn origin_is_own_if_host_is_equal() {
         for (origin, host) in [
             ("http://127.0.0.1:8080", "127.0.0.1:8080"),
             ("http://[::1]:8080", "[::1]:8080"),

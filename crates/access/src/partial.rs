@@ -13,9 +13,9 @@ pub enum PartialStatus {
     Ok,
 }
 
-/// A text that is no such status.
+/// A text that isn't such a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the status of a partly accepted batch is 200 or 207")]
+#[error("the status of a partly accepted batch must be 200 or 207")]
 pub struct InvalidPartialStatus;
 
 impl PartialStatus {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One thing that a token can allow.
+/// A permission that a token can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// To post events.
@@ -12,13 +12,13 @@ pub enum Scope {
     Read,
     /// To use the admin port.
     Admin,
-    /// To hand batches to a writer, ask it for cursors and read through it: for gateways.
+    /// To send batches to a writer, ask it for cursors and read through it: for gateways.
     Deliver,
 }
 
-/// A text that names no scope.
+/// A text that isn't a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the scopes are `ingest`, `read`, `admin` and `deliver`")]
+#[error("unknown scope: use `ingest`, `read`, `admin` or `deliver`")]
 pub struct UnknownScope;
 
 impl Scope {
@@ -66,7 +66,7 @@ impl Scopes {
         self.0 & scope.bit() != 0
     }
 
-    /// These and those.
+    /// The union of both.
     #[must_use]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_in() {
+    fn scope_set_contains_added_scopes() {
         let scopes: Scopes = [Scope::Admin, Scope::Ingest].into_iter().collect();
         assert!(scopes.has(Scope::Ingest) && scopes.has(Scope::Admin) && !scopes.has(Scope::Read));
         assert_eq!(scopes.iter().collect::<Vec<_>>(), [Scope::Ingest, Scope::Admin]);

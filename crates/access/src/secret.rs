@@ -1,4 +1,4 @@
-//! What the owner of a token holds, and what is kept of it here.
+//! The secret of a token, which its owner has, and the digest that is kept here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,18 +7,18 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 use text::hex::{self, Hex};
 
-/// What every token begins with, so that people and scanners of source code know one when they see it.
+/// The prefix of every token, by which users and scanners of source code recognise it.
 pub(crate) const PREFIX: &str = "fb_";
-/// Random bytes of a token: nobody guesses 256 bits.
+/// Random bytes of a token: 256 bits can't be guessed.
 pub const RANDOM_BYTES: usize = 32;
 /// Digits of 5 bits that copy well: a double click selects a whole token, and no two of them look alike (Crockford's, in
-/// small letters: <https://www.crockford.com/base32.html>).
+/// lower case: <https://www.crockford.com/base32.html>).
 pub(crate) const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const DIGIT_BITS: u32 = 5;
-/// Bytes of a token as text. With them, SHA-256 has one block to do.
+/// Bytes of a token as text. They fit one block of SHA-256.
 pub(crate) const TEXT_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(DIGIT_BITS as usize);
 
-/// A new token, for its owner's eyes.
+/// A new token, to show to its owner.
 pub struct NewToken(String);
 
 impl NewToken {
@@ -41,22 +41,22 @@ impl NewToken {
         Self(text)
     }
 
-    /// The token. It belongs on the standard output, once, and nowhere else.
+    /// The token. Write it once to the standard output, and nowhere else.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What is kept of it.
+    /// The digest that is kept.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::hash(self.0.as_bytes())
     }
 }
 
-/// A text that is no token.
+/// A text that isn't a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token is {PREFIX} and 52 of 0-9 and a-z without i, l, o and u")]
+#[error("invalid token: expected {PREFIX} and 52 characters of 0-9 and a-z without i, l, o and u")]
 pub struct InvalidToken;
 
 impl FromStr for NewToken {
@@ -78,9 +78,9 @@ impl fmt::Debug for NewToken {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
-/// A text that is no digest.
+/// A text that isn't a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a digest of a token has 64 hexadecimal digits, in small letters")]
+#[error("invalid digest of a token: expected 64 hexadecimal digits, in lower case")]
 pub struct InvalidDigest;
 
 impl Digest {
@@ -88,7 +88,7 @@ impl Digest {
         Self(Sha256::digest(text).into())
     }
 
-    /// The digest of what somebody shows; `None` where that can't be a token, which costs no hashing.
+    /// The digest of the text that a request shows; `None`, without hashing, if it can't be a token.
     pub(crate) fn of_shown(text: &[u8]) -> Option<Self> {
         (text.len() == TEXT_BYTES && text.starts_with(PREFIX.as_bytes())).then(|| Self::hash(text))
     }
@@ -99,7 +99,7 @@ impl Digest {
         u64::from_be_bytes(*index)
     }
 
-    /// Whether both are the same, in a time that doesn't tell where they differ.
+    /// Whether both are equal, in constant time.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -132,7 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_token_is_written_as_documented() {
+    fn token_is_written_as_documented() {
         let zeros = NewToken::of_random([0; RANDOM_BYTES]);
         assert_eq!(zeros.expose(), format!("fb_{}", "0".repeat(52)));
         assert_eq!(NewToken::of_random([0xff; RANDOM_BYTES]).expose(), format!("fb_{}g", "z".repeat(51)));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_token_is_refused() {
+    fn invalid_token_is_rejected() {
         let text = NewToken::of_random([7; RANDOM_BYTES]).expose().to_owned();
         assert_eq!(text.parse::<NewToken>().unwrap().expose(), text);
         for wrong in
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cant_be_a_token_isnt_hashed() {
+    fn invalid_token_text_is_not_hashed() {
         let secret = NewToken::of_random([7; RANDOM_BYTES]);
         assert_eq!(Digest::of_shown(secret.expose().as_bytes()), Some(secret.digest()));
         for wrong in ["", "fb_", &secret.expose()[1..], &format!("{}0", secret.expose()), &"x".repeat(TEXT_BYTES)] {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_the_sha256_that_other_programs_compute() {
+    fn digest_equals_sha256_of_other_programs() {
         // printf abc | sha256sum
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Digest::hash(b"abc").to_string(), known);
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn other_bytes_make_other_tokens(one: [u8; RANDOM_BYTES], other: [u8; RANDOM_BYTES]) {
+        fn different_bytes_give_different_tokens(one: [u8; RANDOM_BYTES], other: [u8; RANDOM_BYTES]) {
             let [first, second] = [one, other].map(NewToken::of_random);
             prop_assert_eq!(first.expose().len(), TEXT_BYTES);
             prop_assert_eq!(first.expose() == second.expose(), one == other);

@@ -1,4 +1,4 @@
-//! All tokens of a server at one moment, and whether what somebody shows is one of them.
+//! All tokens of a server at one moment, and whether a request shows one of them.
 
 use crate::secret::Digest;
 use crate::{Scopes, ShownToken, Token};
@@ -6,25 +6,25 @@ use crate::{Scopes, ShownToken, Token};
 /// When a request needs a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Never; but a token that is shown must be a good one.
+    /// Never; but if a request shows a token, it must be valid.
     Never,
-    /// Once tokens have been made.
+    /// As soon as tokens have been created.
     WithTokens,
     /// Always.
     Always,
 }
 
-/// Why a request is not let in.
+/// Why a request has no access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// There is no token.
     #[error("this request needs a token: send it as `Authorization: Bearer fb_…`")]
     Missing,
     /// The token isn't known.
-    #[error("the token is not known here: it was revoked, or it belongs to another server")]
+    #[error("unknown token: it was revoked, or it belongs to another server. Send a current token")]
     Unknown,
-    /// The token was good once.
-    #[error("the token has expired: ask for a new one")]
+    /// The token has expired.
+    #[error("the token has expired: send a current one")]
     Expired,
 }
 
@@ -34,18 +34,18 @@ pub struct TokenSet {
     /// By digest.
     tokens: Box<[Token]>,
     were_made: bool,
-    /// What tokens have ever allowed, revoked ones too.
+    /// The scopes of all tokens ever, revoked ones too.
     made: Scopes,
 }
 
 impl TokenSet {
-    /// The set of a server for which no token was ever made.
+    /// The set of a server for which no token was ever created.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// A set of these tokens. Also one that has become empty demands tokens: to revoke the last one lets nobody in.
+    /// A set of these tokens. An empty one still demands tokens: to revoke the last token doesn't open the port.
     #[must_use]
     pub fn new(mut tokens: Vec<Token>) -> Self {
         tokens.sort_unstable_by_key(|token| token.digest);
@@ -59,27 +59,27 @@ impl TokenSet {
         Self { made: self.made.and(made), ..self }
     }
 
-    /// The same set in memory of its own: threads that count references to the same names would slow each other.
+    /// A deep copy: threads that count references to the same names would slow each other.
     #[must_use]
     pub fn apart(&self) -> Self {
         let apart = |token: &Token| Token { source: token.source.unshared(), ..token.clone() };
         Self { tokens: self.tokens.iter().map(apart).collect(), ..*self }
     }
 
-    /// Whether tokens were made, be they revoked by now.
+    /// Whether tokens were ever created, even if they are revoked by now.
     #[must_use]
     pub const fn were_made(&self) -> bool {
         self.were_made
     }
 
-    /// What all of them together allow, expired ones too.
+    /// The scopes of all tokens together, expired ones too.
     #[must_use]
     pub fn scopes(&self) -> Scopes {
         Scopes::of_all(&self.tokens)
     }
 
-    /// The scopes of every token that was ever made, revoked ones too. A port that asked for a token once goes on asking after the
-    /// last one is revoked.
+    /// The scopes of every token that was ever created, revoked ones too. A port that needs a token still needs one after the last token is
+    /// revoked.
     #[must_use]
     pub const fn made(&self) -> Scopes {
         self.made
@@ -89,7 +89,7 @@ impl TokenSet {
     /// needs none.
     ///
     /// # Errors
-    /// The request isn't to be let in.
+    /// The request has no access.
     pub fn check(&self, demand: Demand, shown: Option<&ShownToken<'_>>, now: i64) -> Result<Option<&Token>, Denied> {
         let is_needed = match demand {
             Demand::Never => false,
@@ -109,7 +109,7 @@ impl TokenSet {
     /// The token that is shown.
     fn find(&self, shown: &[u8]) -> Result<&Token, Denied> {
         let digest = Digest::of_shown(shown).ok_or(Denied::Unknown)?;
-        // How long the search takes tells something about a hash of what was shown, and so nothing about any token.
+        // The time of the search depends only on the hash of the shown text, so it reveals nothing about any token.
         let start = self.tokens.partition_point(|token| token.digest.index() < digest.index());
         let mut near = self.tokens[start..].iter().take_while(|token| token.digest.index() == digest.index());
         near.find(|token| token.digest.is(&digest)).ok_or(Denied::Unknown)
@@ -121,7 +121,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{NewToken, Scope};
 
-    /// What a header with this value shows.
+    /// The token that a header with this value shows.
     pub(crate) fn bearer(authorization: &str) -> Option<ShownToken<'_>> {
         ShownToken::bearer(authorization.as_bytes())
     }
@@ -146,20 +146,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_token_is_found_and_no_other() {
+    fn set_finds_only_its_tokens() {
         let (tokens, shown): (Vec<_>, Vec<_>) = (0..100).map(|number| token(number, None)).unzip();
         let set = TokenSet::new(tokens);
         for (number, shown) in shown.iter().enumerate() {
             let found = set.check(Demand::Always, bearer(shown).as_ref(), 0).unwrap().unwrap();
             assert_eq!(found.name.as_str(), format!("t{number}"));
         }
-        let (_, stranger) = token(200, None);
-        assert_eq!(set.check(Demand::Always, bearer(&stranger).as_ref(), 0), Err(Denied::Unknown));
+        let (_, unknown) = token(200, None);
+        assert_eq!(set.check(Demand::Always, bearer(&unknown).as_ref(), 0), Err(Denied::Unknown));
         assert!(set.scopes().has(Scope::Ingest) && !set.scopes().has(Scope::Admin));
     }
 
     #[test]
-    fn a_token_expires_at_its_moment() {
+    fn token_expires_at_its_time() {
         let (token, shown) = token(1, Some(1000));
         let set = TokenSet::new(vec![token]);
         assert!(set.check(Demand::Always, bearer(&shown).as_ref(), 999).is_ok());
@@ -167,7 +167,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_scheme_is_bearer_in_any_case() {
+    fn bearer_scheme_matches_in_any_case() {
         let (token, shown) = token(1, None);
         let set = TokenSet::new(vec![token]);
         for same in [shown.clone(), shown.replace("Bearer ", "bEARER   ")] {
@@ -180,9 +180,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_needs_a_token_when() {
-        let (_, stranger) = token(2, None);
-        let stranger = bearer(&stranger);
+    fn token_is_required_by_demand_and_set() {
+        let (_, unknown) = token(2, None);
+        let unknown = bearer(&unknown);
         let none = TokenSet::none();
         let revoked = TokenSet::new(Vec::new());
         for (set, demand, without, with) in [
@@ -194,7 +194,7 @@ pub(crate) mod tests {
             (&revoked, Demand::Always, Err(Denied::Missing), Err(Denied::Unknown)),
         ] {
             assert_eq!(set.check(demand, None, 0), without, "{demand:?}");
-            assert_eq!(set.check(demand, stranger.as_ref(), 0), with, "{demand:?}");
+            assert_eq!(set.check(demand, unknown.as_ref(), 0), with, "{demand:?}");
         }
     }
 }

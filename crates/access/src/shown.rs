@@ -39,11 +39,11 @@ impl<'h> ShownToken<'h> {
     }
 
     /// The token of a request with these values of `Authorization` and `X-Api-Key`: the bearer token, the password of Basic (RFC 7617)
-    /// with any user, the user of Basic with an empty password, or the API key. A user, a password or a key that doesn't begin as tokens do is for another reader, such as a proxy on the
-    /// way. It shows no token, and neither does another scheme.
+    /// with any user, the user of Basic with an empty password, or the API key. A user, a password or a key without the prefix of tokens is for
+    /// another reader, such as a proxy before the server. It shows no token, and neither does another scheme.
     ///
     /// # Errors
-    /// The request has both headers: two readers might each follow another one.
+    /// The request has both headers: two parsers might use different ones.
     pub fn of(authorization: Option<&'h [u8]>, api_key: Option<&'h [u8]>) -> Result<Option<Self>, SeveralCredentials> {
         match (authorization, api_key) {
             (Some(_), Some(_)) => Err(SeveralCredentials),
@@ -56,7 +56,7 @@ impl<'h> ShownToken<'h> {
 
     fn basic(authorization: &[u8]) -> Option<Self> {
         let encoded = after_scheme(authorization, b"Basic ")?;
-        // The decoder wants room for its estimate, which is up to two bytes more.
+        // The decoder needs room for its estimate, which is up to two bytes more.
         let mut pair = [0; PAIR_BYTES_MAX + 2];
         let length = BASE64.decode_slice(encoded, &mut pair).ok()?;
         let colon = pair[..length].iter().position(|byte| *byte == b':')?;
@@ -66,7 +66,7 @@ impl<'h> ShownToken<'h> {
         begins_as_token(shown).then(|| Self { text: Text::Basic(shown.try_into().ok()) })
     }
 
-    /// Whether a browser may have added it by itself: browsers remember a user and a password for a host, and send both with requests of
+    /// Whether a browser may have added it automatically: browsers remember a user and a password for a host, and send both with requests of
     /// other hosts' pages.
     #[must_use]
     pub const fn is_basic(&self) -> bool {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_found_wherever_it_may_be() {
+    fn token_is_found_in_every_header() {
         assert_eq!(TOKEN.len(), TEXT_BYTES);
         let longest = basic(&format!("{}:{TOKEN}", "u".repeat(512)));
         for authorization in [
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_as_a_token_and_is_none_is_shown() {
+    fn malformed_token_counts_as_shown() {
         for pair in ["x:fb_", "fb_:", &format!("x:{TOKEN}0"), &format!("{TOKEN}0:"), &format!("x:{}", &TOKEN[..50])] {
             assert_eq!(shown(Some(&basic(pair)), None), Ok(Some(Vec::new())), "{pair}");
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_somebody_else_shows_nothing() {
+    fn foreign_credentials_show_no_token() {
         let too_long = basic(&format!("{}:{TOKEN}", "u".repeat(516)));
         let passwords = [TOKEN, "a:", &format!("a:b:{TOKEN}"), "x:y", &format!("{TOKEN}:x")].map(basic);
         let schemes = ["", "Bearer", "Basic", "Basic ", "Basic !!!", "Digest x", TOKEN, "Negotiate YII=", &too_long];
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn one_credential_is_enough() {
+    fn several_credentials_are_rejected() {
         let bearer = format!("Bearer {TOKEN}");
         assert_eq!(shown(Some(&bearer), Some(TOKEN)), Err(SeveralCredentials));
         assert_eq!(shown(Some("Digest x"), Some("")), Err(SeveralCredentials));
     }
 
     #[test]
-    fn only_a_password_may_come_from_a_browser() {
+    fn only_basic_credentials_come_from_browsers() {
         let of = |authorization: &str, key: Option<&[u8]>| {
             ShownToken::of(Some(authorization.as_bytes()).filter(|text| !text.is_empty()), key)
                 .unwrap()

@@ -1,4 +1,4 @@
-//! Tokens in texts that aren't for tokens, such as the path of a request.
+//! Finds tokens in texts where they don't belong, such as the path of a request.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,11 +1,11 @@
-//! The tokens of a running server, which change under it.
+//! The tokens of a running server, which may change at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::TokenSet;
 
-/// Hands the newest set of tokens from whoever reads them to whoever asks.
+/// Publishes the newest set of tokens to all readers.
 #[derive(Debug, Default)]
 pub struct Tokens {
     current: Mutex<Arc<TokenSet>>,
@@ -19,7 +19,7 @@ impl Tokens {
         Self { current: Mutex::new(Arc::new(set)), generation: AtomicU64::new(0) }
     }
 
-    /// Puts another set in the place of the one that is there.
+    /// Replaces the current set.
     pub fn publish(&self, set: TokenSet) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(set);
         self.generation.fetch_add(1, Ordering::Release);
@@ -31,7 +31,7 @@ impl Tokens {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A number that grows with each set, after it is there: who remembers it sees without a lock whether to ask again.
+    /// A number that grows after each new set is published: a reader that remembers it sees without a lock whether the set has changed.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_set_is_seen() {
+    fn readers_see_a_published_set() {
         let tokens = Tokens::default();
         let before = tokens.generation();
         assert!(!tokens.current().were_made());

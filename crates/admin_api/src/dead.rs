@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use text::rfc3339;
 
-/// One letter.
+/// One dead letter.
 #[derive(Debug, Deserialize, Serialize)]
-pub struct LetterJson {
+pub struct DeadLetterJson {
     pub sink: String,
     pub id: String,
     #[serde(rename = "type")]
@@ -18,41 +18,41 @@ pub struct LetterJson {
     pub event_time: Option<String>,
     pub position: String,
     pub reason: String,
-    /// Byte for byte as it was received. Absent in lists.
+    /// The received payload, byte for byte. Absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Box<RawValue>>,
 }
 
-impl LetterJson {
-    pub fn of(letter: &DeadLetter) -> Self {
-        let payload = std::str::from_utf8(&letter.payload).ok().filter(|text| !text.is_empty());
+impl DeadLetterJson {
+    pub fn of(dead_letter: &DeadLetter) -> Self {
+        let payload = std::str::from_utf8(&dead_letter.payload).ok().filter(|text| !text.is_empty());
         Self {
-            sink: letter.sink.to_string(),
-            id: letter.id.to_string(),
-            type_name: letter.type_name.clone(),
-            source: letter.source.clone(),
-            client: letter.client.map(|address| address.to_string()),
-            received: rfc3339::format(letter.received_at),
-            event_time: letter.event_time.map(rfc3339::format),
-            position: letter.position.to_string(),
-            reason: letter.reason.clone(),
+            sink: dead_letter.sink.to_string(),
+            id: dead_letter.id.to_string(),
+            type_name: dead_letter.type_name.clone(),
+            source: dead_letter.source.clone(),
+            client: dead_letter.client.map(|address| address.to_string()),
+            received: rfc3339::format(dead_letter.received_at),
+            event_time: dead_letter.event_time.map(rfc3339::format),
+            position: dead_letter.position.to_string(),
+            reason: dead_letter.reason.clone(),
             payload: payload.and_then(|text| RawValue::from_string(text.to_owned()).ok()),
         }
     }
 }
 
-/// Several letters.
+/// Several dead letters.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ListJson {
-    pub letters: Vec<LetterJson>,
+    pub letters: Vec<DeadLetterJson>,
     /// Whether there are more than the limit.
     pub more: bool,
-    /// Positions of the journals that are lost, with the letters on them.
+    /// Positions of the journals that are lost, with their dead letters.
     #[serde(default)]
     pub lost: u64,
 }
 
-/// What became of one sink's letters.
+/// The result of an operation on one sink's dead letters.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct OutcomeJson {
     pub sink: String,
@@ -71,13 +71,13 @@ impl OutcomeJson {
     }
 }
 
-/// What became of all sinks' letters.
+/// The result of an operation on all sinks' dead letters.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct OutcomesJson {
     pub sinks: Vec<OutcomeJson>,
 }
 
-/// Why a request to the admin API was refused.
+/// Why a request to the admin API was rejected.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ProblemJson {
     pub status: u16,

@@ -8,16 +8,18 @@ use text::{percent, rfc3339};
 pub struct DeadQuery {
     pub filter: DeadFilter,
     pub limit: Option<u64>,
-    /// Nothing says which, and all are meant.
+    /// All dead letters, without a filter.
     pub all: bool,
-    /// What the store may have is sent again, where a lane accepts what it has.
-    pub again: bool,
-    /// The data directory that is meant, by its origin.
+    /// A lane that accepts its store resends events that the store may have.
+    pub resend: bool,
+    /// The request has `again`, the old name of `resend`, which is accepted until 0.2.
+    pub has_again: bool,
+    /// The gateway id of the data directory to use.
     pub origin: Option<String>,
 }
 
 impl DeadQuery {
-    /// Reads what stands behind the question mark; else says what is wrong.
+    /// Parses the text after the question mark, or returns its error.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut query = Self::default();
         for pair in pairs(text) {
@@ -32,13 +34,17 @@ impl DeadQuery {
                 "until" => filter.until = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
                 "reason" => filter.reason = Some(value),
                 "where" => filter.condition = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
-                "limit" => query.limit = Some(value.parse().map_err(|_| wrong("wanted a number"))?),
-                "all" => query.all = value.parse().map_err(|_| wrong("wanted true or false"))?,
-                "again" => query.again = value.parse().map_err(|_| wrong("wanted true or false"))?,
+                "limit" => query.limit = Some(value.parse().map_err(|_| wrong("expected a number"))?),
+                "all" => query.all = value.parse().map_err(|_| wrong("expected true or false"))?,
+                "resend" => query.resend = value.parse().map_err(|_| wrong("expected true or false"))?,
+                "again" => {
+                    query.resend = value.parse().map_err(|_| wrong("expected true or false"))?;
+                    query.has_again = true;
+                }
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
-                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all, again and origin"
+                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all, resend and origin"
                     ));
                 }
             }
@@ -59,7 +65,7 @@ impl DeadQuery {
             ("where", condition.as_ref().map(ToString::to_string)),
             ("limit", self.limit.map(|limit| limit.to_string())),
             ("all", self.all.then(|| "true".to_owned())),
-            ("again", self.again.then(|| "true".to_owned())),
+            ("resend", self.resend.then(|| "true".to_owned())),
             ("origin", self.origin.clone()),
         ];
         let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", percent::encode(&value?))));
@@ -81,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn query_round_trips() {
         let id = "2651fa94-4d60-8482-855f-ec6e00000007".parse().ok();
         let filter = DeadFilter {
             sink: Some("a&b=é %".into()),
@@ -92,20 +98,28 @@ mod tests {
             reason: Some("no \"x\" & y".into()),
             condition: "status == 200 && path != 'ü'".parse().ok(),
         };
-        let query = DeadQuery { filter, limit: Some(3), all: true, again: true, origin: Some("0f".into()) };
+        let query =
+            DeadQuery { filter, limit: Some(3), all: true, resend: true, has_again: false, origin: Some("0f".into()) };
         let text = query.write();
         assert_eq!(DeadQuery::read(text.strip_prefix('?').unwrap()), Ok(query), "{text}");
         assert_eq!(DeadQuery::read(""), Ok(DeadQuery::default()));
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn old_name_of_resend_is_accepted() {
+        let query = DeadQuery { resend: true, has_again: true, ..DeadQuery::default() };
+        assert_eq!(DeadQuery::read("again=true"), Ok(query.clone()));
+        assert_eq!(query.write(), "?resend=true");
+    }
+
+    #[test]
+    fn query_mistakes_are_named() {
         for (text, wanted) in [
             ("sinks=a", "sinks is unknown"),
             ("id=1", "a UUID"),
             ("since=now", "wanted a time"),
             ("where=status%20%3D", "status ="),
-            ("limit=-1", "wanted a number"),
+            ("limit=-1", "expected a number"),
             ("all=yes", "true or false"),
             ("sink=%f", "percent"),
             ("sink=%ff", "percent"),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ReloadJson {
     pub applied: bool,
-    /// The configuration file, as the server was told its path.
+    /// The path of the configuration file, as the server got it.
     #[serde(default)]
     pub file: Option<String>,
     /// A sentence for each table that was added, removed or changed.

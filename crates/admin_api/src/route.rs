@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dead_letters::{DeadLetterService, LastDead};
 use delivery::{LaneState, LaneStatus};
-use ledger::{GivenUp, LedgerRow};
+use ledger::{Discarded, LedgerRow};
 use serde::{Deserialize, Serialize};
 use text::rfc3339;
 
@@ -14,9 +14,9 @@ pub struct RouteJson {
     #[serde(rename = "type")]
     pub type_name: String,
     pub sink: String,
-    /// `active`, `waiting` for its store, `removed` from the configuration, or `stopped` until somebody acts.
+    /// `active`, `waiting` for its store, `removed` from the configuration, or `stopped` until an operator resumes it.
     pub state: String,
-    /// Why it waits or has stopped, in the store's words.
+    /// Why it waits or has stopped: usually the store's error message.
     pub reason: Option<String>,
     /// Since when it waits or has stopped.
     #[serde(default)]
@@ -25,10 +25,10 @@ pub struct RouteJson {
     pub stored: u64,
     pub dead: u64,
     pub skipped: u64,
-    /// Of the pending events those that are deferred: the store refuses them for now and takes others.
+    /// The pending events that are deferred: the store rejects them for now and accepts others.
     #[serde(default)]
     pub deferred: u64,
-    /// The newest refusal of one of them, with its id.
+    /// The newest rejection of one of them, with its id.
     #[serde(default)]
     pub last_deferred: Option<LastDeadJson>,
     /// Events that are lost from the journal.
@@ -39,7 +39,7 @@ pub struct RouteJson {
     pub last_dead: Option<LastDeadJson>,
 }
 
-/// When an event became a dead letter, and why, in the store's words.
+/// When an event became a dead letter, and the store's error message.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct LastDeadJson {
     pub at: String,
@@ -59,13 +59,13 @@ pub struct RoutesJson {
 }
 
 impl RoutesJson {
-    /// Of the ledger's rows, as far as nobody but the data directory can be asked.
+    /// The routes by the ledger's rows, if no server is running.
     pub fn of_rows(rows: &[LedgerRow]) -> Self {
         Self::of(rows, &[], &DeadLetterService::default())
     }
 
-    /// Of the ledger's rows, of the lanes and the dead letters of a running server. The ledger counts for ever what went through a
-    /// route; one that is gone and holds nothing isn't one any more.
+    /// The routes by the ledger's rows, and the lanes and dead letters of a running server. The ledger keeps the counts of removed routes
+    /// forever; a removed route that holds nothing is no longer listed.
     pub fn of(rows: &[LedgerRow], lanes: &[Arc<LaneStatus>], dead: &DeadLetterService) -> Self {
         let mut routes = Vec::new();
         for row in rows {
@@ -106,7 +106,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// That of the lane which is in it for longest; one that has stopped comes before those that wait.
+    /// That of the lane which has it for longest; stopped lanes are preferred to waiting ones.
     pub fn of(sink: &str, lanes: &[Arc<LaneStatus>]) -> Option<Self> {
         let of_lane = |lane: &Arc<LaneStatus>| match lane.state_and_since() {
             (LaneState::Stopped(reason), since) => Some(Self { state: "stopped", reason, since }),
@@ -118,15 +118,15 @@ impl Trouble {
     }
 }
 
-/// What was given up.
+/// The discarded backlogs.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct GivenUpJson {
     pub routes: Vec<GivenUpRouteJson>,
-    /// Stopped lanes that go on.
+    /// Stopped lanes that resume.
     pub lanes: u64,
 }
 
-/// What was given up of one route.
+/// The discarded backlog of one route.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct GivenUpRouteJson {
     #[serde(rename = "type")]
@@ -135,15 +135,15 @@ pub struct GivenUpRouteJson {
 }
 
 impl GivenUpJson {
-    pub fn of(given_up: GivenUp) -> Self {
+    pub fn of(given_up: Discarded) -> Self {
         let route = |(name, events): (event::TypeName, u64)| GivenUpRouteJson { type_name: name.to_string(), events };
         Self { routes: given_up.routes.into_iter().map(route).collect(), lanes: given_up.lanes }
     }
 }
 
-/// What stopped lanes were permitted.
+/// The stopped lanes that were resumed.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct AcceptedJson {
-    /// Lanes that accept what their store has, and go on.
+    /// Lanes that accept their store's cursor, and resume.
     pub lanes: u64,
 }

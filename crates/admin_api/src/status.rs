@@ -18,6 +18,9 @@ pub struct StatusJson {
     pub version: String,
     /// `serve`, `gateway` or `writer`.
     pub role: String,
+    /// The origin of the data directory. A writer has none.
+    #[serde(default)]
+    pub gateway_id: Option<String>,
     pub started: String,
     pub uptime_seconds: u64,
     pub ready: bool,
@@ -25,7 +28,7 @@ pub struct StatusJson {
     pub reason: Option<String>,
     /// What needs an operator, a sentence each. Empty: the process is healthy.
     pub problems: Vec<String>,
-    /// Events that were made durable since the data directory began. Of a writer: records that stores have accepted since its start.
+    /// Events that became durable since the data directory was created. Of a writer: records that stores have accepted since its start.
     pub events: u64,
     /// Added by the command, which asks twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,10 +54,10 @@ pub struct JournalJson {
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct SinkStatusJson {
     pub sink: String,
-    /// `active`, `connecting`, `waiting` for its store, `stopped` until an operator acts, or `removed` from the configuration. Of a
+    /// `active`, `connecting`, `waiting` for its store, `stopped` until an operator resumes it, or `removed` from the configuration. Of a
     /// writer: whether the last call of the store succeeded, `active`, or failed, `failing`; `unused` before the first.
     pub state: String,
-    /// Why it waits, has stopped or fails, in the store's words.
+    /// Why it waits, has stopped or fails: usually the store's error message.
     pub reason: Option<String>,
     /// Since when it waits, has stopped or fails.
     pub since: Option<String>,
@@ -73,7 +76,7 @@ pub struct BacklogJson {
     pub dead_letters: u64,
     /// The newest dead letter since the start.
     pub last_dead: Option<LastDeadJson>,
-    /// Of the pending events those that are deferred.
+    /// The pending events that are deferred.
     pub deferred: u64,
     pub last_deferred: Option<LastDeadJson>,
 }
@@ -118,15 +121,17 @@ impl SinkStatusJson {
     /// The problem that needs an operator, if there is one.
     pub fn problem(&self) -> Option<String> {
         let Self { sink, reason, backlog, .. } = self;
-        let reason = reason.as_deref().unwrap_or("no reason is known");
+        let reason = reason.as_deref().unwrap_or("reason unknown");
         let pending = backlog.as_ref().map_or(0, |backlog| backlog.pending);
         match self.state.as_str() {
             "waiting" => Some(format!("sink {sink} waits: {reason}")),
             "stopped" => Some(format!("sink {sink} has stopped: {reason}")),
             "failing" => Some(format!("sink {sink} fails: {reason}")),
-            "removed" if pending > 0 => {
-                Some(format!("sink {sink} is removed from the configuration and holds {}", counted(pending, "event")))
-            }
+            "removed" if pending > 0 => Some(format!(
+                "sink {sink} was removed from the configuration and has a backlog of {}: add it again, \
+                              or run forebay route drop {sink}",
+                counted(pending, "event")
+            )),
             _ => None,
         }
     }
@@ -140,7 +145,7 @@ impl BacklogJson {
         self.deferred += deferred;
         let last_dead = dead.last(&route.sink, &row.type_name);
         for (newest, last) in [(&mut self.last_dead, last_dead), (&mut self.last_deferred, last_deferred)] {
-            // Times of one format are in the order of their texts.
+            // Times of one format sort like their texts.
             let last = last.map(LastDeadJson::of);
             if last.as_ref().map(|last| &last.at) > newest.as_ref().map(|newest| &newest.at) {
                 *newest = last;

@@ -58,8 +58,8 @@ impl WriterStatusJson {
         if self.state != ServerState::Ejected.as_str() {
             return None;
         }
-        let last = self.last_success.as_ref().map_or_else(|| "never".to_owned(), |at| format!("last at {at}"));
-        let reason = self.reason.as_deref().unwrap_or("no reason is known");
-        Some(format!("writer {} of upstream {} is ejected, it answered {last}: {reason}", self.server, self.upstream))
+        let last = self.last_success.as_ref().map_or_else(|| "never".to_owned(), |at| format!("{at}"));
+        let reason = self.reason.as_deref().unwrap_or("reason unknown");
+        Some(format!("writer {} of upstream {} is ejected (last answer: {last}): {reason}", self.server, self.upstream))
     }
 }

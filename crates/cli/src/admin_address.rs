@@ -20,7 +20,7 @@ const TLS: (&str, &str) = ("tls", "FOREBAY_ADMIN_TLS_CERTIFICATE");
 /// The address that the flags name; else that of a server of the role.
 ///
 /// # Errors
-/// Those of [`find`], with what to do.
+/// Those of [`find`], with advice.
 pub(crate) fn of_flags(at: &AdminAddress, role: Role, environment: &Environment) -> anyhow::Result<ServerUrl> {
     match &at.admin {
         Some(address) => Ok(address.clone()),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_on_the_same_machine_reaches_it() {
+    fn client_on_the_same_machine_reaches_it() {
         for (admin, has_tls, expected) in [
             ("127.0.0.1:9000", false, "http://127.0.0.1:9000"),
             ("0.0.0.0:9001", false, "http://127.0.0.1:9001"),

@@ -29,7 +29,7 @@ impl AdminClient {
         Self { server, token }
     }
 
-    /// The process that the flags name; of the role's address where they name none.
+    /// The process that the flags name; without one, the process at the role's address.
     ///
     /// # Errors
     /// No address is known, or the flags can't be used.
@@ -46,7 +46,7 @@ impl AdminClient {
     /// Sends a request. The whole exchange may take `limit`. The inner error is the server's refusal.
     ///
     /// # Errors
-    /// It can't be asked, or its answer is of no admin port that knows the path.
+    /// The process can't be asked, or its answer isn't that of an admin port with this path.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -112,7 +112,7 @@ mod tests {
                 "this request needs a token: send it as `Authorization: Bearer fb_…`",
                 "set FOREBAY_TOKEN_FILE",
             ),
-            ("unauthorized", "the token has expired: ask for a new one", "has expired"),
+            ("unauthorized", "the token has expired: send a current one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
             ("cross_origin", "the header Host must be an IP address or `localhost`", "--admin"),
             ("all", "say which, or add all=true", "--all"),

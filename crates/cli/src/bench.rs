@@ -15,12 +15,12 @@ use crate::interrupt;
 use crate::output::print;
 use crate::progress::{ProgressLine, bar};
 
-/// What `bench` exits with when something was not sent in time, not answered 200, or isn't stored once.
+/// The exit code if something was not sent in time, not answered 200, or isn't stored once.
 const EXIT_NOT_CLEAN: u8 = 3;
 /// How often the progress is shown.
 const SHOW_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says why there is no result.

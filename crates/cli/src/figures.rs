@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_has_one_unit() {
+    fn figure_has_one_unit() {
         let ages = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 8_640_000].map(age);
         assert_eq!(ages, ["0s", "59s", "1m", "59m", "1h", "23h", "1d", "100d"]);
         let sizes = [0, 1, 1 << 20, 1 << 30, (1 << 30) + 1, 5 << 40, 5 << 50].map(size);

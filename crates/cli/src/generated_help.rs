@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_named() {
+    fn folder_that_cannot_be_written_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = write_manual(file.path()).unwrap_err().to_string();
         assert!(error.contains(&file.path().display().to_string()), "{error}");

@@ -10,7 +10,7 @@ use tokio::signal::unix::Signal;
 
 use crate::signals::{self, Signals};
 
-/// What a second signal exits with: 128 and the number of SIGINT, as shells have it.
+/// The exit code after a second signal: 128 and the number of SIGINT, as in shells.
 const EXIT_AT_ONCE: i32 = 130;
 
 /// Sets `stop` at the first signal, and ends the process at the second.
@@ -18,7 +18,7 @@ pub(crate) fn sets(stop: Arc<AtomicBool>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let (mut signals, mut hangup) = {
         let _context = runtime.enter();
-        // To listen for it would undo what `nohup` has asked for.
+        // A handler would undo the effect of `nohup`.
         (Signals::new()?, if ignores_hangup() { None } else { Some(signals::hangup()?) })
     };
     let watch = move || {

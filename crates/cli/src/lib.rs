@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and the commands that ask a running server or work on files. The binary runs the others, because
+//! The command line: its definition, and the commands that ask a running server or work on files. The binary runs the others, because
 //! they compose a server.
 
 pub mod admin_address;

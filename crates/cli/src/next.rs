@@ -1,4 +1,4 @@
-//! From the command line to what runs.
+//! From the command line to the part of the program that runs.
 
 use config::Role;
 use settings::Environment;
@@ -6,7 +6,7 @@ use settings::Environment;
 use crate::flags::{CheckFlags, Cli, Command, Common, DrainFlags, TestFlags, TryFlags};
 use crate::{bench, dead, generated_help, health, journal, load, reload, route, schema, status, token};
 
-/// What the binary does next.
+/// The next action of the binary.
 pub enum Next {
     /// The command has run: the process ends with its exit code, or with its error.
     Exit(anyhow::Result<u8>),

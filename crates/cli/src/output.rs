@@ -30,7 +30,7 @@ impl Write for Output {
     }
 }
 
-/// Prints what is written.
+/// Prints the output of `write`.
 ///
 /// # Errors
 /// The standard output can't be written.

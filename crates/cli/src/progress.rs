@@ -16,7 +16,7 @@ pub(super) struct ProgressLine<'scope> {
 }
 
 impl<'scope> ProgressLine<'scope> {
-    /// Shows what `text` gives, each time that `every` has passed.
+    /// Shows the text of `text`, each time that `every` has passed.
     pub(super) fn start(
         scope: &'scope Scope<'scope, '_>,
         every: Duration,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_full_at_the_end_and_not_before() {
+    fn bar_is_full_only_at_the_end() {
         assert_eq!(bar(0.0), "[                        ]   0 %");
         assert_eq!(bar(0.5), "[============            ]  50 %");
         assert_eq!(bar(0.999), "[========================]  99 %");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_shows_hours_where_there_are_any() {
+    fn clock_shows_hours_if_any() {
         for (seconds, shown) in [(0, "0:00"), (59, "0:59"), (61, "1:01"), (3_600, "1:00:00"), (90_061, "25:01:01")] {
             assert_eq!(clock(Duration::from_secs(seconds)), shown);
         }

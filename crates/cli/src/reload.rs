@@ -1,4 +1,4 @@
-//! `forebay reload`: has the running server read its configuration again, and says what came of it.
+//! `forebay reload`: reloads the configuration of a running server, and shows the result.
 
 use std::io::Write;
 
@@ -13,10 +13,10 @@ use crate::output::{print, print_error};
 use admin_api::paths::RELOAD;
 use admin_api::reload::ReloadJson;
 
-/// Asks the server, and gives the process's exit code.
+/// Asks the server, and returns the exit code.
 ///
 /// # Errors
-/// The server can't be asked, refuses the request, or could not apply a configuration that is right.
+/// The server can't be asked, rejects the request, or could not apply a valid configuration.
 pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     if role == Some(Role::Writer) {
         bail!("a writer doesn't reload its configuration. Restart it: gateways use another writer or wait.");

@@ -17,7 +17,7 @@ use admin_api::paths;
 use admin_api::query::DeadQuery;
 use admin_api::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.
@@ -49,7 +49,7 @@ fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
     let given_up = match DeadLetterSource::find(&drop.at)? {
         DeadLetterSource::Directory(directory) => {
             let mut saved = SavedLedger::load(&directory)?;
-            GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
+            GivenUpJson::of(saved.discard(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
         }
         DeadLetterSource::Server(server) => {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
@@ -72,7 +72,7 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
         ),
     };
     let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
-    let query = DeadQuery { filter, again: accept.again, ..DeadQuery::default() };
+    let query = DeadQuery { filter, resend: accept.resend, ..DeadQuery::default() };
     let accepted = server.ask(&accept.at, "POST", &format!("{}/accept", paths::ROUTES), query, &[])?;
     let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;
@@ -105,7 +105,7 @@ fn note_of(route: &RouteJson) -> String {
     note(reason.as_ref(), since.as_ref(), *deferred, last_deferred.as_ref(), last_dead.as_ref())
 }
 
-/// What is the matter with a route or a sink.
+/// The problems of a route or a sink.
 pub(super) fn note(
     reason: Option<&String>,
     since: Option<&String>,
@@ -180,7 +180,7 @@ mod tests {
         };
         let routes = [
             RouteJson {
-                last_dead: last("no bad ones (the table doesn't take the event)"),
+                last_dead: last("no bad ones (the table rejects the event)"),
                 ..route("access", "local", 0, 18_204, 2)
             },
             waiting,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_has_all_that_is_the_matter() {
+    fn note_lists_all_problems() {
         let route = RouteJson {
             lost: 3,
             deferred: 1,

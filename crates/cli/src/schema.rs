@@ -1,4 +1,4 @@
-//! `forebay schema …`: makes a schema of samples, and compares two.
+//! `forebay schema …`: infers a schema from samples, and compares two.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -20,7 +20,7 @@ const ARRAY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const EXIT_DIFFERENT: u8 = 1;
 const EXIT_WRONG: u8 = 2;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.
@@ -50,7 +50,7 @@ fn gather(path: &Path, mut input: impl BufRead) -> anyhow::Result<Samples> {
         if text.len() as u64 > ARRAY_BYTES_MAX {
             bail!("{} is an array of more than 256 MiB: write its elements as lines", path.display());
         }
-        // Where it isn't one array it is lines of which the first is one.
+        // If it isn't one array, it is lines of which the first is one.
         if let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(&text) {
             for (number, element) in (1..).zip(elements) {
                 samples.add(json::check(element.get().as_bytes()).map_err(|error| wrong(path, number, &error))?);

@@ -24,10 +24,10 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The rate is measured over so long.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Asks the process of the flags' role, or else of `role`, and gives the exit code.
+/// Asks the process of the flags' role, or else of `role`, and returns the exit code.
 ///
 /// # Errors
-/// It can't be asked, or refuses the request.
+/// The process can't be asked, or rejects the request.
 pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let process = AdminClient::find(&flags.at, flags.role.or(role).unwrap_or(Role::Serve), environment)?;
     let ask = || -> anyhow::Result<StatusJson> {
@@ -45,12 +45,15 @@ pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environ
     Ok(if status.problems.is_empty() { 0 } else { EXIT_UNHEALTHY })
 }
 
-/// The screen in a terminal of this width. Only the lines of problems may be longer: what an operator must do is never cut.
+/// The screen in a terminal of this width. Only the lines of problems may be longer: instructions for an operator are never cut.
 fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
     let StatusJson { version, role, started, uptime_seconds, events, refused: rejected, .. } = status;
     let mut text = String::new();
     let mut row = |name: &str, value: String| text += &format!("{name:<10}{}\n", text::escape_control(&value));
     row("forebay", format!("{version}, {role}, up {} since {started}", age(*uptime_seconds)));
+    if let Some(id) = &status.gateway_id {
+        row("gateway", format!("id {id}"));
+    }
     row("ready", status.reason.as_ref().map_or_else(|| "yes".to_owned(), |reason| format!("NO: {reason}")));
     let rate = status.events_per_second.unwrap_or_default();
     let counted = if status.journal.is_some() { "accepted" } else { "stored since the start" };
@@ -133,7 +136,7 @@ mod tests {
         };
         let last_dead = LastDeadJson {
             at: "2026-11-21T10:04:11Z".into(),
-            reason: "no bad ones (the table doesn't take the event)".into(),
+            reason: "no bad ones (the table rejects the event)".into(),
         };
         let local = BacklogJson { dead_letters: 2, last_dead: Some(last_dead), ..BacklogJson::default() };
         let behind = BacklogJson { pending: 37, oldest_seconds: Some(261), ..BacklogJson::default() };
@@ -145,6 +148,7 @@ mod tests {
         StatusJson {
             version: "0.1.0".into(),
             role: "serve".into(),
+            gateway_id: Some("2651fa944d608482855fec6e00000007".into()),
             started: "2026-11-18T07:12:40Z".into(),
             uptime_seconds: 3 * 86_400 + 5,
             ready: true,
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_never_cut_nor_obeyed_by_the_terminal() {
+    fn problems_are_escaped_and_never_cut() {
         let reason = format!("{} \u{1b}[31m", "long ".repeat(40));
         let mut status = status();
         status.sinks[1].reason = Some(reason);
@@ -181,9 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_has_no_backlog() {
+    fn writer_has_no_backlog() {
         let sink = SinkStatusJson { sink: "local".into(), state: "unused".into(), ..SinkStatusJson::default() };
-        let text = screen(&StatusJson { role: "writer".into(), journal: None, sinks: vec![sink], ..status() }, None);
+        let text = screen(
+            &StatusJson { role: "writer".into(), gateway_id: None, journal: None, sinks: vec![sink], ..status() },
+            None,
+        );
         assert!(text.contains("\nSINK   STATE   NOTE\nlocal  unused\n") && !text.contains("journal"), "{text}");
         assert!(text.contains("23514 stored since the start, 312/s now"), "{text}");
     }
@@ -203,7 +210,10 @@ mod tests {
         };
         assert!(writer("http://w1:8081", "untried").problem().is_none());
         let problem = dead.problem().unwrap();
-        assert!(problem.contains("http://w2:8081") && problem.contains("last at 2026-11-21T10:00:02Z"), "{problem}");
+        assert!(
+            problem.contains("http://w2:8081") && problem.contains("last answer: 2026-11-21T10:00:02Z"),
+            "{problem}"
+        );
         let text = screen(&StatusJson { writers: vec![writer("http://w1:8081", "untried"), dead], ..status() }, None);
         let table = "UPSTREAM  WRITER          STATE    LAST ANSWER           NOTE\n\
                      back      http://w1:8081  untried  -\n\

@@ -26,7 +26,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Of text that is cut where the terminal is too narrow.
+    /// Of text that is cut if the terminal is too narrow.
     pub(crate) const fn text(head: &'static str) -> Self {
         Self { head, is_number: false, may_be_cut: true, goes_below_row: false }
     }
@@ -68,7 +68,7 @@ impl Table {
         self.rows.push(cells.iter().map(|cell| text::escape_control(cell).into_owned()).collect());
     }
 
-    /// The table as text, each line at most `width` wide where the columns that may be cut allow it.
+    /// The table as text, each line at most `width` wide if the columns that may be cut allow it.
     pub(crate) fn text(&self, width: Option<usize>) -> String {
         let limit = width.unwrap_or(usize::MAX);
         let mut widths = self.widths();
@@ -99,7 +99,7 @@ impl Table {
     /// Makes columns narrower until a row is at most `limit` wide.
     fn cut(&self, widths: &mut [usize], limit: usize) {
         let mut excess = total(widths).saturating_sub(limit);
-        // The last column has the longest text as a rule, and what comes first in it says the most.
+        // The last column usually has the longest text, and its beginning says the most.
         for (column, width) in self.columns.iter().zip(widths).rev().filter(|(column, _)| column.may_be_cut) {
             let cut = excess.min(width.saturating_sub(CUT_MIN.max(column.head.width())));
             *width -= cut;
@@ -143,7 +143,7 @@ fn wrapped(text: &str, limit: usize) -> Vec<String> {
     lines.iter().map(|line| shortened(line, width)).collect()
 }
 
-/// The columns of the terminal that the standard output is; none where it is no terminal.
+/// The columns of the terminal that the standard output is; none if it is no terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     width_of(io::stdout())
 }
@@ -151,7 +151,7 @@ pub(crate) fn terminal_width() -> Option<usize> {
 /// The columns of a terminal; none if it is no terminal.
 pub(super) fn width_of(stream: impl AsFd) -> Option<usize> {
     let size = tcgetwinsize(stream).ok()?;
-    // A terminal that doesn't know its size says 0.
+    // A terminal without a known size says 0.
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_cuts_the_text_and_no_id() {
+    fn narrow_terminal_cuts_text_but_no_id() {
         let text = example().text(Some(40));
         let expected = "TYPE    PENDING  ID        REASON\n\
                         access       12  2651fa94  no bad ones…\n\
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_has_notes_below_their_rows() {
+    fn narrow_terminal_prints_notes_below_their_rows() {
         let mut table = Table::new([Column::text("SINK"), Column::number("PENDING"), Column::note("NOTE")]);
         table.add(["local".into(), "3".into(), String::new()]);
         table.add(["search".into(), "12".into(), "one two three four five six seven eight nine \u{1b}[31m".into()]);

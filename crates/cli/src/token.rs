@@ -18,7 +18,7 @@ use crate::flags::{TokenCommand, TokenList, TokenNew, TokenPlace};
 use crate::output::print;
 use crate::table::{Column, Table, terminal_width};
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.
@@ -48,7 +48,7 @@ fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
         );
     }
     let mut made = None;
-    // The secret's file is written under the lock of the tokens' file: of two concurrent commands one makes it, and the other reads it.
+    // The secret's file is written under the lock of the tokens' file: of two concurrent commands one creates it, and the other reads it.
     file.change(|tokens| {
         let known = tokens.iter().find(|known| known.name == new.name);
         if known.is_some() && new.secret.is_none() {

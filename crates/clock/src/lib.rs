@@ -1,9 +1,9 @@
 //! The wall clock, and a throttle by a given time.
 //!
-//! The wall clock can jump: for times that people read and for ages, never for an order.
+//! The wall clock can jump: use it for displayed times and for ages, never for an order.
 //!
-//! All code reads the wall clock here. A clock that is far off (before 1970, or beyond the year 9999) gives the nearest time that every format and
-//! protocol can say, so that no code behind it can fail on such a time.
+//! All code reads the wall clock here. A clock that is far off (before 1970, or beyond the year 9999) gives the nearest
+//! time that every format and protocol can express. So no later code can fail on such a time.
 
 mod throttle;
 
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 
 pub use throttle::Throttle;
 
-/// The last microsecond of the year 9999: HTTP and RFC 3339 say no later time.
+/// The last microsecond of the year 9999: HTTP and RFC 3339 can express no later time.
 const LAST: Duration = Duration::from_micros(253_402_300_800_000_000 - 1);
 
-/// The time as the operating system has it, between 1970 and the end of the year 9999.
+/// The operating system's time, between 1970 and the end of the year 9999.
 #[must_use]
 pub fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + since_1970()
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_far_off_gives_the_nearest_time_that_can_be_said() {
+    fn clock_far_off_gives_the_nearest_valid_time() {
         let year = Duration::from_secs(366 * 86_400);
         assert_eq!(within(SystemTime::UNIX_EPOCH - year), Duration::ZERO);
         assert_eq!(within(SystemTime::UNIX_EPOCH + year), year);

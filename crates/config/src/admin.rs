@@ -7,13 +7,13 @@ use settings::{Section, SettingsReader};
 use crate::port::tls;
 use crate::port::tls_files::TlsFiles;
 
-/// The tables within `[admin]`; it has no settings of its own.
+/// The tables within `[admin]`; it has no other settings.
 const TABLES: &[&str] = &["tls"];
 
 /// The admin port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admin {
-    /// What it shows of itself, if it speaks TLS.
+    /// The certificate of the port, if it uses TLS.
     pub tls: Option<TlsFiles>,
 }
 

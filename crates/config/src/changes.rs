@@ -1,4 +1,4 @@
-//! What a reload changes, for the operator.
+//! The changes of a reload, for the operator.
 
 use std::collections::BTreeMap;
 

@@ -51,17 +51,17 @@ store = "sqlite"
 /// The validated configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// Where Forebay listens, and how it takes events.
+    /// The intake port and its limits.
     pub gateway: GatewayConfig,
     /// The admin port.
     pub admin: Admin,
-    /// What the journal may use of its disk.
+    /// How much of its disk the journal may use.
     pub journal: Journal,
-    /// What is said on stderr, and how.
+    /// The messages on stderr, and their format.
     pub log: Log,
-    /// The types that have a table of their own.
+    /// The types that have separate tables.
     pub types: BTreeMap<TypeName, TypeConfig>,
-    /// What becomes of all other types; without it they are unknown.
+    /// The rules of all other types; without it they are unknown.
     pub other_types: Option<TypeConfig>,
     /// The stores, those too that no type has a route to.
     pub sinks: BTreeMap<SinkName, SinkSettings>,
@@ -69,7 +69,7 @@ pub struct Configuration {
     pub upstreams: Vec<sink_remote::Upstream>,
 }
 
-/// Reads the file at `path`, if there is one to read, looks which tokens there are, and goes on as `read` does.
+/// Reads the file at `path`, if there is one, finds out which tokens exist, and then does the same as `read`.
 ///
 /// # Errors
 /// The file or the tokens can't be read, or something in the configuration is wrong.
@@ -86,8 +86,8 @@ pub fn load(
 /// over the defaults.
 ///
 /// # Errors
-/// The report of all mistakes and warnings, where there is a mistake; else the configuration comes with a
-/// report that has warnings only, or nothing.
+/// The report of all mistakes and warnings, if there is a mistake. Otherwise the configuration comes with a report that
+/// has only warnings, or nothing.
 pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Diagnostics), Diagnostics> {
     let names_writers = !inputs.flags.writers.is_empty() || inputs.environment.get(upstreams::VARIABLE).is_some();
     let is_of_gateway = names_writers && inputs.flags.role != Some(Role::Serve);
@@ -144,9 +144,8 @@ fn read_upstreams(reader: &mut SettingsReader<'_>, inputs: &Inputs<'_>, file: &S
     let section = reader.table(file, "upstreams");
     let upstreams = upstreams::read(reader, &section, inputs.flags, inputs.folder);
     if inputs.flags.role == Some(Role::Gateway) && upstreams.is_empty() {
-        let title = "a gateway has no writer";
-        let help =
-            "name one with --writer http://127.0.0.1:8081 or FOREBAY_WRITERS, or in the file as [upstreams.NAME]";
+        let title = "missing setting `upstreams`: a gateway needs writers";
+        let help = "set --writer http://127.0.0.1:8081 or FOREBAY_WRITERS, or add [upstreams.NAME] to the file";
         reader.push(Diagnostic::new(title, file.span().clone(), "no [upstreams.…]").help(help.to_owned()));
     }
     upstreams
@@ -174,15 +173,15 @@ fn read_types(
 fn report_no_types(reader: &mut SettingsReader<'_>, document: &Section<'_>) {
     if let Some((key, _)) = document.entry("types").or(document.entry("sinks")) {
         let help = "add a table [types.NAME] with routes, or [types.\"*\"] for events of any type";
-        let title = "no event would be taken: there is no type";
-        reader.push(Diagnostic::new(title, document.span_of(key), "no [types.…] beside it").help(help.to_owned()));
+        let title = "missing setting `types`: no event would be accepted";
+        reader.push(Diagnostic::new(title, document.span_of(key), "there is no [types.…]").help(help.to_owned()));
     }
 }
 
 fn warn_of_unused(reader: &mut SettingsReader<'_>, types: &Types, sinks: &Sinks) {
     for name in sinks.valid.keys().filter(|name| !types.have_route_to(name)) {
         if let Some(at) = sinks.span(name) {
-            let title = format!("nothing goes to the sink `{name}`");
+            let title = format!("unused sink `{name}`");
             let help = format!("add \"{name}\" to the routes of a type, or remove the sink");
             reader.push(Diagnostic::warning(title, at.clone(), "in no type's routes").help(help));
         }
@@ -200,8 +199,8 @@ impl Configuration {
         }
     }
 
-    /// Steps that are the same as before go on with what they remember, and schemas are the ones that they were: by that the gateway knows
-    /// the types whose rules stay.
+    /// Steps that haven't changed keep their memory, and unchanged schemas stay the same objects: by that the gateway
+    /// recognises types whose rules stay.
     pub fn keep_rules_of(&mut self, before: &Self) {
         let known = before.types.iter().map(|(name, config)| (Some(name), config));
         let known = known.chain(before.other_types.iter().map(|config| (None, config)));
@@ -234,7 +233,8 @@ impl fmt::Display for Configuration {
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
             let ack = if config.ack_stored { ", answered when stored" } else { "" };
-            let refused = config.refused_to.as_ref().map_or_else(String::new, |to| format!(", refused events as {to}"));
+            let refused =
+                config.refused_to.as_ref().map_or_else(String::new, |to| format!(", rejected events as {to}"));
             let id = if config.id == IdRule::Content { ", id by content: equal events are duplicates" } else { "" };
             let partial = if config.partial == PartialStatus::Ok { ", 200 for partly accepted batches" } else { "" };
             writeln!(f, "type    {name} → {routes}{schema}{transform}{id}{ack}{refused}{partial}")?;

@@ -30,13 +30,13 @@ impl ConfigurationFile {
     /// # Errors
     /// It can't be read, or isn't TOML: the reason.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("{} can't be used: {error}", path.display());
+        let failed = |error: &dyn std::fmt::Display| format!("cannot use {}: {error}", path.display());
         let bytes = files::read(path).map_err(|error| failed(&error))?;
         let text = std::str::from_utf8(files::content(&bytes)).map_err(|error| failed(&error))?;
         // The line itself may hold a secret: `check` shows it masked.
         let table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-            failed(&format!("line {line} is not TOML: {}. `forebay check` shows the place", error.message()))
+            failed(&format!("line {line} is not valid TOML: {}. `forebay check` shows the place", error.message()))
         })?;
         Ok(Self { folder: path.parent().unwrap_or(Path::new("")).to_owned(), table })
     }
@@ -48,7 +48,7 @@ impl ConfigurationFile {
     pub fn role(&self, environment: &Environment) -> Result<Option<Role>, String> {
         let Some(value) = self.table.get(ROLE) else { return Ok(None) };
         let text = filled(ROLE, value, environment)?;
-        let wrong = || format!("role: {text:?} is no role: wanted serve, gateway or writer");
+        let wrong = || format!("invalid value for `role`: {text:?}. Set it to serve, gateway or writer");
         Role::of_name(&text).map(Some).ok_or_else(wrong)
     }
 
@@ -59,7 +59,7 @@ impl ConfigurationFile {
     pub fn data(&self, environment: &Environment) -> Result<Option<PathBuf>, String> {
         let Some(value) = self.table.get(DATA) else { return Ok(None) };
         let text = filled(DATA, value, environment)?;
-        let found = path::parse(&text, DATA_WANTED).map_err(|_| format!("data: {DATA_WANTED}"))?;
+        let found = path::parse(&text, DATA_WANTED).map_err(|_| format!("invalid value for `data`: {DATA_WANTED}"))?;
         Ok(Some(self.folder.join(found)))
     }
 
@@ -70,10 +70,11 @@ impl ConfigurationFile {
     pub fn token_file(&self, role: Role, environment: &Environment) -> Result<Option<PathBuf>, String> {
         const KEY: &str = crate::token_file::SETTING;
         let table = role.table();
-        if let Some(value) = environment.get(&settings::variable_name([table, KEY])) {
+        let variable = settings::variable_name([table, KEY]);
+        if let Some(value) = environment.get(&variable) {
             return value
                 .map(|value| Some(value.text.as_ref().into()))
-                .map_err(|_| format!("{table}.{KEY} can't be used"));
+                .map_err(|_| format!("invalid value for `{variable}`"));
         }
         let Some(value) = self.get(table, KEY) else { return Ok(None) };
         filled(KEY, value, environment).map(|text| Some(self.folder.join(text)))
@@ -98,11 +99,12 @@ impl ConfigurationFile {
 }
 
 fn filled(name: &str, value: &toml::Value, environment: &Environment) -> Result<String, String> {
-    let text = value.as_str().ok_or_else(|| format!("{name} must be a text"))?;
-    expand(text, environment).map_err(|_| format!("{name}: its variables can't be filled in"))
+    let text = value.as_str().ok_or_else(|| format!("invalid value for `{name}`: expected a string"))?;
+    expand(text, environment)
+        .map_err(|_| format!("invalid value for `{name}`: a variable in it is not set or can't be used"))
 }
 
-/// The format of the log, for what is said before the configuration is valid: also of a file that isn't TOML throughout.
+/// The format of the log before the configuration is valid: also from a file that isn't valid TOML throughout.
 pub fn log_format(path: Option<&Path>, environment: &Environment) -> Option<LogFormat> {
     if let Some(value) = environment.get("FOREBAY_LOG_FORMAT") {
         return log::format_of(&value.ok()?.text);
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_of_broken_file_names_line_and_shows_no_value() {
+    fn error_of_broken_file_shows_line_without_value() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("forebay.toml");
         for text in [
@@ -146,7 +148,7 @@ mod tests {
         ] {
             std::fs::write(&file, text).unwrap();
             let said = ConfigurationFile::read(&file).unwrap_err();
-            assert!(said.contains("is not TOML") && said.contains("line ") && !said.contains("TOPS"), "{said}");
+            assert!(said.contains("is not valid TOML") && said.contains("line ") && !said.contains("TOPS"), "{said}");
         }
     }
 }

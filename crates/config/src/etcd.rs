@@ -46,7 +46,7 @@ fn endpoints(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<V
     };
     let name = section.key_path("endpoints").to_string();
     if value.is_empty() {
-        reader.push(Diagnostic::new(format!("`{name}` names no member of etcd"), span, "empty"));
+        reader.push(Diagnostic::new(format!("missing value for `{name}`"), span, "empty"));
         return None;
     }
     let parsed: Vec<_> = value.iter().filter_map(|text| endpoint(reader, &name, text)).collect();
@@ -56,8 +56,8 @@ fn endpoints(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<V
 fn endpoint(reader: &mut SettingsReader<'_>, name: &str, text: &Located<String>) -> Option<Endpoint> {
     let parsed = server_address::parse(&text.value);
     if let Err(error) = &parsed {
-        let title = format!("`{name}` has an invalid address of etcd");
-        let help = "user and password are settings of their own".to_owned();
+        let title = format!("invalid value for `{name}`");
+        let help = "set `user` and `password` separately".to_owned();
         reader.push(Diagnostic::new(title, text.span.clone(), error.to_string()).help(help));
     }
     parsed.ok()
@@ -69,15 +69,15 @@ fn account(reader: &mut SettingsReader<'_>, section: &Section<'_>, endpoints: &[
     let (Some(user), Some(password)) = (&user, &password) else {
         let lone = user.map(|found| (found.span, "password")).or(password.map(|found| (found.span, "user")));
         if let Some((span, missing)) = lone.filter(|(_, missing)| !reader.is_set(section, missing)) {
-            let title = format!("`{}` is missing", section.key_path(missing));
-            reader.push(Diagnostic::new(title, span, "of no use without it"));
+            let title = format!("missing setting `{}`", section.key_path(missing));
+            reader.push(Diagnostic::new(title, span, "needs it"));
         }
         return None;
     };
     if endpoints.iter().any(Endpoint::is_in_clear) {
         let title = format!("`{}` is sent without TLS", section.key_path("password"));
-        let help = "use https:// endpoints, unless all that is between the two is trusted".to_owned();
-        let label = "others on the way can read the password";
+        let help = "use https:// endpoints, unless the network between the two is trusted".to_owned();
+        let label = "others on the network can read the password";
         reader.push(Diagnostic::warning(title, user.span.clone(), label).help(help));
     }
     Some(EtcdAccount { user: user.value.clone(), password: password.value.clone() })

@@ -2,7 +2,7 @@
 
 use crate::role::Role;
 
-/// Settings from the command line, as they were typed.
+/// Settings from the command line, unparsed.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `--listen`.

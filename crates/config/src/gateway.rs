@@ -54,13 +54,13 @@ const TABLES: &[&str] = &["tls"];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The default of the admin address.
 pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
-/// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
+/// A shard is a thread with a separate journal; more shards than cores are of no use.
 const SHARDS_MAX: u16 = 1024;
 const CONNECTIONS_PER_CLIENT: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_PER_CLIENT_MAX).unwrap();
 /// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
 const CONNECTIONS_MAX: usize = 1 << 20;
 
-/// Where Forebay listens, and how it takes events.
+/// The intake port and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
     /// The address of the intake port.
@@ -79,7 +79,7 @@ pub struct GatewayConfig {
     pub cors_origins: Vec<String>,
     /// The names by which requests without a token may call a port on loopback.
     pub allowed_hosts: Vec<String>,
-    /// The proxies that are believed to say whose requests they send.
+    /// The proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// Connections on the intake port, if the configuration limits them; see [`GatewayConfig::connections_wanted`].
     pub max_connections: Option<NonZeroUsize>,
@@ -97,7 +97,7 @@ pub struct GatewayConfig {
     pub stopping: Stopping,
     /// The file of tokens.
     pub tokens: TokenFile,
-    /// What the intake port shows of itself, if it speaks TLS.
+    /// The certificate of the intake port, if it uses TLS.
     pub tls: Option<TlsFiles>,
 }
 
@@ -116,7 +116,8 @@ impl GatewayConfig {
         demand(self.allow_anonymous, self.listen)
     }
 
-    /// Which requests to read events need a token. Who lets everybody post doesn't yet let everybody read.
+    /// Which requests to read events need a token. A gateway that lets all clients post doesn't yet let all clients
+    /// read.
     pub fn read_demand(&self) -> Demand {
         if is_loopback(self.listen) { Demand::WithTokens } else { Demand::Always }
     }
@@ -230,7 +231,7 @@ fn check_distinct(
     if !collide(at(listen, LISTEN), at(admin, ADMIN)) {
         return;
     }
-    let title = "the intake port and the admin port are the same";
+    let title = "conflict: the intake port and the admin port are the same";
     let mistake = match (listen, admin) {
         (Some(listen), Some(admin)) => {
             Diagnostic::new(title, admin.span.clone(), "the admin port").also(listen.span.clone(), "the intake port")

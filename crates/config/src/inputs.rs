@@ -1,4 +1,4 @@
-//! Where a configuration comes from.
+//! The sources of a configuration.
 
 use std::path::Path;
 
@@ -22,12 +22,12 @@ pub const OF_FLAGS: &[&str] = &[
     DEFAULT_IP,
 ];
 
-/// Where a configuration comes from.
+/// The sources of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     /// The file's name, for messages, and its bytes.
     pub file: Option<(&'a str, &'a [u8])>,
-    /// Where the file is: its relative paths lead from there.
+    /// The folder of the file: its relative paths start there.
     pub folder: &'a Path,
     /// The process's variables.
     pub environment: &'a Environment,
@@ -35,7 +35,7 @@ pub struct Inputs<'a> {
     pub flags: &'a Flags,
     /// The data directory, from which the relative paths of sinks lead.
     pub data: &'a Path,
-    /// What the tokens allow that there are.
+    /// The scopes of the existing tokens.
     pub scopes: Scopes,
 }
 

@@ -1,11 +1,11 @@
-//! `[journal]`: what the journal may use of its disk.
+//! `[journal]`: how much of its disk the journal may use.
 
 use settings::{Section, SettingsReader, size};
 
 /// The settings of `[journal]`.
 pub(crate) const KEYS: &[&str] = &["keep_free"];
 
-/// What the journal may use of its disk.
+/// How much of its disk the journal may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Journal {
     /// Bytes of the disk that are kept free, if the configuration says how many.

@@ -1,8 +1,8 @@
 //! The configuration: one TOML file, the environment and flags become one typed, checked [`Configuration`], or [`settings::Diagnostics`] with all
 //! errors.
 //!
-//! It is read in two steps: each setting becomes a value of its own type, then the values are validated against each other. Both steps
-//! collect errors, so that one run shows them all.
+//! It is read in two steps: each setting is parsed into a type, then the values are validated against each other. Both
+//! steps collect errors, so one run shows them all.
 
 mod admin;
 mod changes;

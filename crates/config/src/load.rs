@@ -1,4 +1,4 @@
-//! Reads a configuration's file, and reports what is wrong with it as a whole.
+//! Reads a configuration's file, and reports errors of the whole file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use crate::token_file::{Kept, TokenFile, TokenFileError};
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file can't be read.
-    #[error("can't read the configuration file {path}: {source}{}", files::denied(source, path).map_or_else(String::new, |advice| format!("; {advice}")))]
+    #[error("cannot read the configuration file {path}: {source}{}", files::denied(source, path).map_or_else(String::new, |advice| format!("; {advice}")))]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the file system says.
+        /// The file system's error.
         source: std::io::Error,
     },
     /// The tokens can't be read.
@@ -60,7 +60,7 @@ pub(crate) fn read_by<T>(
     let (document, errors) = DeTable::parse_recoverable(&text);
     report_syntax(&mut report, source, &errors);
     if !errors.is_empty() {
-        // What the parser made of a broken text would only be reported as further, false mistakes.
+        // The parser's result for a broken text would only be reported as further, false mistakes.
         return Err(report);
     }
     let built_in_source = report.source("built in", built_in_text);
@@ -88,7 +88,11 @@ fn open<'i>(inputs: &Inputs<'i>) -> Result<(Diagnostics, Cow<'i, str>, SourceId)
     if let Err(error) = std::str::from_utf8(bytes) {
         // The valid part is the same in both; the first bad byte has become a replacement character.
         let range = error.valid_up_to()..error.valid_up_to() + char::REPLACEMENT_CHARACTER.len_utf8();
-        report.push(Diagnostic::new("the file is not UTF-8", SourceSpan { source, range }, "the first bad byte"));
+        report.push(Diagnostic::new(
+            "invalid configuration file: not UTF-8",
+            SourceSpan { source, range },
+            "the first invalid byte",
+        ));
         return Err(report);
     }
     Ok((report, text, source))
@@ -97,6 +101,6 @@ fn open<'i>(inputs: &Inputs<'i>) -> Result<(Diagnostics, Cow<'i, str>, SourceId)
 fn report_syntax(report: &mut Diagnostics, source: SourceId, errors: &[toml::de::Error]) {
     for error in errors {
         let at = SourceSpan { source, range: error.span().unwrap_or(0..0) };
-        report.push(Diagnostic::new("this is not TOML", at, error.message()));
+        report.push(Diagnostic::new("invalid configuration file: not TOML", at, error.message()));
     }
 }

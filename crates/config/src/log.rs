@@ -61,12 +61,12 @@ const LEVELS: &[(&str, LogLevel)] = &[
     (LogLevel::Error.name(), LogLevel::Error),
 ];
 
-/// What is said on stderr, and how.
+/// The messages on stderr, and their format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Log {
     /// How a message is written.
     pub format: LogFormat,
-    /// What matters less is left out.
+    /// The least severe level that is logged.
     pub level: LogLevel,
 }
 

@@ -1,4 +1,4 @@
-//! What of a configuration a running server can't take over.
+//! Settings that a running server can't change.
 
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -24,17 +24,18 @@ pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZe
 }
 
 fn memory(gateway: &GatewayConfig) -> String {
-    gateway.memory.map_or_else(|| "what the system allows".to_owned(), |bytes| format!("{bytes} bytes"))
+    gateway.memory.map_or_else(|| "the system's limit".to_owned(), |bytes| format!("{bytes} bytes"))
 }
 
 fn turned(key: &str, was_on: bool, is_on: bool) -> Option<String> {
     let (now, before) = if is_on { ("is there", "wasn't") } else { ("is gone", "was there") };
-    (was_on != is_on).then(|| format!("`[{key}]` {now}, and {before} when Forebay started: only a restart changes it"))
+    (was_on != is_on)
+        .then(|| format!("`[{key}]` {now}, but {before} when Forebay started: restart Forebay to apply it"))
 }
 
 fn changed<T: Display>(key: &str, before: T, after: T) -> Option<String> {
     let (before, after) = (before.to_string(), after.to_string());
     let is_other = before != after;
     is_other
-        .then(|| format!("`{key}` is {after} now, and was {before} when Forebay started: only a restart changes it"))
+        .then(|| format!("`{key}` is {after} now, but was {before} when Forebay started: restart Forebay to apply it"))
 }

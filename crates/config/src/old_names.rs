@@ -25,12 +25,12 @@ pub(crate) const OLD_NAMES: &[OldName] = &[
     renamed(&["sinks", "*"], "keep", "retention"),
 ];
 
-/// The new name of a key, in whatever table it is; the key itself if it has none.
+/// The new name of a key in any table; the key itself if it has none.
 pub(crate) fn current(key: &str) -> &str {
     OLD_NAMES.iter().find(|renamed| renamed.old_key == Some(key)).map_or(key, |renamed| renamed.key)
 }
 
 /// The old names of settings of sinks.
 pub(crate) fn old_keys_of_sinks() -> impl Iterator<Item = &'static str> {
-    OLD_NAMES.iter().filter(|renamed| renamed.table[0] == "sinks").filter_map(|renamed| renamed.old_key)
+    OLD_NAMES.iter().filter(|renamed| renamed.table.first() == Some(&"sinks")).filter_map(|renamed| renamed.old_key)
 }

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 pub const OWNER_ONLY: u32 = 0o600;
 
 /// The path with another ending appended.
-pub fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut beside = path.to_owned().into_os_string();
-    beside.push(".");
-    beside.push(ending);
-    beside.into()
+pub fn next_to(path: &Path, ending: &str) -> PathBuf {
+    let mut next_to = path.to_owned().into_os_string();
+    next_to.push(".");
+    next_to.push(ending);
+    next_to.into()
 }
 
-/// Creates a file for its owner. A file that a crash has left there, perhaps with other permissions, is removed.
+/// Creates a file for its owner. A file that a crash has left there, which may have other permissions, is removed.
 ///
 /// # Errors
 /// A system call failed.
@@ -33,7 +33,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// A system call failed. The path then has the old file or the new one.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let new = beside(path, "new");
+    let new = next_to(path, "new");
     let mut file = create(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;

@@ -43,7 +43,7 @@ pub(crate) fn read(
     let is_missing = advertise.is_none() && reader.errors() == errors_before;
     let Some(section) = etcd::section(reader, writer) else {
         if let Some(found) = advertise.filter(|_| writer.get(etcd::TABLE).is_none()) {
-            let title = format!("`{}` has no meaning without [writer.etcd]", writer.key_path(ADVERTISE));
+            let title = format!("unused setting `{}` without [writer.etcd]", writer.key_path(ADVERTISE));
             reader.push(Diagnostic::new(title, found.span, "only the registration in etcd uses it"));
         }
         return None;
@@ -52,7 +52,7 @@ pub(crate) fn read(
     let etcd = etcd::read(reader, &section, folder);
     let lease = reader.text(&section, LEASE, lease).map_or(LEASE_DEFAULT, |found| found.value);
     if is_missing {
-        let help = "name the address that gateways use, as in advertise = \"http://10.0.0.5:8081\" or \
+        let help = "set the address that gateways use, as in advertise = \"http://10.0.0.5:8081\" or \
                     \"http://${HOSTNAME}:8081\"";
         reader.missing(writer, ADVERTISE, help);
     }

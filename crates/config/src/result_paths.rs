@@ -14,7 +14,7 @@ use crate::sinks::SinkName;
 /// The settings of sinks that are pointers into events, or have some within them.
 const POINTERS: &[&str] = &["columns", "conflict", "field", "by", "object_from", "object_type_from", "shard_by"];
 
-/// Warns of pointers in the settings of sinks that get nothing but results, none of which has such a place.
+/// Warns of pointers in the settings of sinks that get only results, if no result has such a place.
 pub(crate) fn warn(reader: &mut SettingsReader<'_>, sections: &[Section<'_>], types: &Types) {
     for section in sections {
         let Ok(name) = SinkName::new(section.name()) else { continue };
@@ -72,7 +72,7 @@ fn warn_of(
     // One of the types can have it.
     let Ok(unreachable) = found else { return };
     let Some(first) = unreachable.into_iter().next() else { return };
-    let title = format!("`{path}` names what no result of an aggregate has");
+    let title = format!("unused path in `{path}`: no result of an aggregate has it");
     let help = first.nearest.map(|nearest| format!("did you mean `{nearest}`?"));
     reader.push(Diagnostic::warning(title, span, first.why).help(help));
 }

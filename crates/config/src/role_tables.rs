@@ -24,15 +24,15 @@ pub(crate) enum IsOfRole {
 
 /// Reports the tables that a gateway doesn't read.
 pub(crate) fn check_of_gateway(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
-    let help = format!("run {} with it, or give each role a file of its own", OperatorCommand::Run("writer"));
-    check(reader, file, OF_GATEWAY, OF_WRITER, ("a writer's table, and this is a gateway", &help))
+    let help = format!("run {} with it, or write a separate file for each role", OperatorCommand::Run("writer"));
+    check(reader, file, OF_GATEWAY, OF_WRITER, ("it is a writer's table, and this is a gateway", &help))
 }
 
 /// Reports the tables that a writer doesn't read.
 pub(crate) fn check_of_writer(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
     let [gateway, serve] = [OperatorCommand::Run("gateway"), OperatorCommand::Run("serve")];
-    let help = format!("run {gateway} or {serve} with it, or give each role a file of its own");
-    check(reader, file, OF_WRITER, OF_GATEWAY, ("a gateway's table, and this is a writer", &help))
+    let help = format!("run {gateway} or {serve} with it, or write a separate file for each role");
+    check(reader, file, OF_WRITER, OF_GATEWAY, ("it is a gateway's table, and this is a writer", &help))
 }
 
 fn check(
@@ -50,7 +50,7 @@ fn check(
         if !has_own {
             is_of_role = IsOfRole::No;
         }
-        let title = format!("`{name}` is {whose}");
+        let title = format!("unused setting `{name}`: {whose}");
         reader.push(Diagnostic::new(title, file.span_of(key), "not read here").help(help.to_owned()));
     }
     configuration_file::check(reader, file);

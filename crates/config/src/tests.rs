@@ -1,7 +1,9 @@
-//! The configuration's errors, as the operator sees them. A case is a folder in `tests/config`: `forebay.toml`
-//! (without it there is no file), `environment.txt` (a `NAME=value` a line), `arguments.txt` (`--flag value` a
-//! line, or the role `serve`, `gateway` or `writer`), `tokens.txt` (a scope that a token has a line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
-//! set, the expectations are written instead of compared.
+//! The configuration's errors, as operators see them.
+//!
+//! A case is a folder in `tests/config`: `forebay.toml` (none: no file), `environment.txt` (a `NAME=value` a line),
+//! `arguments.txt` (`--flag value` a line, or a role), `tokens.txt` (a scope of a token a line), and `expected.txt`.
+//! The latter is the whole report, or the summary if the configuration is valid. With `FOREBAY_TEST_BLESS` set, the
+//! expectations are written instead of compared.
 
 use std::fmt;
 use std::fs;
@@ -58,7 +60,7 @@ fn run_case(case: &Path) -> String {
         role: Role::ALL.into_iter().find(|role| arguments.lines().any(|line| line == role.name())),
     };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
-    // A relative path, so that no path of this machine is shown.
+    // A relative path, so no path of this machine is shown.
     let within = Path::new("tests/config").join(case.file_name().unwrap());
     let file = fs::read(case.join("forebay.toml")).ok();
     if !arguments.lines().any(|line| line == "writer") {
@@ -127,7 +129,7 @@ fn only_a_hundred_mistakes_are_shown() {
     let text: String = (0..250).map(|number| format!("unknown_{number} = 1\n")).collect();
     let report =
         shown(Some(text.as_bytes()), Path::new(""), &Environment::default(), &Flags::default(), Scopes::default());
-    assert_eq!(report.matches("is not a setting").count(), 100);
+    assert_eq!(report.matches("unknown setting").count(), 100);
     assert!(report.ends_with("250 mistakes, 150 of them not shown\n"), "{report}");
 }
 
@@ -136,7 +138,7 @@ fn every_setting_is_documented() {
     let page = fs::read_to_string(folder("../../docs/configuration.md")).unwrap();
     let sinks = kinds::keys().filter(|key| !["columns", "shards"].contains(key));
     let sinks = sinks.map(|key| ("sinks", "X", key));
-    // A list of tables has no variable, and aggregates have settings of their own.
+    // A list of tables has no variable, and aggregates have separate settings.
     let has_row = |key: &&&str| ![aggregate::TABLE, "transform", type_rules::RULES].contains(*key);
     let gateway = gateway::KEYS.iter().filter(has_row).map(|key| ("gateway", "", *key));
     let writer = writer_table::KEYS.iter().map(|key| ("writer", "", *key));
@@ -167,7 +169,7 @@ fn every_setting_is_documented() {
     assert!(page.contains(BUILT_IN), "the default is not shown as it is");
 }
 
-/// Pieces of which configurations are made, so that arbitrary texts come deep into the reader.
+/// Pieces of configurations, so arbitrary texts reach deep into the reader.
 fn fragment() -> impl Strategy<Value = String> {
     const PIECES: &[&str] = &[
         "[gateway]\n",

@@ -1,6 +1,6 @@
-//! A file of tokens: `tokens.json` in the data directory, or another one that a configuration names. It has all tokens, each with the
-//! SHA-256 of its secret. A change writes a new file, makes it durable and renames it, so that a reader sees the old one or the new one.
-//! A process that changes it holds a lock, so that no change is lost.
+//! A file of tokens: `tokens.json` in the data directory, or another one that a configuration names. It has all tokens,
+//! each with the SHA-256 of its secret. A change writes and syncs a new file and renames it: a reader sees the old one
+//! or the new one. A process that changes it holds a lock, so no change is lost.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -17,8 +17,8 @@ use crate::owner_file::{self, OWNER_ONLY};
 /// The setting that names another file.
 pub(crate) const SETTING: &str = "token_file";
 const FILE: &str = "tokens.json";
-/// The lock of [`FILE`], which is held while it is changed: the file itself is another one after each change. Other files of tokens have
-/// one of their own name.
+/// The lock of [`FILE`], which is held while it is changed: each change replaces the file itself. Other files of tokens
+/// have separate locks.
 const LOCK_FILE: &str = "tokens.lock";
 const OWNER_ONLY_DIRECTORY: u32 = 0o700;
 /// The form of the file that is written and read here.
@@ -27,22 +27,22 @@ const VERSION: u32 = 1;
 /// Why the file can't be used. Its content is never part of the message: it may be a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
-    /// The operating system refused something.
-    #[error("can't {what} {path}: {source}{}", files::denied(source, path).map_or_else(String::new, |advice| format!("; {advice}")))]
+    /// The operating system reported an error.
+    #[error("cannot {what} {path}: {source}{}", files::denied(source, path).map_or_else(String::new, |advice| format!("; {advice}")))]
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The file isn't what is written here.
-    #[error("{path} is damaged: {reason}; put back a copy of it, or remove it and make new tokens")]
+    /// The file isn't in the format that is written here.
+    #[error("{path} is damaged: {reason}. Restore a copy of it, or remove it and create new tokens")]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -51,17 +51,17 @@ pub enum TokenFileError {
 struct Document {
     version: u32,
     tokens: Vec<Entry>,
-    /// The scopes of all tokens that were ever made. A file of an earlier release has none.
+    /// The scopes of all tokens that were ever created. A file of an earlier release has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scopes_made: Option<Vec<String>>,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The tokens that there are.
     pub tokens: Vec<Token>,
-    /// The scopes of all tokens that were ever made, revoked ones too.
+    /// The scopes of all tokens that were ever created, including revoked ones.
     made: Scopes,
 }
 
@@ -106,15 +106,15 @@ impl TokenFile {
         Self { directory: directory.to_owned(), path: path.to_owned() }
     }
 
-    /// Where it is.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it holds; `None` where there is no file, as no token was ever made.
+    /// Its content; `None` if there is no file, because no token was ever created.
     ///
     /// # Errors
-    /// [`TokenFileError`] says what is wrong.
+    /// [`TokenFileError`]: the file can't be read.
     pub fn read(&self) -> Result<Option<Kept>, TokenFileError> {
         match files::read(&self.path) {
             Ok(bytes) => {
@@ -126,7 +126,7 @@ impl TokenFile {
         }
     }
 
-    /// Changes the tokens; durable when it returns. Where `change` fails, or anything else, the file stays as it was.
+    /// Changes the tokens; durable when it returns. If `change` or another step fails, the file stays unchanged.
     ///
     /// # Errors
     /// Those of `change`, and [`TokenFileError`].
@@ -146,7 +146,7 @@ impl TokenFile {
     /// Waits for other processes that change the file. The lock ends with the process.
     fn lock(&self) -> Result<File, TokenFileError> {
         let is_usual = self.path.file_name().is_some_and(|name| name == FILE);
-        let path = if is_usual { self.directory.join(LOCK_FILE) } else { owner_file::beside(&self.path, "lock") };
+        let path = if is_usual { self.directory.join(LOCK_FILE) } else { owner_file::next_to(&self.path, "lock") };
         let open = OpenOptions::new().create(true).truncate(false).write(true).mode(OWNER_ONLY).open(&path);
         open.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", &path))
     }
@@ -168,23 +168,23 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TokenFil
 fn parse(bytes: &[u8]) -> Result<Kept, String> {
     // The errors of serde would show the file's content.
     let wrong = |error: serde_json::Error| {
-        format!("it isn't what `forebay token` writes, at line {} column {}", error.line(), error.column())
+        format!("it has another format than `forebay token` writes, at line {} column {}", error.line(), error.column())
     };
     let document: Document = serde_json::from_slice(bytes).map_err(wrong)?;
     if document.version != VERSION {
-        return Err(format!("it has version {}, and only {VERSION} is known here", document.version));
+        return Err(format!("it has version {}, but this release knows only {VERSION}", document.version));
     }
     let mut tokens: Vec<Token> = Vec::with_capacity(document.tokens.len());
     for (index, entry) in document.tokens.into_iter().enumerate() {
         let number = index + 1;
-        let token = entry.token().ok_or_else(|| format!("its token number {number} can't be read"))?;
+        let token = entry.token().ok_or_else(|| format!("its token number {number} is invalid"))?;
         if tokens.iter().any(|known| known.name == token.name || known.digest == token.digest) {
-            return Err(format!("its token number {number} is there twice"));
+            return Err(format!("its token number {number} occurs twice"));
         }
         tokens.push(token);
     }
     let made = match document.scopes_made {
-        Some(names) => scopes(&names).ok_or_else(|| "it names a scope that isn't known here".to_owned())?,
+        Some(names) => scopes(&names).ok_or_else(|| "it names an unknown scope".to_owned())?,
         // An earlier release emptied the file. It doesn't say what its tokens allowed: they may have allowed anything.
         None if tokens.is_empty() => Scope::ALL.into_iter().collect(),
         None => Scopes::default(),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_tokens_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::within(&folder.path().join("a/b"));
         assert!(file.read().unwrap().is_none());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_name_has_a_lock_of_its_own() {
+    fn file_of_another_name_has_a_separate_lock() {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::at(&folder.path().join("gateways.lock"));
         add(&file, 1);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_at_once_are_all_kept() {
+    fn concurrent_changes_are_all_kept() {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::within(folder.path());
         std::thread::scope(|scope| {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_revoked_tokens_allowed_is_remembered() {
+    fn scopes_of_revoked_tokens_are_remembered() {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::within(folder.path());
         add(&file, 0);
@@ -333,24 +333,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_and_not_shown() {
+    fn invalid_file_is_rejected_without_showing_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = TokenFile::within(folder.path());
         add(&file, 0);
-        let sound = fs::read_to_string(file.path()).unwrap();
-        let entry = &sound[sound.find("    {").unwrap()..=sound.rfind("    }").unwrap() + 4];
+        let valid = fs::read_to_string(file.path()).unwrap();
+        let entry = &valid[valid.find("    {").unwrap()..=valid.rfind("    }").unwrap() + 4];
         for wrong in [
             String::new(),
-            sound[..sound.len() / 2].to_owned(),
-            sound.replace("\"version\": 1", "\"version\": 2"),
-            sound.replace("\"admin\"", "\"secret\""),
-            sound.replace("\"t0\"", "\"secret t0\""),
-            sound.replace("\"scopes_made\": [", "\"scopes_made\": [\"secret\", "),
-            sound.replace("\"version\": 1", "\"version\": \"secret\""),
-            sound.replace("1970", "secret"),
-            sound.replace(entry, &format!("{entry},\n{entry}")),
+            valid[..valid.len() / 2].to_owned(),
+            valid.replace("\"version\": 1", "\"version\": 2"),
+            valid.replace("\"admin\"", "\"secret\""),
+            valid.replace("\"t0\"", "\"secret t0\""),
+            valid.replace("\"scopes_made\": [", "\"scopes_made\": [\"secret\", "),
+            valid.replace("\"version\": 1", "\"version\": \"secret\""),
+            valid.replace("1970", "secret"),
+            valid.replace(entry, &format!("{entry},\n{entry}")),
         ] {
-            assert_ne!(wrong, sound);
+            assert_ne!(wrong, valid);
             fs::write(file.path(), &wrong).unwrap();
             let error = file.read().unwrap_err().to_string();
             assert!(error.contains("is damaged") && !error.contains("secret"), "{error}");

@@ -1,4 +1,4 @@
-//! The configuration of `forebay writer`: where it listens, and the stores that gateways reach through it.
+//! The configuration of `forebay writer`: its port, and the stores that gateways reach through it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -176,8 +176,8 @@ fn refuse_what_cant_be_offered(
     for section in sections {
         let Some(settings) = SinkName::new(section.name()).ok().and_then(|name| sinks.get(&name)) else { continue };
         if settings.store.writer_kind().is_none() {
-            let title = format!("a writer can't offer the sink `{}`", section.name());
-            let label = "other writers are used by gateways themselves";
+            let title = format!("invalid value for `{}`: a writer can't offer such a sink", section.name());
+            let label = "gateways use other writers directly";
             reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
     }
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sink_for_postgresql_has_a_limit_of_connections_whether_it_is_configured_or_not() {
+    fn postgresql_sink_always_has_a_limit_of_connections() {
         let file = "[sinks.a]\nkind = \"postgres\"\nurl = \"postgres://u@a\"\n\
                     [sinks.b]\nkind = \"postgres\"\nurl = \"postgres://u@b\"\nmax_connections = 3\n";
         let (configuration, _) = read(&Inputs {

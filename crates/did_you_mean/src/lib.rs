@@ -2,7 +2,7 @@
 
 /// The word of `known` that a typing error turns into `word`, if one is near enough.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // Up to a third of the letters wrong is a typing error. More is another word.
+    // Up to a third of the characters wrong is a typing error. More is another word.
     let farthest = (word.chars().count() / 3).max(1);
     let near = known.into_iter().map(|candidate| (strsim::osa_distance(word, candidate), candidate));
     near.filter(|(distance, candidate)| *distance <= farthest && *distance < candidate.len())
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typing_error_is_found_and_another_word_is_not() {
+    fn typing_error_is_found_but_no_other_word() {
         let known = ["listen", "admin", "allow_anonymous", "shards", "id", "type_pointer"];
         for (word, meant) in [
             ("lisen", Some("listen")),

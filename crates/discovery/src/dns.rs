@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn an_empty_or_failed_answer_keeps_the_set_and_a_writer_that_stays_keeps_its_state() {
+    async fn failed_look_up_keeps_the_set_of_writers() {
         let one: SocketAddr = "10.0.0.1:8081".parse().unwrap();
         let two: SocketAddr = "10.0.0.2:8081".parse().unwrap();
         let answers = [
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn answers_with_a_part_of_the_set_do_not_shrink_it() {
+    async fn partial_answers_do_not_shrink_the_set() {
         let all: Vec<SocketAddr> = (1..=6).map(|host| SocketAddr::from(([10, 0, 0, host], 8081))).collect();
         let (mut named, none) = (Named::default(), BTreeSet::new());
         let part = |from: usize| all.iter().cycle().skip(from).take(3).copied().collect::<BTreeSet<_>>();

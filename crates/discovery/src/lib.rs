@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_discovery_ends_with_its_upstream() {
+    async fn discovery_ends_with_its_upstream() {
         let upstream = upstream(Writers::Dns("https://writers.example:8081".parse().unwrap()));
         let (held, end) = tokio::sync::oneshot::channel::<()>();
         let held = Arc::new(held);

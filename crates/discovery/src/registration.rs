@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::etcd::{Client, EtcdError, LeaseId};
 
-/// The longest pause between two renewals, so that a long lease doesn't delay a new registration after etcd lost its data.
+/// The longest pause between two renewals: a long lease must not delay a new registration after etcd lost its data.
 const RENEW_MAX: Duration = Duration::from_secs(5);
-/// The shortest time for a member's answer. With a longer lease it is a third of that, so that another member can be asked in time.
+/// The shortest time for a member's answer. With a longer lease it is a third of that: another member must be tried in time.
 const CALL_MIN: Duration = Duration::from_secs(1);
 /// The longest pause if no member answers.
 const RETRY_MAX: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Registers the writer's URL, and renews the registration, on a task of its own.
+    /// Registers the writer's URL, and renews the registration, on a separate task.
     #[must_use]
     pub fn start(etcd: EtcdConfig, advertise: Endpoint, lease: Duration) -> Self {
         let is_registered = Arc::<AtomicBool>::default();
@@ -53,7 +53,7 @@ impl Registration {
         self.is_registered.clone()
     }
 
-    /// Ends the registration, so that gateways use other writers. Waits for etcd for two seconds at most.
+    /// Ends the registration: gateways then use other writers. Waits for etcd for two seconds at most.
     pub async fn leave(self) {
         drop(self.stop);
         if timeout(LEAVE_MAX, self.task).await.is_err() {
@@ -116,7 +116,7 @@ impl Registrar {
             _ => self.client.grant(self.lease_length).await?,
         };
         self.lease = Some(lease.clone());
-        // The lease's id makes a key of each process's own.
+        // With the lease's id, each process has its own key.
         let key = format!("{}{}", self.client.config().prefix, lease);
         if !self.client.has(&key).await? {
             let value = json!({ "url": self.advertise.to_string() }).to_string();

@@ -15,7 +15,7 @@ use crate::etcd::{Client, Entries, Watch};
 
 /// The pause after a look-up that no member answered.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The pause after the end of a watch. It limits the cost of a watch that ends at once.
+/// The pause after the end of a watch. It limits the cost of a watch that ends immediately.
 const WATCH_AFTER: Duration = Duration::from_millis(100);
 
 /// A writer's registration: the value of its key.
@@ -74,9 +74,9 @@ async fn begun(client: &Client) -> Option<Watch> {
 /// Reads registrations, and reports the ones that can't be used.
 struct Registry {
     name: String,
-    /// Whether `http://` URLs of other machines are refused.
+    /// Whether `http://` URLs of other machines are rejected.
     needs_tls: bool,
-    /// The last report, so that the same report is logged once.
+    /// The last report: the same report is logged once.
     reported: String,
 }
 

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_line_names_ten_items_and_counts_the_others() {
+    fn log_line_names_ten_items_and_counts_the_others() {
         let items: Vec<String> = (0..12).map(|number| format!("w{number}")).collect();
         assert_eq!(listed(&items[..1], ", "), "w0");
         assert!(listed(&items[..10], ", ").ends_with(", w8, w9"));

@@ -1,9 +1,8 @@
 //! Event ids: 128 bits, written as a UUID.
 //!
-//! A client's id or key becomes a UUIDv8 whose leading bits are a SHA-256, so that the same key always gives
-//! the same id; other events get a UUIDv7 (RFC 9562 §5.7). In both, the events of one request are numbered in
-//! the last four bytes: their ids stand side by side in a store's index, which costs a store far less than
-//! random ones.
+//! A client's id or key becomes a UUIDv8 whose leading bits are a SHA-256, so the same key always gives the same id.
+//! Other events get a UUIDv7 (RFC 9562 §5.7). In both, the last four bytes number the events of one request. Their ids
+//! are adjacent in a store's index, which costs a store far less than random ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -45,7 +44,8 @@ impl FromStr for EventId {
 }
 
 impl EventId {
-    /// The id of an event that is known by its content: a SHA-256 of its source, its type and its payload as the client sent it.
+    /// The id of an event that is identified by its content: a SHA-256 of its source, its type and its payload as the
+    /// client sent it.
     #[must_use]
     pub fn of_content(source: &str, type_name: &TypeName, payload: &[u8]) -> Self {
         let digest = KeyedIds::digest(&[source, type_name.as_str(), "content"], payload);
@@ -53,8 +53,8 @@ impl EventId {
         Self(with_version(*id, 8))
     }
 
-    /// What a batch is known by of which some records weren't taken, where this is the id of all of it. No record has this id
-    /// either.
+    /// The id of a batch of which some records were rejected; the receiver is the id of the complete batch. No record
+    /// has this id either.
     #[must_use]
     pub fn in_part(self) -> Self {
         let mut bytes = self.0;
@@ -64,7 +64,7 @@ impl EventId {
 }
 
 impl EventId {
-    /// The id as it is shown, for who writes many: ASCII letters.
+    /// The text of the id, for callers that write many: ASCII.
     #[must_use]
     pub fn text(self) -> [u8; 36] {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -100,25 +100,25 @@ fn with_version(mut bytes: [u8; 16], version: u8) -> [u8; 16] {
     bytes
 }
 
-/// The numbers of values that follow another one on the same line of a batch begin here, so that the first value of each line has the number
-/// of its line whatever the lines before it hold.
+/// Further values on the same line of a batch are numbered from here on. So the first value of each line has the number
+/// of its line, regardless of the lines before it.
 pub const FURTHER_VALUES_FROM: u32 = 0x8000_0000;
 const _: () =
-    assert!(BATCH_RECORDS_MAX < FURTHER_VALUES_FROM as usize, "lines and further values have numbers of their own");
+    assert!(BATCH_RECORDS_MAX < FURTHER_VALUES_FROM as usize, "lines and further values have separate numbers");
 
-/// The ids that one key of a client gives: one for each record number of its request.
+/// The ids of one key of a client: one for each record number of its request.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedIds([u8; 16]);
 
 impl KeyedIds {
-    /// Hashes source, type and key. Each part but the last is preceded by its length, so that no two
-    /// different triples are hashed as the same bytes.
+    /// Hashes source, type and key. Each part but the last is preceded by its length, so no two different triples are
+    /// hashed as the same bytes.
     #[must_use]
     pub fn new(source: &str, type_name: &TypeName, key: &[u8]) -> Self {
         Self::of_parts(&[source, type_name.as_str()], key)
     }
 
-    /// The ids of the events that one event is made into, which is known by `id` itself.
+    /// The ids of the events that one event is split into, whose own id is `id`.
     #[must_use]
     pub fn of_event(id: EventId) -> Self {
         Self::of_parts(&["", "", "event"], &id.0)
@@ -141,8 +141,8 @@ impl KeyedIds {
         Self(with_version(bytes, 8))
     }
 
-    /// What a batch with this key is known by as a whole; its request names a type for all its records, or doesn't. No record has
-    /// this id: their numbers are smaller.
+    /// The id of a batch with this key as a whole; its request names a type for all its records, or doesn't. No record
+    /// has this id: their numbers are smaller.
     #[must_use]
     pub fn of_batch(source: &str, type_name: Option<&TypeName>, key: &[u8]) -> EventId {
         Self::of_parts(&[source, type_name.map_or("", TypeName::as_str)], key).id(u32::MAX)
@@ -158,29 +158,28 @@ impl KeyedIds {
     }
 }
 
-/// Makes UUIDv7 ids that only ever grow, also while the clock stands still or steps back
-/// (RFC 9562 §6.2, method 1: the 12 bits after the time and the 30 after the variant count requests of one
-/// millisecond).
+/// Generates increasing UUIDv7 ids, even if the clock stops or steps back. It is method 1 of RFC 9562 §6.2: the 12 bits
+/// after the time and the 30 after the variant count the requests of one millisecond.
 #[derive(Debug)]
 pub struct IdGenerator {
     milliseconds: u64,
     request: u64,
     node: u32,
-    /// Numbers that keep generators apart; ids are no secrets.
+    /// Numbers that distinguish generators; ids are no secrets.
     random: Random,
 }
 
-/// The bits of the last four bytes that number the records of a request; those above are the generator's own.
+/// The bits of the last four bytes that number the records of a request; the bits above are random for each generator.
 const NUMBER_BITS: u32 = 17;
 const _: () = assert!(BATCH_RECORDS_MAX < 1 << NUMBER_BITS, "each record of a batch has a number");
-/// Requests that one millisecond can hold before the time part is advanced by itself: 42 bits.
+/// Requests that one millisecond can hold before the time part is advanced without the clock: 42 bits.
 const REQUEST_BITS: u32 = 42;
-/// Each millisecond begins its count at a random place in the lower half: together with the generator's own
-/// 15 bits it keeps apart the ids of gateways that share a millisecond (56 random bits).
+/// Each millisecond begins its count at a random number in the lower half. Together with the generator's 15 bits this
+/// distinguishes the ids of gateways that share a millisecond (56 random bits).
 const REQUEST_START_MASK: u64 = (1 << (REQUEST_BITS - 1)) - 1;
 
 impl IdGenerator {
-    /// `seed` must be random: two generators with the same seed could make the same ids.
+    /// `seed` must be random: two generators with the same seed could generate the same ids.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut ids = Self { milliseconds: 0, request: 0, node: 0, random: Random::new(seed) };
@@ -189,8 +188,8 @@ impl IdGenerator {
         ids
     }
 
-    /// The ids of one request: `first` stands for record 0, the others are counted up from it by
-    /// [`numbered`]. `unix_milliseconds` is the wall clock.
+    /// The ids of one request: the first is that of record 0, [`numbered`] counts the others up from it.
+    /// `unix_milliseconds` is the wall clock.
     pub fn request(&mut self, unix_milliseconds: u64) -> EventId {
         if unix_milliseconds > self.milliseconds {
             self.milliseconds = unix_milliseconds;
@@ -212,8 +211,8 @@ impl IdGenerator {
     }
 }
 
-/// The id of record `number` (at most [`BATCH_RECORDS_MAX`]) of the request whose ids begin at `first`, as
-/// [`IdGenerator::request`] made it.
+/// The id of record `number` (at most [`BATCH_RECORDS_MAX`]) of the request whose ids begin at `first`, a result of
+/// [`IdGenerator::request`].
 #[must_use]
 pub fn numbered(first: EventId, number: u32) -> EventId {
     let value = u128::from_be_bytes(first.0) | u128::from(number);
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn keyed_ids_depend_on_each_part_and_stand_side_by_side() {
+    fn keyed_ids_depend_on_each_part() {
         let ids = KeyedIds::new("s", &name("t"), b"key");
         assert_eq!(ids.id(1), KeyedIds::new("s", &name("t"), b"key").id(1));
         assert!(ids.id(1) < ids.id(2) && ids.id(255) < ids.id(256));
@@ -242,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_known_key_has_a_known_id() {
-        // sha256 of 00*8, 05 00*7, "event", "k": an id that changed would store old keys twice.
+        // sha256 of 00*8, 05 00*7, "event", "k": a changed id would store old keys twice.
         let id = KeyedIds::new("", &name("event"), b"k").id(7);
         assert_eq!(id.to_string(), KNOWN_ID);
     }

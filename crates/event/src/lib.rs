@@ -1,4 +1,4 @@
-//! What an event is: its id, its type's name, its position, and the interface through which stored events and objects are read.
+//! An event's id, its type's name, its position, and the interface through which stored events and objects are read.
 //!
 //! This crate does no I/O and reads no clock: times and randomness are arguments.
 

@@ -1,4 +1,4 @@
-//! Type names: what decides an event's schema, transform and routes.
+//! Type names: a name decides an event's schema, transform and routes.
 
 use limits::TYPE_NAME_BYTES_MAX;
 use text::{CheckedName, NameRule};
@@ -17,9 +17,9 @@ pub enum InvalidTypeName {
     #[error("a type name can't be empty")]
     Empty,
     /// The text is longer than the limit.
-    #[error("a type name has at most {TYPE_NAME_BYTES_MAX} bytes, this one has {0}")]
+    #[error("a type name has at most {TYPE_NAME_BYTES_MAX} bytes, but this one has {0}")]
     TooLong(usize),
-    /// A character stands where the grammar doesn't allow it; the offset counts bytes from 0.
+    /// A character is not allowed at its place; the offset counts bytes from 0.
     #[error(
         "{found:?} at byte {at} is not allowed: a type name is in lower case, parts of a-z, 0-9, `_` and `-`, each beginning with \
          a letter or digit, joined by `.`"
@@ -27,7 +27,7 @@ pub enum InvalidTypeName {
     Character {
         /// The character.
         found: char,
-        /// Where it begins.
+        /// Its offset.
         at: usize,
     },
 }
@@ -59,7 +59,7 @@ impl NameRule for TypeNameRule {
     }
 }
 
-/// The character at `at`, before which all are of one byte.
+/// The character at `at`; all characters before it are ASCII.
 fn not_allowed(text: &str, at: usize) -> InvalidTypeName {
     let found = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(char::REPLACEMENT_CHARACTER);
     InvalidTypeName::Character { found, at }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_character_and_the_rule() {
+    fn error_names_the_character_and_the_rule() {
         let said = |text| TypeName::new(text).unwrap_err().to_string();
         assert!(said("Access").starts_with("'A' at byte 0 is not allowed: a type name is in lower case"));
         assert!(said("a b").starts_with("' ' at byte 1 is not allowed"));

@@ -1,4 +1,4 @@
-//! Where an event stands, and what a cursor belongs to.
+//! The position of an event, and the key of a cursor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use text::hex::{self, Hex};
 
-/// The random 128-bit name of a data directory, made once when the directory is made.
+/// The gateway id: the random 128-bit name of a data directory, generated once when the directory is created.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin(pub [u8; 16]);
 
@@ -17,9 +17,9 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A text that is no origin.
+/// A text that is no gateway id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an origin has 32 hexadecimal digits, as `forebay check` shows it")]
+#[error("a gateway id has 32 hexadecimal digits, as `forebay check` shows it")]
 pub struct InvalidOrigin;
 
 crate::serde_as_text!(Origin);
@@ -38,13 +38,13 @@ impl fmt::Debug for Origin {
     }
 }
 
-/// Where an event stands within its origin. A shard's sequences begin at 1 and only ever grow; 0 means
-/// "before the first event".
+/// The position of an event within its data directory. A shard's sequences begin at 1 and only grow; 0 means "before
+/// the first event".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The shard whose journal holds the event.
     pub shard: u16,
-    /// The place within that journal, from 1.
+    /// The sequence within that journal, from 1.
     pub sequence: u64,
 }
 
@@ -74,11 +74,11 @@ impl FromStr for Position {
     }
 }
 
-/// What a cursor belongs to: the events of one shard of one origin on their way into one sink.
+/// The key of a cursor: the events of one shard of one data directory that are delivered to one sink.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lane {
-    /// The data directory that the events come from.
+    /// The data directory of the events.
     pub origin: Origin,
     /// The shard within it.
     pub shard: u16,

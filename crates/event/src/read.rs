@@ -1,5 +1,4 @@
-//! Reading back what stores have: what is asked, what is answered, and the trait between a gateway, which asks, and
-//! whoever knows the stores.
+//! Reading back stored events: queries, answers, and the trait between a gateway and the stores.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,14 +7,14 @@ use std::sync::Arc;
 use crate::{EventId, TypeName};
 use limits::EVENT_BYTES_MAX;
 
-/// An event as a store has it.
+/// An event as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
     /// Its id.
     pub id: EventId,
     /// Its type's name.
     pub type_name: String,
-    /// Who sent it: a token's source, or empty.
+    /// Its source: the token's, or empty.
     pub source: String,
     /// When it was received: microseconds since 1970, UTC.
     pub received_at: i64,
@@ -23,8 +22,8 @@ pub struct StoredEvent {
     pub payload: Payload,
 }
 
-/// A payload in a page. A store may need more bytes for a payload than its client sent (`jsonb` writes all digits of `1e131071`), and others
-/// may have put anything into the table.
+/// A payload in a page. A store may need more bytes for a payload than its client sent (`jsonb` writes all digits of
+/// `1e131071`), and other programs may have written anything into the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// The JSON text, byte for byte as the store has it: at most [`EVENT_BYTES_MAX`].
@@ -63,31 +62,31 @@ impl Payload {
 }
 
 impl StoredEvent {
-    /// What an answer takes for it, about.
+    /// About how many bytes it takes in a response.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.payload.text().len() + self.type_name.len() + self.source.len() + ENVELOPE_BYTES
     }
 }
 
-/// What stands around an event's texts in an answer.
+/// The bytes around an event's texts in a response.
 const ENVELOPE_BYTES: usize = 160;
 
-/// Which events are asked for.
+/// The events to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Those whose ids lie between these two, both included, in the order of their ids: one event, or those of a key.
+    /// Events whose ids are between these two, both included, in the order of their ids: one event, or those of a key.
     Ids {
         /// The first.
         first: EventId,
         /// The last.
         last: EventId,
     },
-    /// Those that fit, in the order that the filter names.
+    /// Matching events, in the order that the filter names.
     Stored(Filter),
 }
 
-/// A choice of events: those that fit all that is set.
+/// A filter: events that match all members that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Of this type.
@@ -96,35 +95,35 @@ pub struct Filter {
     pub since: Option<i64>,
     /// Received before this time: microseconds since 1970, UTC.
     pub until: Option<i64>,
-    /// Which come first.
+    /// The order.
     pub order: ReadOrder,
 }
 
-/// From which end the events are read that a store keeps in the order of storing.
+/// From which end events are read, if a store keeps them in the order of storing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadOrder {
-    /// From the oldest on; what is stored meanwhile comes at the end.
+    /// From the oldest on; events that are stored later come at the end.
     #[default]
     OldestFirst,
     /// From the newest back, of those that were stored when the first page was read.
     NewestFirst,
 }
 
-/// A place between two events of a store, in the store's own words. It stays good while events are added, and over
+/// A place between two events of a store, in the store's format. It stays valid while events are added, and over
 /// restarts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark(pub Vec<u8>);
 
-/// A page that is asked for.
+/// A query for a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Which events.
+    /// The events to read.
     pub wanted: Wanted,
-    /// Behind this place, in the order that is wanted; from the first on without one.
+    /// After this place, in the requested order; `None` means from the first on.
     pub after: Option<Bookmark>,
-    /// So many at most, at least one.
+    /// At most this many, at least one.
     pub limit: usize,
-    /// So many bytes at most, unless the first event alone has more.
+    /// At most this many bytes, unless the first event alone has more.
     pub bytes_max: usize,
     /// The type of all events of a table that has no column for types, if all have one.
     pub only_type: Option<TypeName>,
@@ -133,13 +132,13 @@ pub struct Query {
 /// A page of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The events. There may be none though there is a next page: a store looks through so much at a time.
+    /// The events. There may be none although there is a next page: a store scans a limited part at a time.
     pub events: Vec<StoredEvent>,
-    /// Where the next page begins, if there is more now.
+    /// The beginning of the next page, if there are more events now.
     pub next: Option<Bookmark>,
 }
 
-/// Gathers the events of a page as far as there is room for them.
+/// Gathers the events of a page up to its limits.
 #[derive(Debug)]
 pub struct Gathered {
     events: Vec<StoredEvent>,
@@ -149,13 +148,13 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// An empty page for what is asked.
+    /// An empty page for a query.
     #[must_use]
     pub const fn new(query: &Query) -> Self {
         Self { events: Vec::new(), bytes: 0, limit: query.limit, bytes_max: query.bytes_max }
     }
 
-    /// Takes an event, if there is room. Without room it stays out, and the page ends before it.
+    /// Adds an event, if it fits. Otherwise the page ends before it.
     pub fn take(&mut self, event: StoredEvent) -> bool {
         let bytes = self.bytes + event.bytes();
         if self.is_full() || (bytes > self.bytes_max && !self.events.is_empty()) {
@@ -166,36 +165,36 @@ impl Gathered {
         true
     }
 
-    /// Whether there are as many events as are asked for.
+    /// Whether the page has the requested number of events.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.events.len() >= self.limit
     }
 
-    /// The event that was taken last.
+    /// The event that was added last.
     #[must_use]
     pub fn last(&self) -> Option<&StoredEvent> {
         self.events.last()
     }
 
-    /// The page, with the place where the next begins.
+    /// The page, with the beginning of the next one.
     #[must_use]
     pub fn page(self, next: Option<Bookmark>) -> Page {
         Page { events: self.events, next }
     }
 }
 
-/// Why there is no answer.
+/// Why a read failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// Too many ask.
+    /// Too many reads wait.
     #[error("too many reads wait for the store")]
     Busy,
-    /// The store can't be read now, in words for the operator.
+    /// The store can't be read now, with its error message for the operator.
     #[error("{0}")]
     Unavailable(Arc<str>),
-    /// The bookmark is none of this store's.
-    #[error("the bookmark is none of this store's")]
+    /// The bookmark is of another store.
+    #[error("the bookmark is from another store")]
     Bookmark,
     /// The types of the events aren't known; the reason and what to change, for the client.
     #[error("{0}")]
@@ -205,15 +204,15 @@ pub enum ReadError {
     NewestFirst(Arc<str>),
 }
 
-/// An answer to come.
+/// A pending answer.
 pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Page, ReadError>> + Send + 'a>>;
 
-/// Whom a gateway asks for events.
+/// The interface through which a gateway reads events.
 pub trait StoreReader: Send + Sync {
     /// The sink's name in the configuration.
     fn name(&self) -> &Arc<str>;
 
-    /// The events that a query asks for, as far as they are stored now.
+    /// The events of a query that are stored now.
     fn read(&self, query: Query) -> Reading<'_>;
 
     /// The last sequence of a shard up to which every event for the store has its outcome: it is stored, or never will
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_holds_what_there_is_room_for_and_one_event_always() {
+    fn page_has_at_least_one_event() {
         let event = |bytes| StoredEvent {
             id: EventId([0; 16]),
             type_name: String::new(),

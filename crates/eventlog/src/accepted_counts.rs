@@ -17,7 +17,7 @@ pub struct FilterStep {
     pub type_name: TypeName,
     /// The step, from 1.
     pub step: usize,
-    /// What it does, in one word: `filter`, `sample`, `dedupe`, or `explode` where there was nothing in the array.
+    /// Its operation: `filter`, `sample`, `dedupe`, or `explode` if the array was empty.
     pub operation: Cow<'static, str>,
 }
 

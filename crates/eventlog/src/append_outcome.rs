@@ -12,7 +12,7 @@ use crate::commit_group::{CommitStatus, CommitStatusCell};
 use crate::dedup::{Conflict, Original};
 use crate::shard_head::{Head, poll_status};
 
-/// Waits until what was appended is durable.
+/// Waits until the appended events are durable.
 pub struct Append<'a> {
     pub(crate) head: &'a Mutex<Head>,
     pub(crate) status: Arc<CommitStatusCell>,

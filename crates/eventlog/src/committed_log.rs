@@ -6,7 +6,7 @@ use journal::{OpenShard, Segments};
 
 use crate::tail_cache::TailCache;
 
-/// What consumers and the dedup index read of a shard.
+/// The part of a shard that consumers and the dedup index read.
 pub(crate) struct CommittedLog {
     number: u16,
     tail_cache: TailCache,
@@ -54,7 +54,7 @@ impl CommittedLog {
         self.last_keyed.load(Ordering::Relaxed) > sequence
     }
 
-    /// Whether the journal has failed: what isn't durable won't be.
+    /// Whether the journal has failed: events that aren't durable yet won't be.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ const MARGIN_PART: u64 = 4;
 
 /// Rejects events while the disk is below its watermark, as of the last check.
 pub struct DiskGuard {
-    /// What segments may use. They check it themselves, since much can be written between two checks.
+    /// The space that segments may use. They check it themselves, since much can be written between two checks.
     quota: Arc<DiskQuota>,
     is_short: AtomicBool,
     /// The same, as of the last check.
@@ -38,7 +38,7 @@ impl DiskGuard {
         }
     }
 
-    /// What segments may use of the disk.
+    /// The space of the disk that segments may use.
     pub(crate) const fn quota(&self) -> &Arc<DiskQuota> {
         &self.quota
     }

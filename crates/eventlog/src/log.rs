@@ -24,7 +24,7 @@ use crate::losses::{Losses, LostFrom};
 use crate::shard::{Shard, SharedState};
 use crate::type_registry::Types;
 
-/// What an event log is opened with.
+/// The options of an event log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// How many shards to open. To miss none, at least as many as the directory has
@@ -83,7 +83,7 @@ pub enum OpenLogError {
     /// A shard's journal can't be opened.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// What was accepted since the counts were saved can't be read.
+    /// Events that were accepted since the counts were saved can't be read.
     #[error("cannot count the events of shard {shard} that were accepted before the last stop: {source}")]
     Count {
         /// The shard.
@@ -117,7 +117,7 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Opens the journals of all shards and counts what was accepted since the counts were saved.
+    /// Opens the journals of all shards, and counts the events that were accepted since the counts were saved.
     ///
     /// # Errors
     /// [`OpenLogError`]: nothing can be accepted.

@@ -39,7 +39,7 @@ impl LogReader {
     }
 
     /// The next chunk of the log, or `None` if everything durable was read. It may begin before the sequence that
-    /// [`LogReader::next`] returned before the call: the caller skips what it has read already.
+    /// [`LogReader::next`] returned before the call: the caller skips the events that it has already read.
     ///
     /// # Errors
     /// The file system's error. The next call tries again.

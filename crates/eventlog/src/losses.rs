@@ -143,7 +143,7 @@ impl From<Fact> for Loss {
     }
 }
 
-/// What starts have found lost. It is kept in the data directory.
+/// The losses that starts have found. They are kept in the data directory.
 pub struct Losses(Mutex<Held>);
 
 struct Held {
@@ -191,7 +191,7 @@ impl Losses {
         self.held().losses.clone()
     }
 
-    /// What the operator hasn't accepted yet.
+    /// The losses that the operator hasn't accepted yet.
     #[must_use]
     pub fn open_ones(&self) -> Vec<Loss> {
         self.all().into_iter().filter(|loss| !loss.is_accepted).collect()
@@ -200,7 +200,7 @@ impl Losses {
     /// Accepts all losses, and returns those that weren't accepted yet.
     ///
     /// # Errors
-    /// What the file system says: then nothing was accepted.
+    /// The file system's error: then no loss was accepted.
     pub fn accept(&self) -> io::Result<Vec<Loss>> {
         let accepted = self.open_ones();
         self.held().change(|losses| {

@@ -35,7 +35,7 @@ use clock::unix_microseconds;
 /// depend on it.
 const BATCH_ATTEMPTS_MAX: usize = 16;
 
-/// What the shards of a log share.
+/// The state that all shards of a log share.
 #[derive(Clone)]
 pub(crate) struct SharedState {
     pub(crate) accepted: Arc<Accepted>,
@@ -108,7 +108,7 @@ impl Shard {
         self.committed.segments()
     }
 
-    /// What the shard has done.
+    /// The shard's counters.
     #[must_use]
     pub const fn counters(&self) -> &ShardCounters {
         &self.counters
@@ -290,7 +290,7 @@ impl Shard {
         DedupLookup::new(&self.shared.dedup, &mut head.open.indexed, position)
     }
 
-    /// Commits what was appended in this tick. Call it when the shard's runtime has nothing else to do.
+    /// Commits the events that were appended in this tick. Call it when the shard's runtime has nothing else to do.
     pub fn commit_pending(self: &Arc<Self>) {
         let mut head = self.head();
         if head.open.records == 0 || head.committer.is_none() {
@@ -332,7 +332,7 @@ impl Shard {
         None
     }
 
-    /// Runs on the commit thread: commits, and then commits what was appended in the meantime.
+    /// Runs on the commit thread: commits, and then commits the events that were appended in the meantime.
     fn commit_offloaded(&self, job: Job) {
         let mut next = Some(job);
         while let Some(Job { mut committer, block }) = next.take() {

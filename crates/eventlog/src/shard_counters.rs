@@ -1,9 +1,9 @@
-//! What a shard counts of its commits.
+//! The counters of a shard's commits.
 
 use limits::PAGE_BYTES;
 use metrics::{Counter, Histogram, SizeHistogram};
 
-/// What a shard has done, for metrics.
+/// The counters of a shard, for metrics.
 #[derive(Debug)]
 pub struct ShardCounters {
     /// Time from the write of a block to the end of its fdatasync.

@@ -1,5 +1,5 @@
-//! The tail cache: recent blocks, kept in memory for the readers that keep up. What doesn't fit is dropped and read from disk, so
-//! memory doesn't grow with a backlog.
+//! The tail cache: recent blocks, kept in memory for the readers that keep up. Blocks beyond its limit are dropped and
+//! read from disk, so memory doesn't grow with a backlog.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Measures what conditions cost on an access record, beside checking it; and what hostile ones cost until they are
-//! stopped.
+//! Measures the cost of conditions on an access record, next to the cost of its check, and the cost of hostile ones
+//! until they are stopped.
 //!
 //! `cargo run --release -p expression --example expression_rate`
 
@@ -30,8 +30,8 @@ const HOSTILE: [&str; 9] = [
     "l.exists(a, s.matches('[01]*1[01]{30}x'))",
     "l.exists(a, t.matches('^(a|b|ab)*[01]{40}x'))",
 ];
-const TURN: Duration = Duration::from_millis(100);
-const TURNS: usize = 8;
+const ROUND: Duration = Duration::from_millis(100);
+const ROUNDS: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let check = best(|| json::check(black_box(ACCESS).as_bytes()).is_ok());
@@ -56,12 +56,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Nanoseconds of one run, in the best turn.
+/// Nanoseconds of one run, in the best round.
 fn best(mut run: impl FnMut() -> bool) -> f64 {
     let mut best = f64::INFINITY;
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         let (begun, mut runs) = (Instant::now(), 0_u32);
-        while begun.elapsed() < TURN {
+        while begun.elapsed() < ROUND {
             for _ in 0..100 {
                 assert!(black_box(run()), "it has a value");
             }

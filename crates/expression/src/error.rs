@@ -1,11 +1,11 @@
-//! What can be wrong with an expression, and with a document for an expression.
+//! Errors of an expression, and of its evaluation on a document.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::value::Kind;
 
-/// Characters of a line that are shown on either side of the place that is wrong.
+/// Characters of a line that are shown on either side of the wrong place.
 const SHOWN: usize = 60;
 
 /// Why a text is no expression. As text: the reason, the line, and a caret under the place.
@@ -34,20 +34,20 @@ impl InvalidExpression {
         }
     }
 
-    /// What is wrong, without the place.
+    /// The reason, without the place.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Which bytes of the text are meant.
+    /// The bytes of the text that are wrong.
     #[must_use]
     pub fn place(&self) -> Range<usize> {
         self.place.clone()
     }
 }
 
-/// Each character takes one column, and none does anything to a terminal.
+/// Each character takes one column, and none has an effect on a terminal.
 fn visible(character: char) -> char {
     if character.is_control() { ' ' } else { character }
 }
@@ -55,7 +55,7 @@ fn visible(character: char) -> char {
 /// Why an expression has no value on a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationError<'e> {
-    /// The part of the expression that has none.
+    /// The part of the expression without a value.
     pub(super) part: &'e str,
     pub(super) fault: Fault,
 }
@@ -70,7 +70,7 @@ pub(super) enum Fault {
     NoCondition(Kind),
     Overflow,
     DivisionByZero,
-    /// What a function was to convert is of the right kind, and can't be converted.
+    /// The argument of a function has the right kind, but can't be converted.
     Inconvertible(&'static str),
     TooManySteps,
 }
@@ -80,7 +80,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Operands(operator, left, right) => write!(f, "{operator} can't be applied to {left} and {right}")?,
             Self::Operand(operator, operand) => write!(f, "{operator} can't be applied to {operand}")?,
-            Self::NoCondition(kind) => write!(f, "the result is {kind}, and should be true or false")?,
+            Self::NoCondition(kind) => write!(f, "the result is {kind}, but should be true or false")?,
             Self::Overflow => f.write_str("the result is an integer of more than 128 bits")?,
             Self::DivisionByZero => f.write_str("division by zero")?,
             Self::Inconvertible(function) => write!(f, "{function}() can't convert this value")?,
@@ -96,13 +96,13 @@ impl fmt::Display for Fault {
 }
 
 impl EvaluationError<'_> {
-    /// Whether it would have taken more steps than there were.
+    /// Whether it would have needed more steps than allowed.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.fault == Fault::TooManySteps
     }
 
-    /// What is wrong, without the part.
+    /// The reason, without the part.
     #[must_use]
     pub fn reason(&self) -> String {
         self.fault.to_string()

@@ -1,4 +1,4 @@
-//! The first of several conditions that is true on a document: which of several kinds it is.
+//! The first of several conditions that is true on a document.
 
 use limits::EXPRESSION_STEPS_MAX;
 
@@ -20,12 +20,12 @@ pub struct Stopped;
 #[derive(Clone, Debug)]
 struct Condition {
     expression: Expression,
-    /// For each member that it names its number among those of all.
+    /// For each member that it names, the member's number among those of all.
     fields: Vec<usize>,
 }
 
 impl FirstMatch {
-    /// Looks for the first of these.
+    /// Evaluates the first of these.
     #[must_use]
     pub fn new(expressions: impl IntoIterator<Item = Expression>) -> Self {
         let mut choice = Self::default();
@@ -43,27 +43,27 @@ impl FirstMatch {
         })
     }
 
-    /// The number of the first condition that is true on a document, which must have passed [`json::check`]. One
-    /// that is neither true nor false isn't true. The document is read once for all of them, and together they take as
-    /// many steps as one expression may ([`EXPRESSION_STEPS_MAX`]): what is asked behind that isn't true either.
+    /// The number of the first condition that is true on a document, which must have passed [`json::check`]. One that
+    /// is neither true nor false isn't true. The document is read once for all of them, and together they take as many
+    /// steps as one expression may ([`EXPRESSION_STEPS_MAX`]): conditions after that aren't true either.
     #[must_use]
     pub fn first(&self, json: &str) -> Option<usize> {
-        self.look(json, &mut { EXPRESSION_STEPS_MAX }).0
+        self.evaluate(json, &mut { EXPRESSION_STEPS_MAX }).0
     }
 
-    /// The same with fewer `steps` than there may be, which become those that are left.
+    /// The same with fewer `steps`, which become the remaining ones.
     ///
     /// # Errors
-    /// [`Stopped`] where they didn't suffice: with more of them another condition may be the first.
+    /// [`Stopped`] if they weren't enough: with more of them another condition may be the first.
     pub fn first_within(&self, json: &str, steps: &mut usize) -> Result<Option<usize>, Stopped> {
-        match self.look(json, steps) {
+        match self.evaluate(json, steps) {
             (_, true) => Err(Stopped),
             (first, false) => Ok(first),
         }
     }
 
     /// The first that is true, and whether any was stopped.
-    fn look(&self, json: &str, steps: &mut usize) -> (Option<usize>, bool) {
+    fn evaluate(&self, json: &str, steps: &mut usize) -> (Option<usize>, bool) {
         let found = parts::fields(json, &self.fields);
         let mut is_stopped = false;
         let first = self.conditions.iter().position(|Condition { expression, fields }| {

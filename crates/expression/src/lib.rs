@@ -1,9 +1,9 @@
 //! Conditions and computed values: CEL, the Common Expression Language, over one JSON document.
 //!
-//! An expression is compiled once. On a document it reads only what it names, and never takes more than
-//! [`limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can block the
-//! caller. `docs/expressions.md` says what there is, and where it differs from CEL elsewhere; why this is no
-//! crate of others, `docs/decisions/010-expressions.md`.
+//! An expression is compiled once. On a document it reads only the values that it names, and never takes more than
+//! [`limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can block the caller.
+//! `docs/expressions.md` describes the language and its differences from CEL; `docs/decisions/010-expressions.md`
+//! explains why no external crate is used.
 
 mod convert;
 mod error;
@@ -27,7 +27,7 @@ pub use error::{EvaluationError, InvalidExpression};
 use evaluate::{BYTES_PER_STEP, Evaluation, Stop};
 pub use number::compare;
 use tree::Node;
-pub use value::{Made, NotJson, Value};
+pub use value::{Computed, NotJson, Value};
 
 /// The name of the whole document in an expression.
 pub(crate) const ROOT: &str = "payload";
@@ -55,8 +55,8 @@ impl Expression {
     /// Its value on a document, which must have passed [`json::check`]: in another text nothing may be found.
     ///
     /// # Errors
-    /// [`EvaluationError`] where an operator or a function can't be applied to what stands in the document, and where
-    /// it would take too many steps.
+    /// [`EvaluationError`] if an operator or a function can't be applied to the values of the document, or if it would
+    /// take too many steps.
     pub fn evaluate<'a>(&'a self, document: &'a str) -> Result<Value<'a>, EvaluationError<'a>> {
         Evaluation::new(document, &self.fields).value(&self.root).map_err(|stop| self.error(stop))
     }
@@ -64,13 +64,13 @@ impl Expression {
     /// Whether it is true on a document, as with [`Expression::evaluate`].
     ///
     /// # Errors
-    /// [`EvaluationError`] as there, and where the value is neither true nor false.
+    /// [`EvaluationError`] as there, and if the value is neither true nor false.
     pub fn holds<'a>(&'a self, document: &'a str) -> Result<bool, EvaluationError<'a>> {
         self.truth(self.evaluate(document)?)
     }
 
-    /// Whether it is true, with fewer `steps` than there may be, which become those that are left. The pass over the document is
-    /// among them, however little it finds.
+    /// Whether it is true, with fewer `steps`, which become the remaining ones. The scan of the document is one of
+    /// them, even if it finds little.
     ///
     /// # Errors
     /// As [`Expression::holds`].
@@ -85,14 +85,14 @@ impl Expression {
         &self.fields
     }
 
-    /// Whether it looks at the document as a whole, and not only at members of it.
+    /// Whether it reads the document as a whole, and not only members of it.
     #[must_use]
     pub const fn names_document(&self) -> bool {
         self.names_document
     }
 
-    /// Its value where somebody has read the document already: `fields` are the members that it names. The document
-    /// may be anything unless [`Expression::names_document`]. What it takes is taken from the steps that there are.
+    /// Its value on a document that was read already: `fields` are the members that it names. The document may be
+    /// anything unless [`Expression::names_document`]. Its steps are subtracted from `steps`.
     ///
     /// # Errors
     /// As [`Expression::evaluate`].
@@ -123,7 +123,7 @@ impl Expression {
 
     fn truth<'a>(&'a self, value: Value<'a>) -> Result<bool, EvaluationError<'a>> {
         match value.read() {
-            Made::Bool(value) => Ok(value),
+            Computed::Bool(value) => Ok(value),
             other => {
                 let fault = Fault::NoCondition(other.kind());
                 Err(self.error(Stop { place: self.root.place.clone(), fault }))

@@ -1,4 +1,4 @@
-//! Numbers and strings as they are written in an expression.
+//! Numbers and strings in the text of an expression.
 
 /// A number that was read.
 pub(super) enum NumberToken {
@@ -14,7 +14,7 @@ pub(super) fn begins_number(text: &str) -> bool {
     }
 }
 
-/// How many bytes belong to a number, or to something that was meant to be one.
+/// How many bytes belong to a number, or to an invalid one.
 pub(super) fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -50,7 +50,7 @@ pub(super) fn number(text: &str) -> Result<NumberToken, &'static str> {
     }
 }
 
-/// How a string begins.
+/// The beginning of a string.
 pub(super) struct StringStart {
     is_raw: bool,
     prefix: usize,
@@ -67,7 +67,7 @@ pub(super) fn begin_string(text: &str) -> Option<StringStart> {
 }
 
 impl StringStart {
-    /// What the string says, and its length in the text; or where it is wrong, and why.
+    /// The content of the string, and its length in the text; or the place and the reason of a fault.
     pub(super) fn read(&self, text: &str) -> Result<(String, usize), (usize, String)> {
         let mut said = String::new();
         let mut at = self.prefix + self.quote.len();
@@ -100,8 +100,8 @@ fn escape(text: &str) -> Option<(char, usize)> {
     let simple = |character| Some((character, 2));
     let coded = |from: usize, length: usize, radix| {
         let digits = text.get(from..from + length)?;
-        let is_sound = digits.chars().all(|digit| digit.is_digit(radix));
-        let code = u32::from_str_radix(digits, radix).ok().filter(|_| is_sound)?;
+        let is_valid = digits.chars().all(|digit| digit.is_digit(radix));
+        let code = u32::from_str_radix(digits, radix).ok().filter(|_| is_valid)?;
         Some((char::from_u32(code)?, from + length))
     };
     match text.as_bytes().get(1)? {

@@ -1,4 +1,4 @@
-//! Reads an expression: the grammar of CEL, as far as it is supported.
+//! Parses an expression: the supported part of CEL's grammar.
 
 mod call;
 mod primary;
@@ -21,7 +21,8 @@ pub(super) struct Parsed {
 /// Reads an expression.
 pub(super) fn parse(text: &str) -> Result<Parsed, InvalidExpression> {
     if text.len() > EXPRESSION_BYTES_MAX {
-        let message = format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes, and this one {}", text.len());
+        let message =
+            format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes, but this one has {}", text.len());
         return Err(InvalidExpression::new(text, EXPRESSION_BYTES_MAX..text.len(), message));
     }
     let tokens = token::tokens(text)?;
@@ -49,7 +50,7 @@ struct Parser<'t> {
     depth: usize,
 }
 
-/// What stands between two operands, and how strongly it binds.
+/// An operator between two operands, and its precedence.
 #[derive(Clone, Copy)]
 enum Operator {
     Or,
@@ -71,7 +72,7 @@ impl Operator {
 }
 
 impl<'t> Parser<'t> {
-    /// `a ? b : c`, or what stands in its place.
+    /// `a ? b : c`, or an expression without it.
     fn expression(&mut self) -> Read {
         self.nested(|parser| {
             let start = parser.start();
@@ -86,7 +87,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Operands with operators between them that bind at least so strongly.
+    /// Operands with operators between them that have at least this precedence.
     fn operation(&mut self, least: u8) -> Read {
         let start = self.start();
         let mut left = self.unary()?;
@@ -126,7 +127,7 @@ impl<'t> Parser<'t> {
         self.operand()
     }
 
-    /// A value with everything that is asked of it: `.member`, `.method(…)`, `[index]`.
+    /// A value with its suffixes: `.member`, `.method(…)`, `[index]`.
     fn operand(&mut self) -> Read {
         let start = self.start();
         let mut node = self.primary()?;
@@ -150,7 +151,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Expressions up to a bracket, which is behind the last one.
+    /// Expressions up to a bracket, which follows the last one.
     fn list(&mut self, close: &'static str) -> Read<Vec<Node>> {
         let mut nodes = Vec::new();
         while !self.take(close) {
@@ -173,24 +174,23 @@ impl<'t> Parser<'t> {
         read
     }
 
-    /// A node of all that was read since `start`.
+    /// A node of everything that was read since `start`.
     fn node(&self, kind: NodeKind, start: usize) -> Read {
         let end = self.at.checked_sub(1).map_or(start, |last| self.tokens[last].place.end);
         Node::new(kind, start..end).ok_or_else(|| self.too_deep(start))
     }
 
     fn too_deep(&self, at: usize) -> InvalidExpression {
-        let message =
-            format!("more than {EXPRESSION_DEPTH_MAX} levels or operators within each other: make it simpler");
+        let message = format!("more than {EXPRESSION_DEPTH_MAX} nested levels or operators: simplify it");
         InvalidExpression::new(self.text, at..at + 1, message)
     }
 
-    /// The next token; behind the last one it stays at the end.
+    /// The next token; after the last one it stays at the end.
     fn peek(&self) -> &TokenKind<'t> {
         &self.tokens[self.at].kind
     }
 
-    /// Where the next token begins.
+    /// The offset of the next token.
     fn start(&self) -> usize {
         self.tokens[self.at].place.start
     }
@@ -211,7 +211,7 @@ impl<'t> Parser<'t> {
         Ok(name)
     }
 
-    /// The error that something else than the next token should stand here.
+    /// The error that another token was expected.
     fn unexpected(&self, wanted: &str) -> InvalidExpression {
         let hint = match self.peek() {
             TokenKind::Name("and" | "AND") => "; for `and`, write `&&`",
@@ -219,7 +219,7 @@ impl<'t> Parser<'t> {
             TokenKind::Name("not" | "NOT") => "; for `not`, write `!`",
             _ => "",
         };
-        self.error(format!("here should stand {wanted}{hint}"))
+        self.error(format!("expected {wanted}{hint}"))
     }
 
     /// An error about the next token.

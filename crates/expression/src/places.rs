@@ -1,4 +1,4 @@
-//! The places of a document that an expression names outright: `user.name`, `tags[0]`, `payload["a b"]`.
+//! The places of a document that an expression names literally: `user.name`, `tags[0]`, `payload["a b"]`.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::tree::{Binary, Node, NodeKind};
 use json::JsonPointer;
 
 impl Expression {
-    /// Each with the bytes of the text that name it. What depends on a value, as in `items[n]`, is left out.
+    /// Each with the bytes of the text that name it. Places that depend on a value, as in `items[n]`, are left out.
     #[must_use]
     pub fn places(&self) -> Vec<(Range<usize>, JsonPointer)> {
         let mut found = Vec::new();
@@ -15,7 +15,7 @@ impl Expression {
         found
     }
 
-    /// Those of the places without which it is true on no document. Where it isn't plain that one is needed, it isn't among them.
+    /// The places without which it is true on no document. If that isn't certain, a place isn't among them.
     #[must_use]
     pub fn needed(&self) -> Vec<(Range<usize>, JsonPointer)> {
         let mut found = Vec::new();
@@ -23,7 +23,7 @@ impl Expression {
         found
     }
 
-    /// Every place that is read of a document, and whether all within it is read too.
+    /// Every place of a document that is read, and whether all within it is read too.
     #[must_use]
     pub fn reads(&self) -> Vec<(JsonPointer, bool)> {
         let mut found = Vec::new();
@@ -53,7 +53,7 @@ impl Expression {
                 let is_plain = |node: &Node| {
                     matches!(node.kind, NodeKind::Bool(_) | NodeKind::Int(_) | NodeKind::Double(_) | NodeKind::Text(_))
                 };
-                // What is absent is null.
+                // An absent value is null.
                 let is_needed = |other: &Node| match operator {
                     Binary::Less | Binary::LessOrEqual | Binary::Greater | Binary::GreaterOrEqual => true,
                     Binary::Equal => is_plain(other),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_needed_is_what_must_be_there() {
+    fn needed_places_must_exist() {
         for (text, wanted) in [
             ("has(method) && status >= 100", &["/method", "/status"][..]),
             ("kind == 'a' && 7 == n && other == null && order != null", &["/kind", "/n", "/order"]),

@@ -1,4 +1,4 @@
-//! The language: what binds how, what is refused and where, what is bounded.
+//! The language: precedence, rejected expressions and their places, limits.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use json::testing::json_text;
 
-/// The value as JSON, or what is wrong.
+/// The value as JSON, or the error.
 fn value(expression: &str, document: &str) -> String {
     assert!(json::check(document.as_bytes()).is_ok(), "{document}");
     let expression: Expression = expression.parse().unwrap_or_else(|error| panic!("{error}"));
@@ -75,7 +75,7 @@ fn literals_are_those_of_cel() {
 }
 
 #[test]
-fn what_is_not_there_is_null() {
+fn absent_value_is_null() {
     let document =
         r#"{"a":{"b":[1,{"c":null}]},"s":"text","import":1,"a":{"b":[1,{"c":null}]},"\u0078":2,"payload":3}"#;
     let cases = [
@@ -110,7 +110,7 @@ fn what_is_not_there_is_null() {
 }
 
 #[test]
-fn numbers_are_exact_as_far_as_the_page_says() {
+fn numbers_are_exact_up_to_documented_bounds() {
     let document = r#"{"u":18446744073709551615,"big":123456789012345678901234567890,"huge":1e400,"long":0.10000000000000000001,
         "wide":1234567890123456789012345678901234567890,"one":1.0,"max":9223372036854775807,"zero":-0}"#;
     let cases = [
@@ -199,9 +199,9 @@ fn strings_lists_and_objects() {
     values(&cases, document);
 }
 
-/// As in CEL, what decides does so on either side of what has no value.
+/// As in CEL, a deciding value counts on either side of one without a value.
 #[test]
-fn a_part_without_a_value_counts_only_where_nothing_decides() {
+fn part_without_a_value_counts_unless_another_decides() {
     let cases = [
         ("false && nope > 1", "false"),
         ("nope > 1 && false", "false"),
@@ -228,12 +228,12 @@ fn only_true_and_false_are_conditions() {
     };
     assert_eq!(holds("a", r#"{"a":true}"#), Ok(true));
     assert_eq!(holds("a", r#"{"a":false}"#), Ok(false));
-    assert_eq!(holds(" a ", r#"{"a":1}"#), Err("`a`: the result is an int, and should be true or false".into()));
+    assert_eq!(holds(" a ", r#"{"a":1}"#), Err("`a`: the result is an int, but should be true or false".into()));
     assert!(holds("a", "{}").unwrap_err().contains("the result is null"));
 }
 
 #[test]
-fn two_lists_of_three_hundred_can_be_held_against_each_other_and_not_two_of_a_thousand() {
+fn lists_of_three_hundred_can_be_compared() {
     let expression: Expression = "a.exists(x, b.exists(y, x == y))".parse().unwrap();
     let document = |length: u32| {
         let (a, b): (Vec<_>, Vec<_>) = (0..length).map(|number| (number, number + length)).unzip();
@@ -244,18 +244,18 @@ fn two_lists_of_three_hundred_can_be_held_against_each_other_and_not_two_of_a_th
 }
 
 #[test]
-fn what_is_wrong_is_shown_with_its_place() {
+fn faults_are_shown_with_their_place() {
     for (text, message, caret) in [
-        ("status >= ", "here should stand a value", "          ^"),
+        ("status >= ", "expected a value", "          ^"),
         ("status = 1", "to compare, write `==`", "       ^"),
         ("a and b", "for `and`, write `&&`", "  ^^^"),
         ("a or b", "for `or`, write `||`", "  ^^"),
-        ("not a", "here should stand an operator or the end", "    ^"),
+        ("not a", "expected an operator or the end", "    ^"),
         ("a & b", "for `and`, write `&&`", "  ^"),
-        ("a b", "here should stand an operator or the end", "  ^"),
-        ("(1", "here should stand `)`", "  ^"),
-        ("[1 2]", "here should stand `]`", "   ^"),
-        ("", "here should stand a value", "^"),
+        ("a b", "expected an operator or the end", "  ^"),
+        ("(1", "expected `)`", "  ^"),
+        ("[1 2]", "expected `]`", "   ^"),
+        ("", "expected a value", "^"),
         ("5x", "this is no number", "^^"),
         ("'a", "this string isn't closed with '", "^"),
         (r"'\z'", r"no escape; a backslash itself is written \\", " ^"),
@@ -263,16 +263,16 @@ fn what_is_wrong_is_shown_with_its_place() {
         ("é == 1", "this character has no meaning outside of quotes", "^"),
         ("'é' == é", "this character has no meaning", "       ^"),
         ("{'a': 1}", "maps can't be written here", "^"),
-        ("nope(1)", "there is no nope(); what there is: size, int, double, string, bool, has", "^^^^"),
-        ("a.nope(1)", "there is no nope(); what there is: size, contains, startsWith", "  ^^^^"),
+        ("nope(1)", "there is no function nope(); known are size, int, double, string, bool, has", "^^^^"),
+        ("a.nope(1)", "there is no function nope(); known are size, contains, startsWith", "  ^^^^"),
         ("a.size(1)", "size() takes 0 arguments in its brackets, and here it has 1", "  ^^^^"),
         ("contains(a, b)", "x.contains(…)", "^^^^^^^^"),
         ("a.int()", "int(x)", "  ^^^"),
         ("a.matches(b)", "takes a pattern that is written here", "          ^"),
-        ("a.matches('(')", "this is no regular expression: unclosed group, at character 1 (`(`)", "          ^^^"),
+        ("a.matches('(')", "this is not a regular expression: unclosed group, at character 1 (`(`)", "          ^^^"),
         ("a.matches('(a{500}){500}')", "this regular expression is too large", "          ^"),
         ("a.all(1, true)", "the name of a variable", "      ^"),
-        ("a.all(x)", "here should stand `,`", "       ^"),
+        ("a.all(x)", "expected `,`", "       ^"),
         ("has(1)", "has() takes a member: has(a.b)", "    ^"),
         ("1e999", "too large for a double", "^^^^^"),
         ("1234567890123456789012345678901234567890", "at most 38 digits", "^"),
@@ -399,8 +399,8 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words.to_vec()), 0..20).prop_map(|words| words.join(" "))
 }
 
-/// Expressions that are sound.
-fn sound() -> impl Strategy<Value = String> {
+/// Valid expressions.
+fn valid() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a",
         "b",
@@ -452,7 +452,7 @@ proptest! {
     }
 
     #[test]
-    fn sound_expressions_are_taken_and_what_they_make_is_json(text in sound(), document in json_text()) {
+    fn valid_expressions_compile_and_return_json(text in valid(), document in json_text()) {
         // Not all: some are too deep.
         if let Ok(expression) = text.parse::<Expression>()
             && let Ok(value) = expression.evaluate(&document)
@@ -463,7 +463,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_untouched_stays_as_it_is_written(document in json_text()) {
+    fn untouched_values_stay_unchanged(document in json_text()) {
         let document = json::check(document.as_bytes()).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let expression: Expression = "payload".parse().map_err(|error: InvalidExpression| TestCaseError::fail(error.to_string()))?;
         let value = expression.evaluate(document).map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -478,9 +478,9 @@ proptest! {
         #[allow(clippy::cast_possible_truncation, reason = "it is within the range, and has no fraction")]
         let exact = |double: f64| (double.floor() as i128, double - double.floor());
         let expected = (i128::from(int), 0.0).partial_cmp(&exact(double));
-        let found = number::compare(&Made::Int(int.into()), &Made::Double(double));
+        let found = number::compare(&Computed::Int(int.into()), &Computed::Double(double));
         prop_assert_eq!(found, Some(expected));
-        let reverse = number::compare(&Made::Double(double), &Made::Int(int.into()));
+        let reverse = number::compare(&Computed::Double(double), &Computed::Int(int.into()));
         prop_assert_eq!(reverse, Some(expected.map(std::cmp::Ordering::reverse)));
     }
 }

@@ -1,11 +1,11 @@
-//! Cuts the text of an expression into tokens.
+//! Splits the text of an expression into tokens.
 
 use std::ops::Range;
 
 use super::InvalidExpression;
 use super::literal::{self, NumberToken};
 
-/// A part of the text that means something, and where it stands.
+/// A token, with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind<'t>,
@@ -23,7 +23,7 @@ pub(super) enum TokenKind<'t> {
     End,
 }
 
-/// The longer ones first: the first that fits is taken.
+/// The longer ones first: the first match counts.
 const SYMBOLS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ",", ".", "(", ")", "[", "]",
 ];
@@ -44,7 +44,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, InvalidExpression> {
     }
 }
 
-/// What follows the white space and the comments.
+/// The text after the white space and the comments.
 fn skip_blanks(mut text: &str) -> &str {
     loop {
         text = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);

@@ -1,4 +1,5 @@
-//! An expression as a tree. It is as deep as [`EXPRESSION_DEPTH_MAX`] at most: working it out takes stack for each level.
+//! An expression as a tree. It is as deep as [`EXPRESSION_DEPTH_MAX`] at most: evaluating it needs stack for each
+//! level.
 
 use std::ops::Range;
 
@@ -6,7 +7,7 @@ use limits::EXPRESSION_DEPTH_MAX;
 
 use pattern::Pattern;
 
-/// A part of an expression, and where it stands in the text.
+/// A part of an expression, and its place in the text.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: NodeKind,
@@ -64,7 +65,7 @@ pub(super) enum Binary {
 }
 
 impl Binary {
-    /// Each in its order, with how it is written, and how strongly it binds.
+    /// Each in its order, with its text and its precedence.
     pub(super) const ALL: [(Self, &str, u8); 12] = [
         (Self::Equal, "==", 2),
         (Self::Unequal, "!=", 2),
@@ -101,8 +102,8 @@ pub(super) enum Function {
 }
 
 impl Function {
-    /// Each in its order, with its name, how many arguments it takes, and whether it is written behind the first, before all, or
-    /// either.
+    /// Each in its order, with its name, its number of arguments, and whether it is written after the first, before
+    /// all, or either.
     pub(super) const ALL: [(Self, &str, usize, Form); 11] = [
         (Self::Size, "size", 1, Form::Either),
         (Self::Contains, "contains", 2, Form::Method),
@@ -132,12 +133,12 @@ pub(super) enum Form {
     Either,
 }
 
-/// A macro that goes over a list, or over the names of an object's members.
+/// A macro over a list, or over the names of an object's members.
 #[derive(Clone, Debug)]
 pub(super) struct Macro {
     pub(super) kind: MacroKind,
     pub(super) over: Node,
-    /// Which elements `map` takes.
+    /// The elements that `map` uses.
     pub(super) only: Option<Node>,
     pub(super) body: Node,
 }
@@ -166,7 +167,7 @@ impl MacroKind {
 }
 
 impl Node {
-    /// None where the tree would become too deep.
+    /// `None` if the tree would become too deep.
     pub(super) fn new(kind: NodeKind, place: Range<usize>) -> Option<Self> {
         let height = 1 + kind.children().map(|child| child.height).max().unwrap_or(0);
         (height <= EXPRESSION_DEPTH_MAX).then_some(Self { kind, place, height })

@@ -1,5 +1,4 @@
-//! What an expression works with: values of the document, which stay as they are written until something looks into
-//! them, and values that it made itself.
+//! The values of an expression: values of the document, which stay text until they are read, and computed values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,19 +6,19 @@ use std::rc::Rc;
 
 use limits::EVENT_BYTES_MAX;
 
-/// What an expression gives.
+/// The result of an expression.
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
     /// A value of the document as its JSON text: a number keeps its digits, a string its escapes.
     Json(&'a str),
-    /// A value that was worked out.
-    Made(Made<'a>),
+    /// A computed value.
+    Computed(Computed<'a>),
 }
 
-/// A value that was worked out, or read from its JSON text.
+/// A computed value, or one that was read from its JSON text.
 #[derive(Clone, Debug)]
-pub enum Made<'a> {
-    /// Nothing: also what is absent.
+pub enum Computed<'a> {
+    /// Null, or absent.
     Null,
     /// True or false.
     Bool(bool),
@@ -29,7 +28,7 @@ pub enum Made<'a> {
     Double(f64),
     /// A string.
     Text(Cow<'a, str>),
-    /// A list that an expression made.
+    /// A list that an expression has created.
     List(Rc<Vec<Value<'a>>>),
     /// An array of the document, as its JSON text.
     Array(&'a str),
@@ -75,25 +74,27 @@ pub enum NotJson {
 }
 
 impl<'a> Value<'a> {
-    pub(super) const NULL: Self = Self::Made(Made::Null);
+    pub(super) const NULL: Self = Self::Computed(Computed::Null);
 
     /// The value, read if it is still text.
     #[must_use]
-    pub fn read(self) -> Made<'a> {
+    pub fn read(self) -> Computed<'a> {
         match self {
-            Self::Json(json) => Made::from_json(json),
-            Self::Made(made) => made,
+            Self::Json(json) => Computed::from_json(json),
+            Self::Computed(made) => made,
         }
     }
 
-    /// The value as JSON. What comes from the document untouched is as it was written there.
+    /// The value as JSON. Unchanged values of the document keep their text.
     ///
     /// # Errors
-    /// [`NotJson`] for a number that isn't finite, and for what is too long.
+    /// [`NotJson`] for a number that isn't finite, and for a value that is too long.
     pub fn to_json(&self) -> Result<Cow<'a, str>, NotJson> {
         match self {
-            Self::Json(json) | Self::Made(Made::Array(json) | Made::Object(json)) => Ok(Cow::Borrowed(json)),
-            Self::Made(made) => {
+            Self::Json(json) | Self::Computed(Computed::Array(json) | Computed::Object(json)) => {
+                Ok(Cow::Borrowed(json))
+            }
+            Self::Computed(made) => {
                 let mut out = String::new();
                 made.write(&mut out)?;
                 Ok(Cow::Owned(out))
@@ -108,12 +109,12 @@ impl<'a> Value<'a> {
     pub fn write(&self, out: &mut String) -> Result<(), NotJson> {
         match self {
             Self::Json(json) => append(json, out),
-            Self::Made(made) => made.write(out),
+            Self::Computed(made) => made.write(out),
         }
     }
 }
 
-impl<'a> Made<'a> {
+impl<'a> Computed<'a> {
     fn from_json(json: &'a str) -> Self {
         match json.as_bytes().first() {
             Some(b't') => Self::Bool(true),
@@ -160,9 +161,9 @@ impl<'a> Made<'a> {
     }
 }
 
-impl<'a> From<Made<'a>> for Value<'a> {
-    fn from(made: Made<'a>) -> Self {
-        Self::Made(made)
+impl<'a> From<Computed<'a>> for Value<'a> {
+    fn from(made: Computed<'a>) -> Self {
+        Self::Computed(made)
     }
 }
 
@@ -174,14 +175,14 @@ fn append(json: &str, out: &mut String) -> Result<(), NotJson> {
     Ok(())
 }
 
-/// An integer where it is written as one and 128 bits hold it, else the nearest double.
-fn number<'a>(json: &str) -> Made<'a> {
+/// An integer if it is written as one and 128 bits hold it, else the nearest double.
+fn number<'a>(json: &str) -> Computed<'a> {
     // Integers of 64 bits are most of them, and cheaper.
     if let Ok(number) = json.parse::<i64>() {
-        return Made::Int(number.into());
+        return Computed::Int(number.into());
     }
     match json.parse::<i128>() {
-        Ok(number) => Made::Int(number),
-        Err(_) => Made::Double(json.parse().expect("every number of JSON is one of Rust")),
+        Ok(number) => Computed::Int(number),
+        Err(_) => Computed::Double(json.parse().expect("every number of JSON is one of Rust")),
     }
 }

@@ -8,14 +8,14 @@
 
 use std::time::{Duration, Instant};
 
-/// How often unused memory is given back, at most.
+/// The shortest time between two returns of unused memory.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
 /// It holds the heap's lock, and takes milliseconds with tens of thousands of connections. So it gets at most this share of the time, and few
 /// requests ever wait for it.
 const TIME_SHARE: u32 = 500;
 const GIVE_BACK_EVERY_MAX: Duration = Duration::from_secs(30);
 
-/// Has all threads use one heap: of several, each would keep what was free in it. To be called before there are threads.
+/// Makes all threads use one heap: of several, each would keep its free memory. Call it before there are threads.
 pub(crate) fn configure() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it takes two numbers and changes a setting of the allocator; no other thread allocates yet.
@@ -28,8 +28,8 @@ pub(crate) fn configure() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const OWN_MAPPING_BYTES: i32 = 64 * 1024;
 
-/// Has larger pieces given back to the system as soon as they are freed, and the heap's end too: between pieces of the heap nothing of
-/// them stays. It costs page faults, so it is for a process whose memory is limited.
+/// Returns larger allocations to the system as soon as they are freed, and the heap's end too: they leave no gaps in the heap.
+/// It costs page faults, so it is for a process whose memory is limited.
 pub(crate) fn give_back_at_once() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it takes two numbers and changes a setting of the allocator, under the allocator's own lock.
@@ -77,7 +77,7 @@ fn pause_after(took: Duration) -> Duration {
 
 fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it takes a number, and the allocator's own lock; what is allocated stays where it is.
+    // SAFETY: it takes a number, and the allocator's own lock; allocations stay where they are.
     unsafe {
         libc::malloc_trim(0);
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn to_give_back_takes_a_small_part_of_the_time() {
+    fn returning_memory_takes_little_time() {
         assert_eq!(pause_after(Duration::from_micros(10)), GIVE_BACK_EVERY);
         assert_eq!(pause_after(Duration::from_millis(6)), Duration::from_secs(3));
         assert_eq!(pause_after(Duration::from_secs(1)), GIVE_BACK_EVERY_MAX);

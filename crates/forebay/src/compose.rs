@@ -50,7 +50,7 @@ pub(crate) fn warn_of_descriptors(gateway: &config::GatewayConfig, memory: &Budg
     }
 }
 
-/// What delivery is to do with these sinks.
+/// The setup of delivery with these sinks.
 pub(crate) fn delivery(configuration: &Configuration, sinks: Vec<SinkSetup>) -> delivery::Setup {
     delivery::Setup { routes: routes(configuration), sinks, aggregates: aggregates(configuration) }
 }
@@ -119,7 +119,7 @@ pub(crate) fn new_driver(store: &config::SinkConfig, memory: &Budgets) -> Sink {
     sink
 }
 
-/// Where a type's rejected events are stored. Without a random secret nothing of a type that hides something may be stored.
+/// Where a type's rejected events are stored. Without a random secret no rejected event of a type that hides values may be stored.
 fn quarantine(config: &TypeConfig) -> Option<Arc<RefusedTo>> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).ok()?;

@@ -1,4 +1,4 @@
-//! Shows what is wrong with a configuration.
+//! Shows the errors of a configuration.
 
 use std::io::{self, IsTerminal};
 

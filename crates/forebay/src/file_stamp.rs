@@ -1,4 +1,4 @@
-//! Whether a file has changed, by what the file system says of it.
+//! Detects changes of a file by the file system's metadata.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-/// How often the files' metadata are looked at.
+/// How often the files' metadata are read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Looks every second until the future is dropped.
@@ -21,14 +21,14 @@ pub(crate) async fn follow(mut look: impl FnMut()) {
     }
 }
 
-/// What changes with a file: each change makes another one. Links are followed.
+/// The identity and times of a file: each change makes another one. Links are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamp {
     /// There is none.
     Absent,
-    /// What the file system says of it.
+    /// The file system's metadata.
     File { device: u64, inode: u64, bytes: u64, modified: (i64, i64), changed: (i64, i64) },
-    /// It can't be looked at, and why.
+    /// The metadata can't be read; the reason.
     Hidden(io::ErrorKind),
 }
 

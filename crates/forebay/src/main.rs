@@ -82,7 +82,7 @@ fn wrong_role(error: &RoleError) -> ExitCode {
     EXIT_CONFIGURATION.into()
 }
 
-/// The code that a command gives, or 1 after saying why it failed.
+/// The exit code of a command, or 1 after its error is logged.
 fn exit<E: Display>(result: Result<u8, E>) -> ExitCode {
     let code = match result {
         Ok(code) => code.into(),

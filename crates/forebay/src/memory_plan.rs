@@ -10,14 +10,14 @@ use writer::Writer;
 use crate::process::memory_limit;
 
 const MIB: usize = 1024 * 1024;
-/// The budgets, and what is to be said of them.
+/// The budgets, and the messages about them.
 pub(crate) struct Plan {
     pub(crate) budgets: Budgets,
-    /// Bytes that the process may take, and who says so. `None` is without limit.
+    /// The memory limit in bytes, and its source. `None` is without limit.
     limit: Option<(usize, String)>,
     /// Memory of the process outside its budgets.
     reserved: usize,
-    /// What the smallest budgets and all else would take, where that is too much.
+    /// The memory of the smallest budgets and all else, if that is too much.
     needed: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl Plan {
         self.budgets != Budgets::FULL
     }
 
-    /// What an operator should know of it, if anything.
+    /// The message for the operator, if there is one.
     pub(crate) fn summary(&self) -> Option<String> {
         let (bytes, source) = self.limit.as_ref().filter(|_| self.is_limited())?;
         let Budgets { in_flight_bytes, batch_bytes, duplicate_window_bytes, connections, dead_letters, .. } =
@@ -72,7 +72,7 @@ impl Plan {
 pub(crate) struct WriterPlan {
     pub(crate) budgets: WriterBudgets,
     limit: Option<(usize, String)>,
-    /// What the smallest budgets and all else take, if that is too much.
+    /// The memory of the smallest budgets and all else, if that is too much.
     needed: Option<usize>,
     is_limited: bool,
 }
@@ -90,7 +90,7 @@ impl WriterPlan {
         Self { budgets, limit, needed: fitting.err().map(|least| least.saturating_add(reserved)), is_limited }
     }
 
-    /// What the operator should know, if memory is limited.
+    /// The message for the operator, if memory is limited.
     pub(crate) fn summary(&self) -> Option<String> {
         let (bytes, source) = self.limit.as_ref().filter(|_| self.is_limited)?;
         let WriterBudgets { sink_batches_bytes, reads_bytes, connections } = self.budgets;
@@ -120,7 +120,7 @@ pub(crate) fn limit_aggregates(configuration: &mut Configuration, budgets: &Budg
     types.flat_map(|of| &mut of.aggregates).for_each(|aggregate| aggregate.rules.limit_memory(budgets.aggregate_bytes));
 }
 
-/// What the configuration says, or the system.
+/// The limit of the configuration, or of the system.
 fn limit(configuration: &Configuration) -> Option<(usize, String)> {
     let to_usize = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
     if let Some(bytes) = configuration.gateway.memory {

@@ -1,4 +1,4 @@
-//! The sinks that give their objects back: whom the gateway asks for them, and what metrics show of that.
+//! The sinks that serve their objects: the readers for the gateway, and their metrics.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use limits::memory::Budgets;
 use objects::ObjectSink;
 use objects::read::{ObjectCache, ObjectReads};
 
-/// A sink that gives its objects back.
+/// A sink that serves its objects.
 pub(crate) struct Served {
     pub(crate) name: Arc<str>,
     pub(crate) reads: ObjectReads,
@@ -41,7 +41,7 @@ impl ObjectRegistry {
         Self { served: Arc::default(), cache: ObjectCache::new(0), cache_bytes, lanes }
     }
 
-    /// Whom a gateway asks by this configuration. A sink that is the same as before keeps what it has in memory.
+    /// The readers for a gateway with this configuration. A sink that hasn't changed keeps its objects in memory.
     pub(crate) fn readers(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> ObjectReaders {
         self.cache.resize(configuration.gateway.object_cache.unwrap_or(self.cache_bytes));
         let mut board = self.served.lock().unwrap_or_else(PoisonError::into_inner);

@@ -66,7 +66,7 @@ pub(crate) fn seal(log: &EventLog) -> anyhow::Result<()> {
     log.shards().iter().try_for_each(|shard| Ok(shard.close()?))
 }
 
-/// Divides the available memory into budgets, and logs what the operator should know about them.
+/// Divides the available memory into budgets, and logs messages about them for the operator.
 pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Budgets {
     // A directory with more shards than configured keeps them.
     let there =

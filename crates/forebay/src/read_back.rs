@@ -1,4 +1,4 @@
-//! What the gateway reads back, from whom: a sink, with what delivery knows of how far it is.
+//! The readers of the gateway: a sink, and delivery's progress with it.
 
 use std::sync::Arc;
 

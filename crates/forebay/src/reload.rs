@@ -48,7 +48,7 @@ const STOPPING: &str = "the reload was cancelled, because Forebay is stopping";
 /// How often the configuration was read again.
 #[derive(Debug, Default)]
 pub(crate) struct ReloadCounters {
-    /// It holds now.
+    /// The new configuration is in use.
     pub(crate) applied: Counter,
     /// Nothing has changed.
     pub(crate) refused: Counter,
@@ -65,10 +65,10 @@ pub(crate) enum ReloadError {
     Failed(String),
 }
 
-/// Who waits to hear what came of it.
+/// The receiver of a reload's result.
 type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
 
-/// Where the admin API asks for a reload. Cheap to clone.
+/// The admin API's handle for reloads. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ReloadHandle(mpsc::Sender<Reply>);
 
@@ -92,7 +92,7 @@ impl ReloadHandle {
     }
 }
 
-/// Where a configuration comes from, for each time that it is read.
+/// The sources of a configuration, for each time that it is read.
 #[derive(Clone)]
 pub(crate) struct Inputs {
     pub(crate) common: Common,
@@ -214,7 +214,7 @@ impl Reloader {
         })
     }
 
-    /// Connects to the stores that are new, and says of each that isn't what the configuration says what is wrong.
+    /// Connects to the stores that are new, and reports each whose settings don't fit the configuration.
     async fn check(&self, sinks: &[SinkSetup]) -> Vec<String> {
         let mut wrong = Vec::new();
         for setup in sinks {
@@ -243,7 +243,7 @@ impl Reloader {
         let narrowed = before.clone();
         let types = after.types.clone();
         blocking(move || gateway.narrow(&types, &narrowed.types, &narrowed.options)).await?;
-        // What was let in before is durable before its routes are closed.
+        // Events accepted before are durable before their routes are closed.
         for shard in self.components.log.shards() {
             shard.flush().await;
         }

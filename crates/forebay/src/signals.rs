@@ -9,7 +9,7 @@ use crate::log;
 use cli::errors::cannot;
 use cli::signals::{Signals, hangup};
 
-/// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
+/// The exit code after a second signal: 128 and the number of SIGTERM, as in shells.
 pub(crate) const EXIT_AT_ONCE: i32 = 143;
 
 /// The runtime of a role's process. It listens for signals before anything else: a signal during the start is neither lost nor ends

@@ -1,4 +1,4 @@
-//! Follows the file of tokens while the server runs: what a command changes holds within a second.
+//! Follows the file of tokens while the server runs: a command's changes are in use within a second.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use text::counted;
 
 use crate::file_stamp::{self, Stamp};
 
-/// The file, and what was last seen of it.
+/// The file, and its last stamp.
 pub(crate) struct TokenWatch {
     file: TokenFile,
     seen: Stamp,
@@ -23,7 +23,7 @@ impl TokenWatch {
     /// # Errors
     /// The file is there, and can't be read.
     pub(crate) fn start(file: TokenFile) -> Result<Self, TokenFileError> {
-        // Looked at before it is read: what changes in between is seen as a change.
+        // Stamped before it is read: a change in between is detected as a change.
         let seen = Stamp::of(file.path());
         let set = file.read()?.map_or_else(TokenSet::none, Kept::into_set);
         Ok(Self { file, seen, warned: None, tokens: Arc::new(Tokens::new(set)) })
@@ -36,12 +36,12 @@ impl TokenWatch {
 
     /// Follows the file until the future is dropped.
     pub(crate) async fn follow(mut self) {
-        file_stamp::follow(|| self.look()).await;
+        file_stamp::follow(|| self.check()).await;
     }
 
     /// Reads the file again if it has changed. A missing or unreadable file changes nothing: an accident neither lets a client in nor shuts
     /// one out.
-    fn look(&mut self) {
+    fn check(&mut self) {
         let stamp = Stamp::of(self.file.path());
         if stamp == self.seen {
             return;
@@ -100,7 +100,7 @@ mod tests {
         let mut watch = TokenWatch::start(file.clone()).unwrap();
         let tokens = watch.tokens().clone();
         let mut state = || {
-            watch.look();
+            watch.check();
             (tokens.generation(), tokens.current().were_made())
         };
         assert_eq!(state(), (0, false));

@@ -22,7 +22,7 @@ struct Shown {
     finder: Arc<DryRunTypes>,
 }
 
-/// What is said of a type.
+/// A type in the answer.
 #[derive(Serialize)]
 pub(crate) struct TypeJson {
     r#type: String,
@@ -35,11 +35,11 @@ pub(crate) struct TypeJson {
     /// The status of partly accepted batches.
     partial: &'static str,
     time: Option<String>,
-    /// What is true of its events when they are answered, where a client asks for nothing else.
+    /// The default acknowledgement of its events.
     ack: &'static str,
     ack_memory: bool,
     routes: Vec<RouteJson>,
-    /// What becomes of payloads that not every store can take.
+    /// The handling of payloads that not every store can store.
     unstorable: UnstorableJson,
     aggregates: Vec<String>,
     read: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct TypeJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_to: Option<String>,
     schema: Option<SchemaJson>,
-    /// What its steps do.
+    /// Its steps.
     transform: Vec<&'static str>,
 }
 
@@ -59,7 +59,7 @@ enum RouteJson {
     When { to: String, when: String },
 }
 
-/// What becomes of payloads that not every store can take.
+/// The handling of payloads that not every store can store.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum UnstorableJson {
@@ -71,7 +71,7 @@ enum UnstorableJson {
     Repair,
 }
 
-/// What is said of its schema.
+/// Its schema.
 #[derive(Serialize)]
 struct SchemaJson {
     path: String,

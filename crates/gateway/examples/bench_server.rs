@@ -1,5 +1,5 @@
 //! A gateway without delivery, to measure its intake: `bench_server PORT DIRECTORY`. Segments are freed as if all
-//! events were delivered at once.
+//! events were delivered immediately.
 
 use std::net::TcpListener;
 use std::path::Path;

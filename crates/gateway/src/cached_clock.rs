@@ -39,7 +39,7 @@ impl CachedClock {
         self.wall.load(Ordering::Relaxed)
     }
 
-    /// Time that never goes backwards, since some moment.
+    /// Monotonic time, since an arbitrary moment.
     pub(crate) fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.elapsed.load(Ordering::Relaxed))
     }

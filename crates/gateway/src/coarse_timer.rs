@@ -39,7 +39,7 @@ impl CoarseTimer {
         self.tickets.get()
     }
 
-    /// Waits for something, for at most so long, or until the shard ends.
+    /// Waits for a future, for at most so long, or until the shard ends.
     pub(crate) async fn wait(&self, longest: Duration, something: impl Future<Output = ()>) {
         let deadline = self.clock.elapsed().saturating_add(longest);
         let waiter = Waiter { timer: self, key: (deadline, self.ticket()) };

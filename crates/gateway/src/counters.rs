@@ -142,19 +142,19 @@ impl GatewayCounters {
         self.refusal_samples.news().await
     }
 
-    /// What became of rejected events that were to be stored as events of another type.
+    /// The outcomes of quarantined events.
     #[must_use]
     pub const fn quarantine(&self) -> &QuarantineCounts {
         &self.quarantine
     }
 
-    /// Time from a request's head to its answer, for single events.
+    /// Time from a request's head to its response, for single events.
     #[must_use]
     pub fn event_time(&self) -> HistogramSnapshot {
         self.merged(|cells| &cells.event_time)
     }
 
-    /// Time from a request's head to its answer, for batches.
+    /// Time from a request's head to its response, for batches.
     #[must_use]
     pub fn batch_time(&self) -> HistogramSnapshot {
         self.merged(|cells| &cells.batch_time)
@@ -166,7 +166,7 @@ impl GatewayCounters {
         self.sum(|cells| &cells.body_bytes)
     }
 
-    /// Events that steps took out since the data directory began, by type and step; those of named types are listed from the start.
+    /// Events that steps dropped since the data directory was created, by type and step; those of named types are listed from the start.
     #[must_use]
     pub fn filtered(&self) -> Vec<(FilterStep, u64)> {
         self.filters.list()
@@ -178,7 +178,7 @@ impl GatewayCounters {
         self.sum(|cells| &cells.duplicates)
     }
 
-    /// Connections on which TLS was agreed on.
+    /// Connections with a completed TLS handshake.
     #[must_use]
     pub fn tls_handshakes(&self) -> u64 {
         self.sum(|cells| &cells.tls_handshakes)
@@ -220,7 +220,7 @@ impl GatewayCounters {
         self.connections_refused.get()
     }
 
-    /// Times that a connection couldn't be accepted, for lack of file descriptors or memory.
+    /// Failed accepts of a connection, for lack of file descriptors or memory.
     #[must_use]
     pub fn accept_errors(&self) -> u64 {
         self.accept_errors.get()

@@ -42,9 +42,9 @@ pub enum ErrorCode {
     ContentEncoding,
     /// The body violates the format of its coding.
     Encoding,
-    /// The body ended before its end.
+    /// The body is incomplete.
     BodyIncomplete,
-    /// The request came too slowly.
+    /// The request arrived too slowly.
     Timeout,
     /// The request is not valid HTTP.
     BadRequest,
@@ -122,7 +122,7 @@ impl ErrorCode {
         ),
         (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "Authentication required"),
         (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "Insufficient scope"),
-        (Self::CrossOrigin, "cross_origin", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
+        (Self::CrossOrigin, "cross_origin", StatusCode::FORBIDDEN, "Cross-origin request rejected"),
         (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "Not found"),
         (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
         (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "Service overloaded"),

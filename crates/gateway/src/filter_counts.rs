@@ -1,5 +1,5 @@
-//! Events that transforms have dropped, counted by type and step. Few events are counted one at a time, and those of a batch together: a
-//! lock does.
+//! Events that transforms have dropped, counted by type and step. Few events are counted one at a time, and those of a batch together, so
+//! a lock suffices.
 
 use std::sync::Arc;
 

@@ -27,9 +27,9 @@ pub(crate) struct Problem {
     pub(crate) offset: Option<usize>,
     /// The JSON pointer to the value at fault.
     pub(crate) pointer: Option<Box<str>>,
-    /// What a schema finds wrong. Boxed, as the type is: results carry problems by value.
+    /// The violations of a schema. Boxed, like the type, because results carry problems by value.
     pub(crate) violations: Option<Box<Violations>>,
-    /// The step that refuses the payload, if one does.
+    /// The step that fails on the payload, if one does.
     pub(crate) step: Option<Box<FailedStep>>,
     /// The type of the rejected event, if it is known.
     pub(crate) type_name: Option<Box<TypeName>>,
@@ -283,7 +283,7 @@ impl Problem {
         written(&self.document())
     }
 
-    /// The same with more members than every problem has.
+    /// The same with additional members.
     pub(crate) fn json_with(&self, members: &impl Serialize) -> Vec<u8> {
         written(&Extended { problem: self.document(), members })
     }

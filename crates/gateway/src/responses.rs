@@ -43,7 +43,7 @@ pub(crate) fn problem(problem: &Problem) -> Response {
     of_problem(problem, problem.json())
 }
 
-/// The same with more members than every problem has.
+/// The same with additional members.
 pub(crate) fn problem_with(problem: &Problem, members: &impl Serialize) -> Response {
     of_problem(problem, problem.json_with(members))
 }

@@ -35,7 +35,7 @@ const AGENTS: [&str; 6] = [
 ];
 
 pub(super) fn write(out: &mut Writer<'_>, random: &mut Random, number: u64) {
-    // Documentation addresses (RFC 5737): they belong to nobody.
+    // Documentation addresses (RFC 5737): they are assigned to no host.
     let network = random.pick(&["192.0.2.", "198.51.100.", "203.0.113."]);
     out.text("{\"type\":\"access\",\"time\":\"").time(number / 20);
     out.text("\",\"client\":\"").text(network).number(random.below(254) + 1);

@@ -1,9 +1,9 @@
-//! The ends of jobs: 114 bytes each, like the payloads of many a load test.
+//! The ends of jobs: 114 bytes each, like the payloads of many load tests.
 
 use super::{Random, Writer};
 
 const IDS: u64 = 1 << 48;
-/// Odd, so that the ids of 2^48 jobs in a row differ.
+/// Odd, so the ids of 2^48 consecutive jobs differ.
 const ID_STEP: u64 = 0x5851_f42d_4c95;
 
 pub(super) fn write(out: &mut Writer<'_>, random: &mut Random, seed: u64, number: u64) {

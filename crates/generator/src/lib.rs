@@ -1,7 +1,7 @@
-//! Realistic records from a seed, for demos, tests and benchmarks that have no records of their own.
+//! Realistic records from a seed, for demos, tests and benchmarks without real data.
 //!
-//! A record depends on kind, seed and number alone, so a run can be repeated, cut and gone on with. Each
-//! record carries its number, so no two of a seed are alike and a verifier can tell which are missing.
+//! A record depends only on kind, seed and number, so a run can be repeated, shortened and continued. Each record has
+//! its number, so no two of a seed are equal, and a verifier can find the missing ones.
 
 mod access;
 mod job;
@@ -21,7 +21,7 @@ pub enum RecordKind {
     Access,
     /// The end of a job: one short string, 114 bytes.
     JobStatus,
-    /// A server's state: objects and arrays within each other, mostly numbers, about 5 kB.
+    /// A server's state: nested objects and arrays, mostly numbers, about 5 kB.
     Nested,
     /// A post with answers: many scripts, emoji, escapes, 1 to 4 kB.
     Multilingual,
@@ -32,7 +32,7 @@ impl RecordKind {
     pub const ALL: [Self; 4] = [Self::Access, Self::JobStatus, Self::Nested, Self::Multilingual];
 }
 
-/// Makes the records of one kind and seed, one after the other.
+/// Generates the records of one kind and seed, one after the other.
 #[derive(Clone, Debug)]
 pub struct Generator {
     kind: RecordKind,

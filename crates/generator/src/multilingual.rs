@@ -2,7 +2,7 @@
 
 use super::{Random, Writer};
 
-/// As they stand within a JSON string: their escapes are part of the test.
+/// In the form of JSON strings: their escapes are part of the test.
 const SENTENCES: [&str; 14] = [
     "今朝は川の水位が三センチ上がりました。",
     "水門を開ける時間は、掲示板でお知らせします🌊",

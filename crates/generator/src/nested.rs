@@ -1,4 +1,4 @@
-//! States of a server: objects and arrays within each other.
+//! States of a server: nested objects and arrays.
 
 use super::{Random, Writer};
 

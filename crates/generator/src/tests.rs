@@ -28,7 +28,7 @@ fn every_record_is_json_on_one_line() {
 }
 
 #[test]
-fn a_record_depends_on_kind_seed_and_number_alone() {
+fn record_depends_on_kind_seed_and_number() {
     for kind in RecordKind::ALL {
         let records = lines(&mut Generator::new(kind, 1), 100);
         assert_eq!(lines(&mut Generator::new(kind, 1), 100), records);
@@ -38,8 +38,8 @@ fn a_record_depends_on_kind_seed_and_number_alone() {
 }
 
 #[test]
-fn known_records_stay_what_they_are() {
-    // A changed record would change what a benchmark measures and what a kept run expects.
+fn known_records_do_not_change() {
+    // A changed record would change the results of a benchmark and the expectations of a saved run.
     let mut generator = Generator::starting_at(RecordKind::JobStatus, 42, 3);
     assert_eq!(lines(&mut generator, 1), [KNOWN_JOB]);
     let mut generator = Generator::starting_at(RecordKind::Access, 42, 20 * 86_400 * 59);

@@ -7,7 +7,7 @@ const SECONDS_A_DAY: u64 = 86_400;
 const DAYS_OF_MONTHS: [u64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 impl Writer<'_> {
-    /// Text as it is: what needs an escape brings it along.
+    /// Unescaped text: the caller escapes it if necessary.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         self.0.extend_from_slice(text.as_bytes());
         self

@@ -16,7 +16,7 @@ pub struct AbLoad {
     pub connections: u32,
 }
 
-/// What `ab` saw.
+/// The results of `ab`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AbReport {
     /// The rate that `ab` prints.
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_and_each_way_to_fail_counts() {
+    fn figures_and_all_failures_are_counted() {
         let good =
             "Complete requests:      100\nFailed requests:        0\nRequests per second:    250.50 [#/sec] (mean)\n";
         assert_eq!(parse(good, 100).unwrap(), AbReport { requests_per_second: 250.5, failed: 0 });

@@ -39,7 +39,7 @@ pub fn with_clients<K: Send, T>(
     })
 }
 
-/// A random seed. A run prints it, so that it can be repeated.
+/// A random seed. A run prints it, to be repeatable.
 pub fn any_seed() -> u64 {
     RandomState::new().hash_one(0)
 }

@@ -1,4 +1,4 @@
-//! A client for one keep-alive connection: enough HTTP/1.1 for Forebay's own answers, and no more.
+//! A client for one keep-alive connection: just enough HTTP/1.1 for Forebay's own answers.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,7 +13,7 @@ pub struct Connection {
     stream: BufReader<TcpStream>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RawResponse {
     /// The code.
@@ -32,13 +32,13 @@ impl Connection {
         Ok(Self { stream: BufReader::with_capacity(1024, stream) })
     }
 
-    /// Sends a request that [`post`] made, and reads its answer. An answer that has begun and isn't whole is
-    /// [`io::ErrorKind::InvalidData`]; whatever else fails, nothing was answered.
+    /// Sends a request that [`post`] built, and reads its answer. An answer that has begun and isn't whole is
+    /// [`io::ErrorKind::InvalidData`]; with any other error, nothing was answered.
     pub fn send(&mut self, request: &[u8]) -> io::Result<RawResponse> {
         self.stream.get_mut().write_all(request)?;
         let is_over = loop {
             match self.stream.fill_buf() {
-                // A signal, as when the process is stopped and goes on, is no answer.
+                // A signal, as when the process is stopped and continued, is no answer.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 read => break read?.is_empty(),
             }

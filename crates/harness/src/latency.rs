@@ -1,4 +1,4 @@
-//! What `forebay bench --json` prints, read.
+//! Reads the output of `forebay bench --json`.
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What campaigns and benchmarks share: processes of Forebay that are watched from outside, clients, loads, stores and tables of figures.
+//! Shared by campaigns and benchmarks: processes of Forebay that are observed from outside, clients, loads, stores and tables of figures.
 //! It isn't shipped.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tools for the terminal: printing is their output")]
 

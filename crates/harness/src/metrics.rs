@@ -1,13 +1,13 @@
-//! Reads what the server's admin port says in the classic text format.
+//! Reads the metrics of the server's admin port in the classic text format.
 
-/// The sum over all series of a metric, 0 where there is none.
+/// The sum over all series of a metric, 0 if there is none.
 pub fn sum(text: &str, name: &str) -> f64 {
     let series = text.lines().filter_map(|line| line.strip_prefix(name));
     let values = series.filter(|rest| rest.starts_with(['{', ' '])).filter_map(|rest| rest.rsplit(' ').next());
     values.filter_map(|value| value.parse::<f64>().ok()).sum()
 }
 
-/// The sum over those series of a metric that have this label, as `type="access"`; 0 where there is none.
+/// The sum over those series of a metric that have this label, as `type="access"`; 0 if there is none.
 pub fn sum_with(text: &str, name: &str, label: &str) -> f64 {
     let own = text.lines().filter(|line| line.contains(label)).collect::<Vec<_>>().join("\n");
     sum(&own, name)

@@ -1,5 +1,5 @@
-//! Requests on a schedule of so many a second. Each counts from the moment at which it should have been sent, so that a server that stalls
-//! can't make the load wait for it unseen.
+//! Requests on a schedule of so many a second. Latency counts from the time at which a request was due, which includes the time that a stalled
+//! server delays later requests.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,13 +11,13 @@ use generator::{Generator, RecordKind};
 
 use crate::http::{self, Connection};
 
-/// Different requests that a load is made of.
+/// Different requests of a load.
 const REQUESTS: u64 = 32;
-/// What may be on its way at once is what is due in this time: a store that takes longer is late by what it takes longer.
+/// At most the requests that are due in this time are in flight: a slower store delays the later ones.
 const WAITING: Duration = Duration::from_secs(2);
 const CONNECTIONS: std::ops::RangeInclusive<u32> = 8..=400;
 
-/// A server is told to wait nearly as long as a client does: what takes longer counts with this.
+/// The server waits nearly as long as a client: a longer answer counts with this time.
 pub const PATIENT: &str = "[gateway]\nack_timeout = \"25s\"\n";
 
 /// When a request is answered.
@@ -63,7 +63,7 @@ impl OpenLoop {
         Self { server, requests: (0..REQUESTS).map(request).collect(), pause, duration: Duration::MAX }
     }
 
-    /// The same, and it ends by itself after so long.
+    /// The same, and it ends after so long.
     pub fn lasting(self, duration: Duration) -> Self {
         Self { duration, ..self }
     }
@@ -83,7 +83,7 @@ impl OpenLoop {
     }
 }
 
-/// What the connections of a load share.
+/// The state that the connections of a load share.
 struct Shared<'a> {
     load: &'a OpenLoop,
     begun: Instant,
@@ -126,7 +126,7 @@ impl Shared<'_> {
     }
 }
 
-/// Sends on a connection, which is opened anew where the server has closed it.
+/// Sends on a connection, which is opened again if the server has closed it.
 fn send_one(server: SocketAddr, connection: &mut Option<Connection>, request: &[u8]) -> Result<u16> {
     if let Some(mut open) = connection.take()
         && let Ok(answer) = open.send(request)
@@ -140,7 +140,7 @@ fn send_one(server: SocketAddr, connection: &mut Option<Connection>, request: &[
     Ok(answer.status)
 }
 
-/// The latency that this share of the requests didn't exceed, in milliseconds; not a number where there are none.
+/// The latency that this share of the requests didn't exceed, in milliseconds; not a number if there are none.
 pub fn percentile(samples: &[Sample], hundredths: usize) -> f64 {
     let mut latencies: Vec<Duration> = samples.iter().map(|sample| sample.latency).collect();
     latencies.sort_unstable();
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers whatever comes on a connection, and nothing before this moment.
+    /// Answers each request on a connection, and nothing before this moment.
     fn answer_from(stream: TcpStream, moment: Instant) {
         let mut reader = BufReader::new(stream);
         loop {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_free_connection_counts_from_when_it_was_due() {
+    fn latency_counts_from_the_due_time() {
         let held = Duration::from_millis(200);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_one_of_the_latencies() {
+    fn percentile_is_one_of_the_latencies() {
         let sample = |latency| Sample { due: Duration::ZERO, latency: Duration::from_millis(latency) };
         let samples: Vec<Sample> = (1..=200).rev().map(sample).collect();
         assert!((percentile(&samples, 50) - 100.0).abs() < 1e-9);

@@ -2,10 +2,10 @@
 
 use anyhow::{Result, bail};
 
-/// A figure with what it is held against.
+/// A figure with the reference that it is compared with.
 #[derive(Debug)]
 pub struct Row {
-    /// What was measured.
+    /// The measured value.
     pub what: String,
     /// The figure.
     pub measured: f64,
@@ -13,18 +13,18 @@ pub struct Row {
     pub unit: &'static str,
     /// Measured in the same run; the bar is then for the ratio to it.
     pub reference: Option<Reference>,
-    /// What it must reach.
+    /// The bar.
     pub bar: Bar,
 }
 
-/// What a figure is held against.
+/// The reference of a figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     measured: f64,
     ratio: f64,
 }
 
-/// What a figure, or its ratio to the reference, must reach.
+/// The bar of a figure, or of its ratio to the reference.
 #[derive(Clone, Copy, Debug)]
 pub enum Bar {
     /// The figure is this or higher.
@@ -34,12 +34,12 @@ pub enum Bar {
 }
 
 impl Row {
-    /// A figure and its reference, measured in turn. The machine's speed drifts: so the ratio is the median of the
-    /// turns' ratios, and not the ratio of two medians that may come from different moments.
-    pub fn in_turn(what: &str, unit: &'static str, turns: &[(f64, f64)], bar: Bar) -> Self {
-        let of = |figure: fn(&(f64, f64)) -> f64| median(turns.iter().map(figure).collect());
-        let reference = Some(Reference { measured: of(|turn| turn.1), ratio: of(|turn| turn.0 / turn.1) });
-        Self { what: what.to_owned(), measured: of(|turn| turn.0), unit, reference, bar }
+    /// A figure and its reference, measured alternately. The machine's speed drifts: so the ratio is the median of the
+    /// rounds' ratios, and not the ratio of two medians that may come from different moments.
+    pub fn alternating(what: &str, unit: &'static str, rounds: &[(f64, f64)], bar: Bar) -> Self {
+        let of = |figure: fn(&(f64, f64)) -> f64| median(rounds.iter().map(figure).collect());
+        let reference = Some(Reference { measured: of(|round| round.1), ratio: of(|round| round.0 / round.1) });
+        Self { what: what.to_owned(), measured: of(|round| round.0), unit, reference, bar }
     }
 
     /// A figure without a reference.
@@ -84,7 +84,7 @@ impl Row {
     }
 }
 
-/// Prints the rows as a table, and fails where one is short of its bar.
+/// Prints the rows as a table, and fails if one misses its bar.
 pub fn print(rows: &[Row]) -> Result<()> {
     let header = ["what", "measured", "reference", "ratio", "bar", "result"].map(str::to_owned);
     let lines: Vec<_> = std::iter::once(header).chain(rows.iter().map(Row::cells)).collect();
@@ -130,13 +130,13 @@ mod tests {
 
     fn row(measured: f64, reference: Option<f64>, bar: Bar) -> Row {
         match reference {
-            Some(reference) => Row::in_turn("x", "/s", &[(measured, reference)], bar),
+            Some(reference) => Row::alternating("x", "/s", &[(measured, reference)], bar),
             None => Row::alone("x", "/s", measured, bar),
         }
     }
 
     #[test]
-    fn a_bar_is_for_the_ratio_where_there_is_a_reference() {
+    fn bar_applies_to_the_ratio_with_reference() {
         assert!(row(75.0, Some(100.0), Bar::AtLeast(0.75)).is_met());
         assert!(!row(74.0, Some(100.0), Bar::AtLeast(0.75)).is_met());
         assert!(row(8.0, None, Bar::AtMost(8.0)).is_met());
@@ -146,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_compared_each_with_its_own_reference() {
-        let turns = [(90.0, 100.0), (30.0, 40.0), (60.0, 1000.0)];
-        let row = Row::in_turn("x", "/s", &turns, Bar::AtLeast(0.0));
+    fn rounds_are_compared_with_their_own_reference() {
+        let rounds = [(90.0, 100.0), (30.0, 40.0), (60.0, 1000.0)];
+        let row = Row::alternating("x", "/s", &rounds, Bar::AtLeast(0.0));
         assert!((row.judged() - 0.75).abs() < 1e-9 && (row.measured - 60.0).abs() < 1e-9);
         assert!((row.reference.unwrap().measured - 100.0).abs() < 1e-9);
     }

@@ -27,7 +27,7 @@ pub const READY_LIMIT: Duration = Duration::from_secs(30);
 /// A delivery without progress for this long has stopped: a lane retries after a minute at the latest.
 pub const PATIENCE: Duration = Duration::from_secs(150);
 
-/// What a process of the server does.
+/// The role of a process of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessRole {
     /// Everything in one process.
@@ -60,7 +60,7 @@ pub struct Process(Child);
 /// A running server.
 pub struct Server {
     launch: Launch,
-    /// The process, for what `/proc` says of it.
+    /// The process, to read its `/proc`.
     pub process: Process,
     started: Instant,
 }
@@ -101,6 +101,12 @@ impl Launch {
         Ok(Self { program: program.to_path_buf(), role, config, data, log, intake, admin })
     }
 
+    /// The same data directory and addresses with another program.
+    #[must_use]
+    pub fn with_program(&self, program: &Path) -> Self {
+        Self { program: program.to_path_buf(), ..self.clone() }
+    }
+
     /// Starts the process; it isn't ready yet. Its log goes to `server.log` in the folder, added to.
     pub fn start(&self) -> Result<Server> {
         let log = File::options().create(true).append(true).open(&self.log);
@@ -135,7 +141,7 @@ impl Launch {
         command
     }
 
-    /// Writes the configuration anew; the server has it when it is told to read it.
+    /// Replaces the configuration; the server uses it after the next reload.
     pub fn write_config(&self, text: &str) -> Result<()> {
         let path = self.config.as_ref().context("a server without a configuration")?;
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
@@ -164,12 +170,12 @@ impl Server {
         }
     }
 
-    /// What `/metrics` of the admin port says.
+    /// The metrics of the admin port.
     pub fn metrics(&self) -> Result<String> {
         Ok(String::from_utf8(self.admin_get("/metrics")?)?)
     }
 
-    /// What the admin port answers to a GET.
+    /// The admin port's answer to a GET.
     pub fn admin_get(&self, path: &str) -> Result<Vec<u8>> {
         let answer = http::get(self.launch.admin, path).with_context(|| format!("asking the admin port for {path}"))?;
         if answer.status != 200 {
@@ -188,7 +194,7 @@ impl Server {
         Ok(metrics::sum(&text, PENDING))
     }
 
-    /// Waits until nothing is pending. It gives up when the figure hasn't fallen for a minute.
+    /// Waits until nothing is pending. It fails when the figure hasn't fallen for a minute.
     pub fn wait_stored(&self) -> Result<()> {
         let mut least = f64::INFINITY;
         let mut fell = Instant::now();
@@ -207,7 +213,7 @@ impl Server {
         }
     }
 
-    /// Ends it as a power button would: nothing is said to the process.
+    /// Ends it as a power button would: without any notice to the process.
     pub fn kill(mut self) -> Result<()> {
         self.process.end()
     }
@@ -295,7 +301,7 @@ impl Process {
         Ok(std::fs::read_dir(&path).with_context(|| format!("reading {path}"))?.count())
     }
 
-    /// The most memory is counted anew from here on.
+    /// Restarts the measurement of the peak memory.
     pub fn forget_peak(&self) -> Result<()> {
         let path = format!("/proc/{}/clear_refs", self.0.id());
         std::fs::write(&path, "5").with_context(|| format!("writing {path}"))
@@ -340,7 +346,7 @@ fn ticks(ticks: u64) -> Duration {
     Duration::from_micros(ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
 }
 
-/// The sum of two fields of a `stat` file: that behind so many others, and the next. The second field is the program's
+/// The sum of two fields of a `stat` file: that after so many others, and the next. The second field is the program's
 /// name in parentheses and may hold anything.
 fn ticks_of_fields(stat: &str, before: usize) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(before - 2);

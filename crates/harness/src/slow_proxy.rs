@@ -1,4 +1,4 @@
-//! A proxy before a server whose answers can be made ten times as late. It can be closed and opened again on the same address, as the
+//! A proxy before a server that can delay answers tenfold. It can be closed and opened again on the same address, as the
 //! server itself would be.
 
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ const SLOWER: u32 = 10;
 const HELD_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The proxy. Its connections end with those of the server behind it.
+/// The proxy. Its connections end with those of its server.
 pub struct SlowProxy {
     address: SocketAddr,
     server: SocketAddr,
@@ -38,7 +38,7 @@ impl SlowProxy {
         Self { address: free_address(), server, is_slow: Arc::default(), accepting: None }
     }
 
-    /// Where it listens while it is open.
+    /// Its address while it is open.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -58,7 +58,7 @@ impl SlowProxy {
                 if ends.load(Ordering::SeqCst) {
                     return;
                 }
-                // A connection that breaks is what the campaign is about.
+                // A connection that breaks is part of the campaign.
                 let _ = client.and_then(|client| join(client, server, &is_slow));
             }
         });
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_ten_times_as_late_and_a_closed_proxy_refuses() {
+    fn proxy_delays_answers_tenfold_and_can_close() {
         let pause = Duration::from_millis(20);
         let mut proxy = SlowProxy::before(echo_after(pause));
         assert!(TcpStream::connect(proxy.address()).is_err());

@@ -1,4 +1,4 @@
-//! Front-end and back-end as two roles: their configurations, and a gateway with a writer behind it.
+//! Gateway and writer as two services: their configurations, and a running pair.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::server::{Launch, ProcessRole, Server};
 /// A sink: its name, and its settings as the writer has them.
 #[derive(Clone, Copy, Debug)]
 pub struct SinkSpec<'a> {
-    /// What both configurations call it.
+    /// The name in both configurations.
     pub name: &'a str,
     /// The table of the writer, without its first line.
     pub settings: &'a str,
@@ -45,7 +45,7 @@ pub fn gateway_config(writers: &[SocketAddr], sinks: &[SinkSpec<'_>]) -> Result<
 /// A sink as the gateway has it.
 pub fn remote_sink(sink: &SinkSpec<'_>) -> Result<String> {
     let (name, kind) = (sink.name, sink.kind()?);
-    // A gateway makes the objects itself, so that it has the settings that say how.
+    // A gateway builds the objects, so it needs the settings for them.
     let of_objects = ["codec", "format", "object", "envelope", "max_bytes", "max_records", "max_age"];
     let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim().to_owned());
     let has_objects = ["directory", "s3", "swift"].contains(&kind);
@@ -59,13 +59,13 @@ pub fn remote_sink(sink: &SinkSpec<'_>) -> Result<String> {
 pub fn writer_config(sinks: &[SinkSpec<'_>]) -> String {
     let mut config = String::new();
     for SinkSpec { name, settings } in sinks {
-        // A text takes whatever is written.
+        // A String accepts any text.
         let _ = writeln!(config, "[sinks.{name}]\n{settings}");
     }
     config
 }
 
-/// A gateway and the writer behind it.
+/// A gateway and its writer.
 pub struct Pair {
     /// How the gateway was started: its addresses.
     pub launch: Launch,

@@ -1,4 +1,4 @@
-//! Where the workspace is, what it consists of, and how its commands are run.
+//! The workspace: its folder, its packages, and how its commands are run.
 
 use std::env;
 use std::fs::File;
@@ -17,26 +17,26 @@ pub fn root() -> Result<PathBuf> {
     Ok(own.ancestors().nth(2).context("this crate is in the folder `crates` of the workspace")?.to_path_buf())
 }
 
-/// `cargo`, the one that runs this program where there is one.
+/// The `cargo` that runs this program, if there is one.
 pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// What `cargo metadata` says of the workspace's own packages.
+/// The data of `cargo metadata` about the workspace's own packages.
 pub fn metadata() -> Result<Value> {
     let mut command = cargo();
     command.args(["metadata", "--no-deps", "--format-version", "1"]);
     serde_json::from_str(&output(&mut command)?).context("cargo metadata printed no JSON")
 }
 
-/// Where cargo puts what it builds.
+/// The folder of cargo's output.
 pub fn target_directory() -> Result<PathBuf> {
     let metadata = metadata()?;
     let path = metadata["target_directory"].as_str().context("cargo metadata names no target_directory")?;
     Ok(PathBuf::from(path))
 }
 
-/// A new empty directory under `target/`, so that it is on the disk of the workspace.
+/// A new empty directory under `target/`, on the disk of the workspace.
 pub fn scratch_directory(purpose: &str) -> Result<PathBuf> {
     let path = target_directory()?.join(purpose).join(std::process::id().to_string());
     empty_directory(&path)?;
@@ -100,7 +100,7 @@ fn existing(server: &Path) -> Result<PathBuf> {
     server.canonicalize().with_context(|| format!("finding the server {}", server.display()))
 }
 
-/// Whether a program of this name stands in the `PATH`.
+/// Whether a program of this name is in the `PATH`.
 pub fn has_program(name: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(name).is_file()))
 }
@@ -141,7 +141,7 @@ fn describe(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// `cargo test` of what all tests are built with. Tests that are skipped are listed.
+/// `cargo test` of all packages that tests are built with. Skipped tests are listed.
 pub fn cargo_test() -> Result<Command> {
     let mut command = cargo();
     command.arg("test").args(TESTED).env(LIST, skipped_list()?);
@@ -156,7 +156,7 @@ pub fn begin_step(name: &'static str) {
     *STEP.lock().unwrap_or_else(PoisonError::into_inner) = name;
 }
 
-/// Where skipped tests are listed.
+/// The file that lists skipped tests.
 pub fn skipped_list() -> Result<PathBuf> {
     Ok(target_directory()?.join("skipped-tests"))
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// A status document of a job, 114 bytes: what the loops and the server are sent alike.
+/// A status document of a job, 114 bytes: sent to the loops and to the server.
 pub const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b7a38','status':'Success: process exited with code 0.'}"}"#;
 
 /// How much load.
@@ -20,11 +20,11 @@ pub struct WrkLoad {
     pub connections: u32,
     /// How long it sends.
     pub duration: Duration,
-    /// Each request has an Idempotency-Key of its own.
+    /// Each request has a separate Idempotency-Key.
     pub is_keyed: bool,
 }
 
-/// What `wrk` saw.
+/// The results of `wrk`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrkReport {
     /// Answered requests.
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_has_the_size_that_figures_are_quoted_for() {
+    fn body_has_the_documented_size() {
         assert_eq!(BODY.len(), 114);
         assert!(serde_json::from_str::<serde_json::Value>(BODY).is_ok());
     }

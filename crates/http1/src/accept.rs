@@ -17,7 +17,7 @@ use crate::stream::Stream;
 pub(crate) enum Opened {
     /// Requests can be read.
     Ready(Socket),
-    /// The client speaks without TLS where it is needed.
+    /// The client speaks plain HTTP on a port with TLS.
     NotSecure(Socket),
     /// The handshake failed, and the client may still have to read why.
     Refused(Socket),
@@ -51,7 +51,7 @@ pub(crate) async fn open<H: Handler>(handler: &H, connection: &Rc<ConnectionStat
     }
 }
 
-/// The handshake, unless the connection is told to end before.
+/// The handshake, unless the connection gets the order to end first.
 async fn shake_hands(tls: &ServerTls, connection: &ConnectionState, stream: TcpStream) -> HandshakeOutcome {
     let mut accepted = pin!(tls.accept(stream));
     poll_fn(|context| match connection.order() {

@@ -13,11 +13,10 @@ use crate::framing::Framing;
 use crate::response::CONTINUE;
 use crate::socket::Socket;
 
-/// A body that is refused is read to its end if that is near, so that the connection can go on.
+/// A rejected body is read to its end if that is near, so the connection can be kept.
 const NEAR_BYTES_MAX: u64 = 64 * 1024;
 
-/// A request's body. When its end is read, the connection enters `Phase::Answer`: from then on the client waits for
-/// us.
+/// A request's body. When its end is read, the connection enters `Phase::Answer`: from then on the client waits for the server.
 pub struct Body<'a, B> {
     socket: &'a mut Socket,
     framing: Framing,
@@ -27,11 +26,11 @@ pub struct Body<'a, B> {
     decoding: Option<Box<DecodedBody<B>>>,
     /// Bytes of content received.
     pub(crate) received: usize,
-    /// Bytes passed since the shard's other requests had their turn.
+    /// Bytes passed since the task last yielded to the shard's other requests.
     stretch: usize,
 }
 
-/// What isn't read of a body when the response is known.
+/// The unread part of a body when the response is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remainder {
     /// Nothing: the connection can be kept.
@@ -42,7 +41,7 @@ pub(crate) enum Remainder {
     NotSent,
 }
 
-/// After so many bytes the other requests of the shard have their turn.
+/// After so many bytes the task yields to the other requests of the shard.
 pub const STRETCH_BYTES: usize = 256 * 1024;
 
 impl<'a, B: BodyBudget> Body<'a, B> {
@@ -52,7 +51,7 @@ impl<'a, B: BodyBudget> Body<'a, B> {
         Self { socket, framing, expects_continue, decoding: None, received: 0, stretch: 0 }
     }
 
-    /// From here on the body is what comes out of its coding, of which at most `bytes_max` bytes come in.
+    /// From here on the body is decoded; at most `bytes_max` encoded bytes are accepted.
     pub fn decode(&mut self, budget: B, coding: Coding, bytes_max: usize) {
         self.decoding = Some(Box::new(DecodedBody::new(budget, coding, bytes_max)));
     }
@@ -62,7 +61,7 @@ impl<'a, B: BodyBudget> Body<'a, B> {
         self.framing.has_ended()
     }
 
-    /// Until the value is dropped the client isn't too slow: nobody reads what it sends.
+    /// Until the value is dropped the client can't be too slow: the server isn't reading.
     pub fn keep_waiting(&self) -> KeptWaiting<'_> {
         self.socket.connection().keep_waiting()
     }
@@ -111,7 +110,7 @@ impl<'a, B: BodyBudget> Body<'a, B> {
         }
     }
 
-    /// Lets the shard's other requests have their turn.
+    /// Yields to the shard's other requests.
     async fn pause(&mut self) {
         if self.stretch >= STRETCH_BYTES {
             self.stretch = 0;
@@ -119,7 +118,7 @@ impl<'a, B: BodyBudget> Body<'a, B> {
         }
     }
 
-    /// Tells a client that waits for it to send the body.
+    /// Sends a go-ahead (100) to a client that waits for it.
     async fn go_ahead(&mut self) -> Result<(), Box<RequestError>> {
         if std::mem::take(&mut self.expects_continue) && !self.has_ended() && self.socket.held().is_empty() {
             let written = self.socket.write(|bytes| bytes.extend_from_slice(CONTINUE)).await;
@@ -168,7 +167,10 @@ impl<'a, B: BodyBudget> Body<'a, B> {
 
     fn check_speed(&self) -> Result<(), Box<RequestError>> {
         match self.socket.connection().order() {
-            Order::TooSlow => Err(RequestError::boxed(RequestErrorKind::Timeout, "the body came too slowly")),
+            Order::TooSlow => Err(RequestError::boxed(
+                RequestErrorKind::Timeout,
+                "the body arrived too slowly; send it faster, or in smaller requests",
+            )),
             _ => Ok(()),
         }
     }
@@ -282,7 +284,10 @@ impl<'a, B: BodyBudget> Body<'a, B> {
 }
 
 fn incomplete() -> Box<RequestError> {
-    RequestError::boxed(RequestErrorKind::BodyIncomplete, "the body ended before its end")
+    RequestError::boxed(
+        RequestErrorKind::BodyIncomplete,
+        "the body ended before its announced length or its last chunk",
+    )
 }
 
 fn too_large(bytes_max: usize) -> Box<RequestError> {

@@ -1,29 +1,29 @@
-//! The extensions of a chunk (RFC 9112 §7.1.1): they mean nothing here, but where they end must be sure. In a quoted
-//! string there may be nearly everything, and a reader that doesn't know of such strings ends elsewhere.
+//! The extensions of a chunk (RFC 9112 §7.1.1). They are ignored, but their end must be unambiguous: a quoted string may contain almost
+//! anything, and a parser that doesn't know such strings finds another end.
 
 use crate::syntax::{BadChunk, is_of_name, is_of_value};
 
-/// Where in the extensions of a chunk we are.
+/// The position in the extensions of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extension {
-    /// Behind a `;`.
+    /// After a `;`.
     NameStart,
     Name,
-    /// Behind the spaces that follow a name.
+    /// After the spaces that follow a name.
     NameEnd,
-    /// Behind a `=`.
+    /// After a `=`.
     ValueStart,
     Token,
     Quoted,
-    /// Behind a `\` in a quoted string.
+    /// After a `\` in a quoted string.
     Escaped,
     QuotedEnd,
-    /// Behind spaces, where only another extension may come.
+    /// After spaces, where only another extension may follow.
     Spaces,
 }
 
 impl Extension {
-    /// Goes on by a byte that isn't the line's end.
+    /// Advances by a byte that isn't the line's end.
     pub(crate) fn step(self, byte: u8) -> Result<Self, BadChunk> {
         let is_space = matches!(byte, b' ' | b'\t');
         match (self, byte) {

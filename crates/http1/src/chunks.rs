@@ -5,15 +5,15 @@ use limits::HEADER_BYTES_MAX;
 use crate::chunk_extension::Extension;
 use crate::syntax::{BadChunk, is_of_name, is_of_value};
 
-/// Bytes of a line of sizes or trailers, of all lines of a body that aren't data, and so on: nobody needs more.
+/// Bytes of a line with a size, and of the trailers: no client needs more.
 const LINE_BYTES_MAX: usize = 256;
 const TRAILER_BYTES_MAX: usize = 4096;
-/// Bytes of all extensions of a body: as many as a head has, or a small body could come in a large one.
+/// Bytes of all extensions of a body: as many as a head has. Otherwise a small body could need many bytes.
 const EXTENSION_BYTES_MAX: usize = HEADER_BYTES_MAX;
-/// So that a size fits 64 bits.
+/// A size must fit 64 bits.
 const SIZE_DIGITS_MAX: usize = 15;
 
-/// Where in a chunked body we are.
+/// The position in a chunked body.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     at: At,
@@ -44,8 +44,8 @@ enum At {
 }
 
 impl Chunks {
-    /// Follows the body through `bytes` up to the end of the first piece of data: how many of them were passed, and
-    /// that piece, which is empty where there is none.
+    /// Advances through `bytes` up to the end of the first piece of data. Returns how many bytes it consumed, and that piece, which may be
+    /// empty.
     ///
     /// # Errors
     /// The body breaks the rules.
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_body_ends_at_the_same_byte_however_it_is_cut(cuts in prop::collection::vec(0..BODY.len(), 0..6)) {
+        fn chunked_body_end_is_found_in_any_split(cuts in prop::collection::vec(0..BODY.len(), 0..6)) {
             let bytes = [BODY, b"GET"].concat();
             let mut cuts = cuts;
             cuts.sort_unstable();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_break_the_rules_are_noticed() {
+    fn invalid_chunked_bodies_are_rejected() {
         for body in [
             "\r\n",
             "g\r\n",

@@ -12,7 +12,7 @@ pub(crate) const BODY_GRACE_TICKS: i64 = 10;
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// TLS isn't agreed on yet.
+    /// The TLS handshake isn't complete.
     Handshake,
     /// It waits for a request.
     Idle,
@@ -20,13 +20,13 @@ pub(crate) enum Phase {
     Head,
     /// A request's body is coming.
     Body,
-    /// A request is complete and waits for its answer.
+    /// A request is complete and waits for its response.
     Answer,
-    /// An answer waits for its peer to take it.
+    /// A response waits for the peer to read it.
     Write,
-    /// The last response is written; the little that the peer may still send is discarded.
+    /// The last response is written; the few bytes that the peer may still send are discarded.
     Linger,
-    /// The last response is written, and left before the request was read; the rest of the request is discarded.
+    /// The last response was written before the request was read; the rest of the request is discarded.
     Drain,
 }
 
@@ -38,7 +38,7 @@ pub enum Order {
     Continue,
     /// End as soon as no request is in flight.
     Finish,
-    /// Answer that the request came too slowly, and end.
+    /// Answer that the request arrived too slowly, and end.
     TooSlow,
     /// End now.
     Abort,
@@ -51,11 +51,11 @@ pub struct ConnectionState {
     phase: Cell<Phase>,
     /// The tick at which the phase began.
     pub(crate) since: Cell<u32>,
-    /// Bytes received in this phase that the deadlines haven't looked at.
+    /// Bytes received in this phase that the deadlines haven't counted yet.
     pub(crate) received: Cell<u64>,
-    /// How many ticks longer the body may take: more for what has come of it, but never more than for a start.
+    /// How many ticks longer the body may take: received bytes add to it, up to the initial value.
     pub(crate) credit: Cell<i64>,
-    /// Nobody reads what it sends, for it is the server's turn in the middle of a body.
+    /// The server isn't reading, in the middle of a body.
     is_waiting_for_us: Cell<bool>,
     order: Cell<Order>,
     waker: RefCell<Option<Waker>>,
@@ -80,7 +80,7 @@ impl ConnectionState {
         self.phase.get()
     }
 
-    /// Begins a phase. Who was too slow to send and has sent all the same isn't any more.
+    /// Begins a phase. A client that was too slow but has sent everything is no longer too slow.
     pub(crate) fn enter(&self, phase: Phase, now: u32) {
         if phase == Phase::Answer && self.order() == Order::TooSlow {
             self.order.set(Order::Continue);
@@ -91,7 +91,7 @@ impl ConnectionState {
         self.credit.set(BODY_GRACE_TICKS);
     }
 
-    /// Until the value is dropped it waits for us, whatever its phase.
+    /// Until the value is dropped it waits for the server, in any phase.
     pub(crate) fn keep_waiting(&self) -> KeptWaiting<'_> {
         self.is_waiting_for_us.set(true);
         KeptWaiting(self)
@@ -126,7 +126,7 @@ impl ConnectionState {
     }
 }
 
-/// A connection that waits for us.
+/// A connection that waits for the server.
 #[derive(Debug)]
 pub struct KeptWaiting<'a>(&'a ConnectionState);
 

@@ -23,7 +23,7 @@ use crate::response::{Response, WriteOptions};
 use crate::socket::{Socket, Unread};
 use crate::target::Scheme;
 
-/// Serves a connection to its end. An error of the socket is of no interest: the response was sent, or nobody waits for it.
+/// Serves a connection to its end. Errors of the socket are ignored: the response was sent, or no client waits for it.
 pub async fn serve<H: Handler>(handler: &H, connection: Rc<ConnectionState>, stream: TcpStream) {
     let mut requests = pin!(requests(handler, &connection, stream));
     poll_fn(|context| {
@@ -41,7 +41,7 @@ pub async fn serve<H: Handler>(handler: &H, connection: Rc<ConnectionState>, str
 enum Next<R> {
     /// A request whose head was read.
     Request { request: R, framing: Framing, expects_continue: bool, persistence: Persistence, is_head: bool },
-    /// It can't be parsed, and nothing behind it can be trusted. The flag says whether it looked like HEAD.
+    /// It can't be parsed, and nothing after it can be trusted. The flag says whether it looked like HEAD.
     Refused(Box<RequestError>, bool),
     /// Nothing more.
     End,
@@ -72,7 +72,7 @@ async fn requests<H: Handler>(handler: &H, connection: &Rc<ConnectionState>, str
         let is_read = remainder == Remainder::None;
         handler.responded(&request, response.status, body.received);
         drop(body);
-        // A client that keeps its connection would be cut off by the end, perhaps with a request on its way.
+        // A client that keeps its connection would be cut off by the end, possibly with a request in flight.
         let is_ending = handler.transport().is_ending() || handler.is_stopping();
         let persistence = if is_read && !is_ending { persistence } else { Persistence::Close };
         respond(handler, &mut socket, response, persistence, is_head).await?;
@@ -84,7 +84,7 @@ async fn requests<H: Handler>(handler: &H, connection: &Rc<ConnectionState>, str
                 Remainder::Coming if is_ending => Unread::Little,
                 Remainder::Coming => Unread::Body,
                 Remainder::NotSent => Unread::Nothing,
-                // More requests may be on their way.
+                // More requests may be in flight.
                 Remainder::None if is_ending || !socket.held().is_empty() => Unread::Little,
                 Remainder::None => Unread::Nothing,
             };
@@ -113,9 +113,9 @@ async fn reject<H: Handler>(
     respond(handler, socket, handler.reject(error), Persistence::Close, is_head).await
 }
 
-/// Tells a client that this port speaks TLS. What it sends is discarded.
+/// Answers a client that this port speaks TLS. What it sends is discarded.
 async fn reject_plain<H: Handler>(handler: &H, mut socket: Socket) -> io::Result<()> {
-    let error = RequestError::titled("The port speaks TLS", "this port speaks TLS: begin the URL with https://");
+    let error = RequestError::titled("TLS required", "this port speaks TLS: begin the URL with https://");
     reject(handler, &mut socket, error, false).await?;
     socket.close(Unread::Body).await
 }
@@ -142,7 +142,7 @@ async fn respond<H: Handler>(
     }
 }
 
-/// Writes a body as it comes. Where it ends early so does the connection: its client sees that there is less than was announced.
+/// Writes a body as it arrives. If it ends early, so does the connection: its client sees fewer bytes than announced.
 async fn write_pieces<H: Handler>(
     handler: &H,
     socket: &mut Socket,
@@ -150,7 +150,7 @@ async fn write_pieces<H: Handler>(
     mut pieces: Box<dyn Pieces>,
 ) -> io::Result<()> {
     while left > 0 {
-        // It is the store that is waited for.
+        // The client waits for the store.
         socket.connection().enter(Phase::Answer, socket.now());
         let piece = poll_fn(|context| pieces.poll_next(context)).await;
         let piece = piece.ok_or(io::ErrorKind::UnexpectedEof)?.map_err(io::Error::other)?;
@@ -167,12 +167,12 @@ async fn next<H: Handler>(handler: &H, socket: &mut Socket) -> io::Result<Next<H
     poll_fn(|context| poll_next(handler, socket, &mut waiting, context)).await
 }
 
-/// What has come of a request whose head isn't whole.
+/// The received part of a request whose head isn't complete.
 #[derive(Default)]
 struct Waiting {
-    /// How much of what is held is known to hold no whole head.
+    /// How many of the received bytes are known to contain no complete head.
     known: usize,
-    /// Empty lines that were passed over.
+    /// Empty lines that were skipped.
     empty_lines: usize,
 }
 
@@ -202,9 +202,9 @@ fn poll_next<H: Handler>(
         if has_part && socket.connection().phase() == Phase::Idle {
             socket.connection().enter(Phase::Head, socket.now());
         }
-        // No more than a head has: what comes behind it isn't counted while it waits for its turn.
+        // At most the bytes of a head: what follows it isn't counted while it waits to be parsed.
         let read = socket.poll_read(context, HEADER_BYTES_MAX, |bytes| begin(handler, client, bytes, waiting));
-        // What has come before the order to finish is answered: its client has sent it in good faith.
+        // A request received before the order to finish is answered: its client couldn't know of the stop.
         if read.is_pending() && socket.connection().order() == Order::Finish && !has_part {
             return Poll::Ready(Ok(Next::End));
         }
@@ -216,8 +216,7 @@ fn poll_next<H: Handler>(
     }
 }
 
-/// Begins the request whose head stands at the start of `bytes`; of a head that isn't complete nothing is taken but the
-/// empty lines before it.
+/// Begins the request whose head is at the start of `bytes`. If the head isn't complete, only the empty lines before it are consumed.
 fn begin<H: Handler>(
     handler: &H,
     client: IpAddr,
@@ -249,11 +248,11 @@ fn begin<H: Handler>(
     }
 }
 
-/// A request for one scheme isn't one for the other, though the rest be the same (RFC 9110 §4.2.3).
+/// A URL with one scheme differs from the same URL with the other (RFC 9110 §4.2.3).
 fn of_other_scheme(scheme: Scheme) -> Box<RequestError> {
     let detail = match scheme {
-        Scheme::Http => "the target is one of https, and this connection has no TLS",
-        Scheme::Https => "the target is one of http, and this connection has TLS",
+        Scheme::Http => "the target is an https URL, but this connection has no TLS",
+        Scheme::Https => "the target is an http URL, but this connection has TLS",
     };
-    RequestError::titled("The target is one of another scheme", detail)
+    RequestError::titled("Scheme mismatch", detail)
 }

@@ -1,5 +1,5 @@
-//! How long a connection may take for what it is doing. A tick is a second (in tests less); a shard looks at all its connections
-//! once a tick, which costs less than a timer for each request.
+//! How long a connection may take for each phase. A tick is a second (in tests less); a shard checks all its connections once a tick,
+//! which costs less than a timer for each request.
 
 use limits::DRAIN_TIME_MAX;
 
@@ -9,16 +9,16 @@ use crate::connection::{BODY_GRACE_TICKS, ConnectionState, Order, Phase};
 const HANDSHAKE_TICKS_MAX: u32 = 10;
 /// A request's line and headers.
 const HEAD_TICKS_MAX: u32 = 10;
-/// A body comes at least this fast, after a while to begin.
+/// The minimum rate of a body, after some time to begin.
 const BODY_BYTES_PER_TICK_MIN: u64 = 1024;
-/// A peer that takes nothing of an answer for so long doesn't want it.
+/// A peer that reads nothing of a response for so long is closed.
 const WRITE_TICKS_MAX: u32 = 30;
-/// The peer has this long to take its last answer and close.
+/// The peer has this long to read its last response and close.
 const LINGER_TICKS_MAX: u32 = 2;
 /// The peer has this long to send a request whose response it has already.
 const DRAIN_TICKS_MAX: u32 = 10;
 const _: () = assert!(DRAIN_TICKS_MAX as u64 == DRAIN_TIME_MAX.as_secs(), "a tick is a second");
-/// A connection that was told to end and hasn't is ended.
+/// A connection that hasn't followed the order to finish is ended after this time.
 const END_TICKS_MAX: u32 = 10;
 
 /// The order that a connection gets at the tick `now`. A shard asks once a tick. The connection may be idle for `idle_ticks`.
@@ -32,7 +32,7 @@ pub fn order(connection: &ConnectionState, now: u32, idle_ticks: u32) -> Order {
         Phase::Idle => (idle_ticks, Order::Finish),
         Phase::Head => (HEAD_TICKS_MAX, Order::TooSlow),
         Phase::Body => return of_body(connection),
-        // It waits for us.
+        // It waits for the server.
         Phase::Answer => return Order::Continue,
         Phase::Write => (WRITE_TICKS_MAX, Order::Abort),
         Phase::Linger => (LINGER_TICKS_MAX, Order::Abort),
@@ -47,7 +47,7 @@ pub fn order(connection: &ConnectionState, now: u32, idle_ticks: u32) -> Order {
     }
 }
 
-/// A body earns time by its bytes, but it can't save up: else one that came quickly could stand still for hours.
+/// A body gains time by its bytes, up to a bound: otherwise a fast one could then pause for hours.
 fn of_body(connection: &ConnectionState) -> Order {
     let received = connection.received.get();
     let earned = i64::try_from(received / BODY_BYTES_PER_TICK_MIN).unwrap_or(i64::MAX);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn each_phase_has_its_time() {
+    fn each_phase_has_a_deadline() {
         let connection = ConnectionState::new([127, 0, 0, 1].into(), 0);
         for (phase, received, last_good, then) in [
             (Phase::Handshake, 99, 9, Order::Abort),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_not_read_does_not_come_too_slowly() {
+    fn unread_body_never_times_out() {
         let connection = ConnectionState::new([127, 0, 0, 1].into(), 0);
         connection.enter(Phase::Body, 0);
         let look = |times: usize| (0..times).map(|_| order(&connection, 0)).collect::<Vec<_>>();
@@ -101,11 +101,11 @@ mod tests {
         let waiting = connection.keep_waiting();
         assert_eq!(look(50), [Order::Continue; 50]);
         drop(waiting);
-        assert_eq!(look(1), [Order::TooSlow], "its own time goes on where it stood");
+        assert_eq!(look(1), [Order::TooSlow], "its own time resumes where it stopped");
     }
 
     #[test]
-    fn a_body_must_keep_coming() {
+    fn body_needs_a_minimum_rate() {
         let orders = |bytes: &[u64]| {
             let connection = ConnectionState::new([127, 0, 0, 1].into(), 0);
             connection.enter(Phase::Body, 0);

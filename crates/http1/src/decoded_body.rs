@@ -1,5 +1,5 @@
-//! A request's body in a coding: decoded as it arrives, never more at once than a piece. Its bytes are limited before
-//! the decoder here; what comes out is limited and counted by who takes it, as every body is.
+//! An encoded body: decoded as it arrives, one bounded piece at a time. The encoded bytes are limited here; the reader of the body limits
+//! and counts the decoded bytes, as with every body.
 
 use limits::DECODER_BYTES;
 
@@ -9,7 +9,7 @@ use crate::error::{RequestError, RequestErrorKind};
 
 use crate::transport::Transport;
 
-/// What a step costs beside the bytes that it passes: many small members or frames are work too.
+/// The cost of a step in addition to its bytes: many small members or frames are work too.
 const STEP_BYTES: usize = 1024;
 
 /// The decoding of one body.
@@ -17,9 +17,9 @@ pub(crate) struct DecodedBody<B> {
     coding: Coding,
     /// Encoded.
     bytes_max: usize,
-    /// There from the body's first byte on: who only announces a body costs nothing.
+    /// Created with the body's first byte: a client that only announces a body uses no memory.
     decoder: Option<Decoder>,
-    /// For the decoder itself; what comes out of it is counted by who keeps it.
+    /// For the decoder itself; the reader counts the decoded bytes.
     budget: B,
     /// The last piece that was received, and how much of it is decoded.
     input: Vec<u8>,
@@ -57,10 +57,10 @@ impl<B: BodyBudget> DecodedBody<B> {
         Ok(())
     }
 
-    /// Decodes a bounded piece and gives it to `take`, if there is one, and says what that cost in bytes passed.
+    /// Decodes a bounded piece and gives it to `take`, if there is one. Returns the cost as a number of bytes.
     ///
     /// # Errors
-    /// What came can't be decoded.
+    /// The received bytes can't be decoded.
     pub(crate) fn step<T>(
         &mut self,
         transport: &Transport,
@@ -74,10 +74,10 @@ impl<B: BodyBudget> DecodedBody<B> {
         Ok((STEP_BYTES + written, (written > 0).then(|| take(&output[..written]))))
     }
 
-    /// To be asked at the body's end.
+    /// Checks the end of the body.
     ///
     /// # Errors
-    /// The coding's end isn't there.
+    /// The encoded data is incomplete.
     pub(crate) fn finish(&self) -> Result<(), Box<RequestError>> {
         match &self.decoder {
             Some(decoder) if decoder.is_complete() => Ok(()),
@@ -91,5 +91,5 @@ fn broken(coding: Coding, Broken(why): Broken) -> Box<RequestError> {
         Coding::Gzip => "gzip",
         Coding::Zstd => "zstd",
     };
-    RequestError::boxed(RequestErrorKind::Encoding, format!("the body is no {coding} that can be decoded: {why}"))
+    RequestError::boxed(RequestErrorKind::Encoding, format!("invalid {coding} body: {why}"))
 }

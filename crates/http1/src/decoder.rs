@@ -1,5 +1,5 @@
-//! Undoes gzip (RFC 1952) and zstd (RFC 8878), a bounded piece of output at a time. Members of gzip and frames of zstd
-//! may follow each other.
+//! Decodes gzip (RFC 1952) and zstd (RFC 8878), a bounded piece of output at a time. Several members of gzip or frames of zstd may follow
+//! each other.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use limits::ZSTD_WINDOW_LOG_MAX;
@@ -21,16 +21,16 @@ pub enum Coding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken(pub(crate) String);
 
-/// How far a step came.
+/// The progress of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DecodeProgress {
-    /// Bytes of the input that were taken.
+    /// Bytes of the input that were consumed.
     pub(crate) read: usize,
     /// Bytes of the output that were filled.
     pub(crate) written: usize,
 }
 
-/// Undoes a coding.
+/// Decodes a coding.
 pub(crate) struct Decoder {
     kind: Kind,
     at: At,
@@ -43,11 +43,11 @@ enum Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// Nothing has come: no body is empty in any coding.
+    /// No byte has arrived: no encoded body is empty.
     Start,
     /// Within a member or frame.
     Within,
-    /// Behind the end of one: another may follow, or nothing.
+    /// After the end of one: another may follow, or nothing.
     End,
 }
 
@@ -64,12 +64,11 @@ impl Decoder {
         Ok(Self { kind, at: At::Start })
     }
 
-    /// Decodes from the start of `input` into `output`, up to the end of a member or frame: some of the input, or
-    /// all of it. Where that fills the output more may come out with the next input; there is always one, as no coding
-    /// ends with bytes that stand for something.
+    /// Decodes some or all of `input` into `output`, at most up to the end of a member or frame. If that fills the output, more may come out
+    /// with the next input; there always is one, because no coding ends with bytes of content.
     ///
     /// # Errors
-    /// The input isn't what the coding wants; nothing behind it can be decoded.
+    /// The input is invalid; nothing after it can be decoded.
     pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeProgress, Broken> {
         let (step, at) = match &mut self.kind {
             Kind::Gzip(inflate) => {
@@ -83,13 +82,13 @@ impl Decoder {
         };
         self.at = at;
         if step.read == 0 && step.written == 0 && !input.is_empty() {
-            // Decoders go on or fail. One that did neither would be asked for ever.
-            return Err(Broken("it can't be understood".into()));
+            // Decoders make progress or fail. One that did neither would be called in an endless loop.
+            return Err(Broken("the data is invalid".into()));
         }
         Ok(step)
     }
 
-    /// Whether all that was begun has come to its end.
+    /// Whether every member or frame is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.at == At::End
     }

@@ -1,5 +1,4 @@
-//! The header fields that matter here. A field that may stand once is refused when it stands twice: two readers might
-//! each follow another one.
+//! The header fields that are used. A field that may occur once is rejected if it occurs twice: two parsers might use different ones.
 
 use httparse::Header;
 
@@ -47,7 +46,7 @@ pub struct Fields<'a> {
     pub(crate) asks_keep_alive: bool,
 }
 
-/// So that the number fits 64 bits.
+/// The number must fit 64 bits.
 const LENGTH_DIGITS_MAX: usize = 18;
 
 impl<'a> Fields<'a> {
@@ -59,7 +58,7 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    /// Names differ in their lengths, most of them: few are compared letter by letter.
+    /// Most names differ in length, so few are compared byte by byte.
     fn take(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Box<RequestError>> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
@@ -127,7 +126,7 @@ impl<'a> Fields<'a> {
     fn take_length(&mut self, value: &[u8]) -> Result<(), Box<RequestError>> {
         let is_number = !value.is_empty() && value.len() <= LENGTH_DIGITS_MAX && value.iter().all(u8::is_ascii_digit);
         if !is_number || self.length.is_some() {
-            return Err(bad("there must be one Content-Length, a decimal number"));
+            return Err(bad("invalid Content-Length: send it once, as a decimal number"));
         }
         self.length = Some(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
         Ok(())
@@ -135,7 +134,7 @@ impl<'a> Fields<'a> {
 
     fn take_coding(&mut self, value: &[u8]) -> Result<(), Box<RequestError>> {
         if self.is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
-            return Err(bad("the only Transfer-Encoding that is taken is `chunked`, once"));
+            return Err(bad("unsupported Transfer-Encoding: use `chunked`, once"));
         }
         self.is_chunked = true;
         Ok(())
@@ -144,7 +143,7 @@ impl<'a> Fields<'a> {
     /// How the body's end is found.
     pub(crate) fn framing(&self, is_http_11: bool) -> Result<Framing, Box<RequestError>> {
         match (self.is_chunked, self.length) {
-            (true, Some(_)) => Err(bad("there are both Content-Length and Transfer-Encoding")),
+            (true, Some(_)) => Err(bad("the request has both Content-Length and Transfer-Encoding: send one of them")),
             (true, None) if !is_http_11 => Err(bad("Transfer-Encoding needs HTTP/1.1")),
             (true, None) => Ok(Framing::chunked()),
             (false, length) => Ok(Framing::Length(length.unwrap_or(0))),
@@ -152,7 +151,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Of a field that may be passed over: one that stands twice means nothing.
+/// Reads a field that may be ignored: it is, if it occurs twice.
 fn only<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) {
     *place = Some(if place.is_none() { value } else { b"" });
 }
@@ -160,6 +159,6 @@ fn only<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) {
 fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &str) -> Result<(), Box<RequestError>> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(bad(format!("there is more than one {name}"))),
+        Some(_) => Err(bad(format!("the request has more than one {name}"))),
     }
 }

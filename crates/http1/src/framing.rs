@@ -4,7 +4,7 @@ use crate::error::{RequestError, RequestErrorKind};
 
 use crate::chunks::Chunks;
 
-/// What is still to come of a body.
+/// The rest of a body.
 #[derive(Debug)]
 pub(crate) enum Framing {
     /// So many bytes.
@@ -18,7 +18,7 @@ impl Framing {
         Self::Chunked(Box::default())
     }
 
-    /// How many bytes may be read without reading into the next request: as many as there are, where nobody knows.
+    /// How many bytes may be read without reading into the next request; without a known length, all.
     pub(crate) fn left(&self) -> usize {
         match self {
             Self::Length(left) => usize::try_from(*left).unwrap_or(usize::MAX),
@@ -33,11 +33,11 @@ impl Framing {
         }
     }
 
-    /// Goes on through `bytes`, of which there is at least one: how many of them are of the body, and the piece of
-    /// its content that is among them. There may be more behind it.
+    /// Advances through `bytes`, of which there is at least one. Returns how many of them belong to the body, and the piece of content among
+    /// them. More bytes may follow it.
     ///
     /// # Errors
-    /// The body breaks the rules; what comes behind it can't be trusted.
+    /// The body is malformed; what follows it can't be trusted.
     pub(crate) fn advance<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8]), Box<RequestError>> {
         match self {
             Self::Length(left) => {
@@ -48,7 +48,7 @@ impl Framing {
             Self::Chunked(chunks) => chunks.advance(bytes).map_err(|_| {
                 RequestError::boxed(
                     RequestErrorKind::BadRequest,
-                    "a chunk of the body is not framed as RFC 9112 wants it",
+                    "a chunk of the body is not framed as RFC 9112 requires",
                 )
             }),
         }

@@ -1,5 +1,5 @@
-//! Reads a request's line and headers. httparse knows the grammar; what it lets pass though two readers could
-//! understand it in two ways is refused here.
+//! Parses the request line and headers. httparse implements the grammar; heads that it accepts although two parsers could read them
+//! differently are rejected here.
 
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
@@ -14,9 +14,9 @@ use crate::fields::Fields;
 use crate::framing::Framing;
 use crate::target::{self, Target};
 
-/// Header lines of a request: more fit [`HEADER_BYTES_MAX`] only where nobody means them.
+/// Header lines of a request: no real client sends more within [`HEADER_BYTES_MAX`].
 const HEADERS_MAX: usize = 100;
-/// Empty lines that may stand before a request (RFC 9112 §2.2 wants one to be passed over).
+/// Empty lines that may precede a request (RFC 9112 §2.2 requires that one is ignored).
 const EMPTY_LINES_MAX: usize = 4;
 pub(crate) const EMPTY_LINE_BYTES: usize = 2;
 
@@ -27,21 +27,21 @@ pub enum Method {
     Get,
     /// To read, but for the body.
     Head,
-    /// To take a body.
+    /// To send a body.
     Post,
-    /// To learn what may be asked.
+    /// To learn the allowed methods.
     Options,
-    /// Nothing that is done here.
+    /// Another method, which isn't supported.
     Other,
 }
 
-/// How the connection goes on after the answer.
+/// What happens to the connection after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// It is open, as HTTP/1.1 has it.
+    /// It stays open, the default of HTTP/1.1.
     Open,
-    /// It is open, and the client asked for it, which the response confirms: HTTP/1.0 needs that, and with HTTP/1.1 the client learns
-    /// for how long.
+    /// It stays open at the client's request, which the response confirms: HTTP/1.0 needs that, and with HTTP/1.1 the client learns for how
+    /// long.
     KeptAlive,
     /// It is closed.
     Close,
@@ -56,7 +56,7 @@ pub struct Head<'a> {
     pub target: Target<'a>,
     /// The header fields.
     pub fields: Fields<'a>,
-    /// The head as it came.
+    /// The received bytes of the head.
     pub bytes: &'a [u8],
     pub(crate) framing: Framing,
     pub(crate) persistence: Persistence,
@@ -72,9 +72,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// What stands at the start of the bytes that are there.
+/// The result of parsing the start of the received bytes.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "it is taken apart at once, and nearly always a head")]
+#[allow(clippy::large_enum_variant, reason = "it is matched immediately, and nearly always a head")]
 pub(crate) enum Parsed<'a> {
     /// A head of so many bytes.
     Head(Head<'a>, usize),
@@ -84,7 +84,7 @@ pub(crate) enum Parsed<'a> {
     Part,
 }
 
-/// Reads the head at the start of `bytes`, before which so many empty lines came by themselves.
+/// Parses the head at the start of `bytes`, before which so many empty lines were skipped.
 ///
 /// # Errors
 /// The head is ambiguous, not HTTP, or too long.
@@ -115,15 +115,15 @@ pub(crate) fn parse(bytes: &[u8], empty_lines: usize) -> Result<Parsed<'_>, Box<
 fn too_long(bytes: &[u8]) -> Box<RequestError> {
     let line = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
     if memchr::memchr(b'\n', line).is_none() {
-        let detail = format!("a request's line has at most {HEADER_BYTES_MAX} bytes");
+        let detail = format!("the request line is longer than {HEADER_BYTES_MAX} bytes");
         return RequestError::boxed(RequestErrorKind::TargetTooLong, detail);
     }
-    let detail = format!("a request's line and headers have at most {HEADER_BYTES_MAX} bytes");
+    let detail = format!("the request line and headers are longer than {HEADER_BYTES_MAX} bytes");
     RequestError::boxed(RequestErrorKind::HeaderTooLarge, detail)
 }
 
-/// Whether a head may end in bytes of which the first `known` are known to hold no end. It is cheap, so that a head
-/// that comes byte by byte isn't read again for each.
+/// Whether a head may end in bytes of which the first `known` are known to contain no end. It is cheap, so a head that arrives byte by byte
+/// isn't parsed again for each byte.
 pub(crate) fn may_end(bytes: &[u8], known: usize) -> bool {
     let tail = &bytes[known.saturating_sub(2)..];
     let ends = |at: usize| matches!(&tail[at + 1..], [b'\n', ..] | [b'\r', b'\n', ..]);
@@ -133,31 +133,31 @@ pub(crate) fn may_end(bytes: &[u8], known: usize) -> bool {
 fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Box<RequestError>> {
     let lines = bytes.chunks_exact(EMPTY_LINE_BYTES).take_while(|line| line == b"\r\n").count();
     if before + lines > EMPTY_LINES_MAX || bytes.get(EMPTY_LINE_BYTES * lines) == Some(&b'\n') {
-        return Err(bad("there are empty lines before the request"));
+        return Err(bad("too many empty lines before the request, or one that ends without CR"));
     }
     Ok(EMPTY_LINE_BYTES * lines)
 }
 
 fn of_parse(error: httparse::Error, bytes: &[u8]) -> Box<RequestError> {
     match error {
-        // The parser takes a space in the target for its end, and says nothing of what is wrong with other bytes.
+        // The parser treats a space in the target as its end, and doesn't describe other invalid bytes.
         httparse::Error::Version | httparse::Error::Token if let Some(target) = target::of_broken_line(bytes) => {
             bad(target::explain(target))
         }
         httparse::Error::TooManyHeaders => RequestError::boxed(
             RequestErrorKind::HeaderTooLarge,
-            format!("a request has at most {HEADERS_MAX} header lines"),
+            format!("the request has more than {HEADERS_MAX} header lines"),
         ),
         httparse::Error::Version => bad("the version must be HTTP/1.1 or HTTP/1.0"),
         httparse::Error::NewLine => bad(LINE_END),
-        error => bad(format!("the request's line and headers are not as RFC 9112 wants them: {error}")),
+        error => bad(format!("the request line or headers violate RFC 9112: {error}")),
     }
 }
 
 const LINE_END: &str = "a line of the head must end in CR LF and have no other CR or LF";
 
-/// httparse takes a bare LF as the end of a line. It lets no CR stand within one, so that the lines, each with one
-/// LF, have as many CRs only where each has its own.
+/// httparse accepts a bare LF as the end of a line, and no CR within a line. So if the lines, each with one LF, have as many CRs, each ends
+/// in CR LF.
 fn check_line_ends(head: &[u8], lines: usize) -> Result<(), Box<RequestError>> {
     if memchr::memchr_iter(b'\r', head).count() == lines { Ok(()) } else { Err(bad(LINE_END)) }
 }
@@ -181,11 +181,11 @@ fn head<'a>(request: &Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Box<
     })
 }
 
-/// Some methods and forms of the target go with each other only (RFC 9112 §3.2.3, §3.2.4).
+/// Some methods need a certain form of the target (RFC 9112 §3.2.3, §3.2.4).
 fn check_form(method: &str, target: Target<'_>) -> Result<(), Box<RequestError>> {
     match (method, target.path) {
-        ("CONNECT", _) => Err(bad("there is no proxy here to connect through")),
-        (method, "*") if method != "OPTIONS" => Err(bad("the target `*` is for OPTIONS only")),
+        ("CONNECT", _) => Err(bad("CONNECT is not supported: this server is no proxy")),
+        (method, "*") if method != "OPTIONS" => Err(bad("the target `*` is only valid with OPTIONS")),
         _ => Ok(()),
     }
 }
@@ -216,7 +216,7 @@ fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Resu
         return Err(bad("a host must be a name or an address, with a port or without"));
     }
     match (fields.host, of_target) {
-        (None, _) if is_http_11 => Err(bad("a request of HTTP/1.1 must have a Host")),
+        (None, _) if is_http_11 => Err(bad("HTTP/1.1 requests need the header Host")),
         (Some(host), Some(of_target)) if !of_target.eq_ignore_ascii_case(host) => {
             Err(bad("Host and the target name different hosts"))
         }
@@ -224,7 +224,7 @@ fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Resu
     }
 }
 
-/// `uri-host [ ":" port ]` (RFC 9110 §7.2); an empty one is a host too.
+/// `uri-host [ ":" port ]` (RFC 9110 §7.2); an empty one is valid too.
 fn is_host(text: &[u8]) -> bool {
     let end = match text {
         [b'[', address @ ..] => match memchr::memchr(b']', address) {
@@ -249,15 +249,12 @@ const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&'..=b',' | b';' | b'=')
 }
 
-/// An expectation of HTTP/1.0 is passed over (RFC 9110 §10.1.1).
+/// An expectation of HTTP/1.0 is ignored (RFC 9110 §10.1.1).
 fn expects_continue(fields: &Fields<'_>, is_http_11: bool) -> Result<bool, Box<RequestError>> {
     match fields.expect {
         Some(value) if is_http_11 => match value.eq_ignore_ascii_case(b"100-continue") {
             true => Ok(true),
-            false => Err(RequestError::boxed(
-                RequestErrorKind::Expectation,
-                "the only expectation that is met is `100-continue`",
-            )),
+            false => Err(RequestError::boxed(RequestErrorKind::Expectation, "unsupported Expect: use `100-continue`")),
         },
         _ => Ok(false),
     }

@@ -3,7 +3,7 @@
 /// A buffer up to this isn't worth the move into a smaller one.
 const SMALL_BYTES: usize = 4096;
 
-/// Bytes, of which those in front may have been taken.
+/// Bytes, of which those in front may have been consumed.
 #[derive(Debug, Default)]
 pub(crate) struct ReadBuffer {
     bytes: Vec<u8>,
@@ -19,7 +19,7 @@ impl ReadBuffer {
         self.bytes().is_empty()
     }
 
-    /// Adds bytes. A buffer that is needed for that is had from `spare`.
+    /// Adds bytes. If that needs a buffer, it comes from `spare`.
     pub(crate) fn add(&mut self, bytes: &[u8], spare: impl FnOnce() -> Vec<u8>) {
         if bytes.is_empty() {
             return;
@@ -27,14 +27,14 @@ impl ReadBuffer {
         if self.bytes.capacity() == 0 {
             self.bytes = spare();
         }
-        // As a rule nothing is left, or part of a head: else what a busy connection has sent would pile up.
+        // Usually nothing is left, or part of a head: otherwise the bytes of a busy connection would accumulate.
         self.bytes.drain(..std::mem::take(&mut self.taken));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Takes bytes from the front; the buffer is given back with the last of them.
+    /// Removes bytes from the front, and returns the buffer with the last of them.
     pub(crate) fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
-        debug_assert!(bytes <= self.bytes().len(), "what is taken is held");
+        debug_assert!(bytes <= self.bytes().len(), "consumed bytes are in the buffer");
         self.taken += bytes;
         if !self.is_empty() {
             self.shrink();
@@ -49,7 +49,7 @@ impl ReadBuffer {
         Some(buffer)
     }
 
-    /// Many connections may wait for the rest of what they send: a small part shall not keep a large buffer.
+    /// Many connections may wait for the rest of a request: a small part must not keep a large buffer.
     fn shrink(&mut self) {
         if self.bytes.capacity() > SMALL_BYTES && self.bytes().len() < self.bytes.capacity() / 4 {
             self.bytes = self.bytes().to_vec();
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_is_forgotten_though_something_always_stays() {
+    fn consumed_bytes_are_removed_from_the_buffer() {
         let mut held = ReadBuffer::default();
         held.add(b"12345", Vec::new);
         for _ in 0..10_000 {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_rest_keeps_no_large_buffer() {
+    fn small_rest_keeps_no_large_buffer() {
         let mut held = ReadBuffer::default();
         held.add(&[7; 100_000], Vec::new);
         assert!(held.take(99_999).is_none());
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_had_when_it_is_needed_and_given_back() {
+    fn buffer_is_allocated_on_demand_and_freed() {
         let mut held = ReadBuffer::default();
         held.add(b"", || panic!("nothing needs no buffer"));
         assert!(held.take(0).is_none());

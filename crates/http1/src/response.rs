@@ -26,7 +26,7 @@ pub struct Response {
     pub fields: Option<Box<str>>,
     /// Whether another `Origin` may get another answer.
     pub varies: bool,
-    /// Lines about who may read it, as they are sent.
+    /// The CORS lines, as they are sent.
     pub cors: Option<Arc<str>>,
     /// The body.
     pub body: Vec<u8>,
@@ -40,7 +40,7 @@ pub struct Response {
 pub struct StreamedBody {
     /// How many bytes it has.
     pub bytes: u64,
-    /// `None` where the head alone is wanted, or they are being written.
+    /// `None` for HEAD, or while they are being written.
     pub pieces: Option<Box<dyn Pieces>>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct WriteOptions<'a> {
     pub(crate) is_head: bool,
 }
 
-/// Tells a client to send the body.
+/// Makes a client send the body.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Response {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_the_headers_that_it_needs() {
+    fn response_has_only_needed_headers() {
         let short = "before HTTP/1.1 200 OK\r\ncontent-length: 0\r\ndate: D\r\n\r\n";
         assert_eq!(written(&Response::ok(), Persistence::Open, false), short);
         let full = Response {
@@ -156,8 +156,10 @@ mod tests {
             cors: Some("x: y\r\n".into()),
             ..Response::with_body(StatusCode::NOT_FOUND, "a/b", b"what".to_vec())
         };
-        let head = "before HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\ndate: D\r\ncontent-type: a/b\r\n\
-                    retry-after: 7\r\nallow: GET\r\nw: z\r\nvary: origin\r\nx: y\r\nconnection: close\r\n\r\n";
+        let head = concat!(
+            "before HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\ndate: D\r\ncontent-type: a/b\r\n",
+            "retry-after: 7\r\nallow: GET\r\nw: z\r\nvary: origin\r\nx: y\r\nconnection: close\r\n\r\n",
+        );
         assert_eq!(written(&full, Persistence::Close, true), head);
         assert_eq!(written(&full, Persistence::Close, false), head.to_owned() + "what");
         let methods = "before HTTP/1.1 204 No Content\r\ndate: D\r\nallow: GET\r\n\r\n";

@@ -1,5 +1,5 @@
-//! A connection's bytes. What is read goes through a buffer that all connections of a shard share; a connection keeps
-//! only what nobody could take yet, so that one which waits costs next to nothing.
+//! A connection's bytes. Reads go through a buffer that all connections of a shard share; a connection keeps only bytes that couldn't be
+//! parsed yet, so a waiting one uses almost no memory.
 
 use std::future::poll_fn;
 use std::io;
@@ -17,9 +17,9 @@ use crate::transport::Transport;
 
 /// Bytes that the buffer of a shard's answers keeps: a page that is read back takes more, for as long as it needs them.
 const WRITE_BUFFER_BYTES_MAX: usize = 256 * 1024;
-/// Bytes that are discarded after the last response if no body is on its way: more than a peer's buffers hold, as a rule.
+/// Bytes that are discarded after the last response if no body is in flight: usually more than a peer's buffers hold.
 const LINGER_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// After so many discarded bytes the shard's other connections have their turn.
+/// After so many discarded bytes the task yields to the shard's other connections.
 const DISCARDED_STRETCH_BYTES: u64 = 256 * 1024;
 
 /// What the peer may still send when a connection is closed. It is discarded.
@@ -33,7 +33,7 @@ pub(crate) enum Unread {
     Body,
 }
 
-/// The socket of a connection, and what was received of it but not taken.
+/// The socket of a connection, and the received bytes that aren't consumed yet.
 pub(crate) struct Socket {
     stream: Stream,
     transport: Rc<Transport>,
@@ -58,20 +58,19 @@ impl Socket {
         self.transport.now()
     }
 
-    /// What was received and not taken.
+    /// The received bytes that aren't consumed yet.
     pub(crate) fn held(&self) -> &[u8] {
         self.held.bytes()
     }
 
-    /// Takes bytes of [`Self::held`].
+    /// Consumes bytes of [`Self::held`].
     pub(crate) fn take(&mut self, bytes: usize) {
         if let Some(buffer) = self.held.take(bytes) {
             self.transport.give_back(buffer);
         }
     }
 
-    /// Reads once, `most` bytes at most, and shows `take` all that is held then; it says how much of it it takes. `None`
-    /// at the end of the stream.
+    /// Reads once, `most` bytes at most, and shows `take` all held bytes; `take` returns how many it consumes. `None` at the end of the stream.
     pub(crate) fn poll_read<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -101,7 +100,7 @@ impl Socket {
         Poll::Ready(Ok(Some(result)))
     }
 
-    /// Writes what `render` makes. As a rule the kernel takes it in one go; what it doesn't take is kept until it does.
+    /// Writes the output of `render`. Usually the kernel accepts all of it; the rest is kept until it does.
     pub(crate) async fn write(&mut self, render: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut render = Some(render);
         let mut rest = Vec::new();
@@ -138,7 +137,7 @@ impl Socket {
         .await
     }
 
-    /// Writes what wasn't taken in one go.
+    /// Writes the rest that the kernel didn't accept.
     fn poll_rest(&mut self, context: &mut Context<'_>, rest: &[u8], written: &mut usize) -> Poll<io::Result<()>> {
         while *written < rest.len() {
             let taken = ready!(self.stream.poll_write(context, &rest[*written..]))?;
@@ -159,19 +158,19 @@ impl Socket {
             Unread::Nothing | Unread::Little => (Phase::Linger, LINGER_BYTES_MAX, None),
         };
         let is_over = unread == Unread::Nothing || unread == Unread::Body && permit.is_none();
-        // TLS says goodbye, and a peer that takes nothing could keep it from being said.
+        // TLS sends a closing alert, which a peer that reads nothing could block.
         self.connection.enter(if is_over { Phase::Linger } else { phase }, self.now());
         poll_fn(|context| self.stream.poll_shutdown(context)).await?;
         if is_over { Ok(()) } else { self.discard(bytes_max, permit.as_ref()).await }
     }
 
-    /// Discards what comes until the peer closes, or has sent so much.
+    /// Discards what arrives until the peer closes, or has sent so much.
     async fn discard(&mut self, bytes_max: u64, permit: Option<&DrainPermit>) -> io::Result<()> {
         self.take(self.held().len());
         let (mut discarded, mut stretch) = (0, 0);
         while discarded < bytes_max {
             let read = poll_fn(|context| {
-                // A server that stops waits no longer for a client that is refused.
+                // A server that stops doesn't wait for a rejected client.
                 if self.connection.order() == Order::Finish && self.connection.phase() == Phase::Drain {
                     self.connection.enter(Phase::Linger, self.now());
                 }

@@ -22,7 +22,7 @@ impl Stream {
         }
     }
 
-    /// Takes bytes to send. Those that TLS takes are sent with [`Self::poll_flush`] at the latest.
+    /// Accepts bytes to send. Those that TLS buffers are sent with [`Self::poll_flush`] at the latest.
     pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
@@ -32,7 +32,7 @@ impl Stream {
 
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            // A socket keeps nothing back.
+            // A socket buffers nothing here.
             Self::Plain(_) => Poll::Ready(Ok(())),
             Self::Secure(stream) => Pin::new(stream).poll_flush(context),
         }
@@ -45,8 +45,8 @@ impl Stream {
         }
     }
 
-    /// What came over the network with a read that gave `bytes`: TLS gives nothing until a whole record is there, and
-    /// who sends a large one slowly sends all the same.
+    /// The bytes that came over the network with a read that gave `bytes`: TLS gives nothing until a record is complete, but a client that
+    /// sends a large one slowly does send.
     pub(crate) fn take_received(&mut self, bytes: usize) -> usize {
         match self {
             Self::Plain(_) => bytes,
@@ -54,7 +54,7 @@ impl Stream {
         }
     }
 
-    /// Whether the network took something since this was last asked, of what TLS had taken before.
+    /// Whether the network accepted any of TLS's buffered bytes since the last call.
     pub(crate) fn take_progress(&mut self) -> bool {
         match self {
             Self::Plain(_) => false,

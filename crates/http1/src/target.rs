@@ -2,7 +2,7 @@
 
 use crate::syntax::is_of_name;
 
-/// What stands before the `://` of a URL.
+/// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Http,
@@ -18,7 +18,7 @@ impl Scheme {
 pub struct Target<'a> {
     /// The path; never empty.
     pub path: &'a str,
-    /// What stands behind the `?`.
+    /// The text after the `?`.
     pub query: Option<&'a str>,
     /// The scheme, where the target is a whole URL.
     pub(crate) scheme: Option<Scheme>,
@@ -27,7 +27,7 @@ pub struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Reads a target; `None` if it is none. `*` stands for the server as a whole, and its path is `*`.
+    /// Parses a target; `None` if it is invalid. `*` means the server as a whole, and its path is `*`.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (scheme, authority, rest) = match split_scheme(text) {
             Some((scheme, rest)) => {
@@ -48,13 +48,13 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether there are only bytes that a URI has, and each `%` begins an escape (RFC 3986 §2). Others are read by each
-/// proxy in its own way. A `#` is none: a fragment is never sent.
+/// Whether there are only bytes that a URI has, and each `%` begins an escape (RFC 3986 §2). Proxies treat other bytes differently. A `#`
+/// is rejected too: a fragment is never sent.
 fn is_of_uri(text: &[u8]) -> bool {
     first_foreign(text).is_none()
 }
 
-/// Where the first byte is that no URI has at this place.
+/// The index of the first byte that no URI has there.
 fn first_foreign(text: &[u8]) -> Option<usize> {
     text.iter().enumerate().position(|(at, byte)| match byte {
         b'%' => !matches!(text[at + 1..], [high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit()),
@@ -63,14 +63,14 @@ fn first_foreign(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// What is wrong with a target, in words for its sender.
+/// The error of a target, for its sender.
 pub(crate) fn explain(target: &[u8]) -> String {
     let Some(at) = first_foreign(target) else {
         return "the target must begin with `/`, or be a whole URL of http or https".to_owned();
     };
     if target[at] == b'%' {
         return format!(
-            "the `%` at byte {at} of the target (from 0) has no two hexadecimal digits behind it: send `%` as %25"
+            "the `%` at byte {at} of the target (from 0) is not followed by two hexadecimal digits: send `%` as %25"
         );
     }
     let foreign = foreign_at(&target[at..]);
@@ -92,14 +92,14 @@ fn foreign_at(bytes: &[u8]) -> &[u8] {
     &bytes[..(1..=4).find(is_character).unwrap_or(1)]
 }
 
-/// The target of a request whose line can't be parsed, as far as it has come; `None` if the fault is elsewhere in the line.
+/// The received part of the target, if it is the reason that the request line can't be parsed.
 pub(crate) fn of_broken_line(bytes: &[u8]) -> Option<&[u8]> {
     let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next()?;
     let start = line.iter().position(|byte| *byte == b' ')? + 1;
     let is_method = line[..start - 1].iter().all(|byte| is_of_name(*byte)) && start > 1;
     let rest = &line[start..];
     let foreign = first_foreign(rest)?;
-    // The version follows the space that ends a sound target.
+    // The version follows the space that ends a valid target.
     let version = rest[foreign..].strip_prefix(b" ").unwrap_or_default();
     let ends_there = rest[foreign] == b' ' && (version.starts_with(b"HTTP/") || b"HTTP/".starts_with(version));
     (is_method && foreign > 0 && !ends_there).then_some(rest)
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_taken_apart() {
+    fn targets_are_parsed() {
         for (text, path, query, url) in [
             ("/", "/", None, None),
             ("/a/b?c=d?e", "/a/b", Some("c=d?e"), None),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_target_is_named() {
+    fn target_errors_name_the_byte() {
         for (target, says) in [
             (
                 &b"/a?b=c|d"[..],
@@ -184,11 +184,11 @@ mod tests {
             ),
             (
                 b"/100%",
-                "the `%` at byte 4 of the target (from 0) has no two hexadecimal digits behind it: send `%` as %25",
+                "the `%` at byte 4 of the target (from 0) is not followed by two hexadecimal digits: send `%` as %25",
             ),
             (
                 b"/%zz",
-                "the `%` at byte 1 of the target (from 0) has no two hexadecimal digits behind it: send `%` as %25",
+                "the `%` at byte 1 of the target (from 0) is not followed by two hexadecimal digits: send `%` as %25",
             ),
             (b"a/b", "the target must begin with `/`, or be a whole URL of http or https"),
         ] {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_of_a_broken_line_is_found_if_it_breaks_the_line() {
+    fn target_of_a_broken_line_is_found() {
         for (line, target) in [
             (&b"GET /a b HTTP/1.1\r\nHost: x"[..], Some(&b"/a b HTTP/1.1"[..])),
             (b"GET /a b", Some(b"/a b")),

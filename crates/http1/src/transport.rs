@@ -1,4 +1,4 @@
-//! What the connections of a shard share: buffers, the date, the count of ticks, the idle time-out, and the TLS configuration.
+//! The shared state of a shard's connections: buffers, the date, the count of ticks, the idle timeout, and the TLS configuration.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
@@ -11,15 +11,15 @@ use net::tls::ServerTls;
 
 use crate::target::Scheme;
 
-/// Bytes that are read from a socket at once.
+/// Bytes of one read from a socket.
 const READ_BYTES: usize = 64 * 1024;
-/// Bytes that are decoded of a body at once.
+/// Bytes that one step of decoding gives.
 const DECODED_BYTES: usize = 64 * 1024;
-/// Buffers that are kept for the next connection that needs one, and how large they may be: it may need it for long.
+/// Buffers that are kept for the next connection that needs one, and their maximum size: it may need one for a long time.
 const SPARE_BUFFERS_MAX: usize = 16;
 const SPARE_BUFFER_BYTES_MAX: usize = 4096;
 
-const _: () = assert!(HEADER_BYTES_MAX <= READ_BYTES, "a head can be read at once");
+const _: () = assert!(HEADER_BYTES_MAX <= READ_BYTES, "a head fits one read");
 
 /// What the connections of a shard share. A buffer is never held over an await.
 pub struct Transport {
@@ -70,7 +70,7 @@ impl Transport {
         self.ticks.get()
     }
 
-    /// From now on a connection may be idle for so long. A tick is a second.
+    /// Changes how long a connection may be idle. A tick is a second.
     pub fn set_idle_timeout(&self, idle_timeout: Duration) {
         let seconds = u32::try_from(idle_timeout.as_secs()).unwrap_or(u32::MAX);
         self.idle_ticks.set(seconds);
@@ -102,7 +102,7 @@ impl Transport {
         self.tls.as_deref()
     }
 
-    /// What the URLs of this port begin with.
+    /// The scheme of this port's URLs.
     pub(crate) const fn scheme(&self) -> Scheme {
         if self.tls.is_some() { Scheme::Https } else { Scheme::Http }
     }
@@ -111,17 +111,17 @@ impl Transport {
         self.is_ending.get()
     }
 
-    /// Where bytes are read to before they are parsed.
+    /// The buffer into which bytes are read before they are parsed.
     pub(crate) fn scratch(&self) -> RefMut<'_, Box<[u8]>> {
         self.scratch.borrow_mut()
     }
 
-    /// Where responses are written to before they are sent.
+    /// The buffer into which responses are written before they are sent.
     pub(crate) fn write_buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.write_buffer.borrow_mut()
     }
 
-    /// Where bodies are decoded to, piece by piece. It takes memory from the first encoded body on.
+    /// The buffer into which bodies are decoded, piece by piece. It is allocated for the first encoded body.
     pub(crate) fn decoded(&self) -> RefMut<'_, Vec<u8>> {
         let mut decoded = self.decoded.borrow_mut();
         decoded.resize(DECODED_BYTES, 0);

@@ -27,7 +27,7 @@ const AT_WRITTEN: usize = 56;
 const AT_BODY_SUM: usize = 64;
 const AT_HEADER_SUM: usize = 72;
 
-/// What a block is for.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// It holds records.
@@ -39,7 +39,7 @@ pub enum BlockKind {
 /// The header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// What the block is for.
+    /// The kind of the block.
     pub kind: BlockKind,
     /// The generation of the segment that it was written to.
     pub generation: u64,

@@ -17,7 +17,7 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Forgets what was read: the file may have changed since.
+    /// Forgets the window: the file may have changed since.
     pub(crate) fn forget(&mut self) {
         self.bytes.clear();
     }

@@ -11,7 +11,7 @@ use crate::checksum;
 use crate::disk::SharedDisk;
 use crate::endian::{array, get_u32, get_u64, put};
 
-/// Where a segment's first block begins.
+/// The offset of a segment's first block.
 pub(crate) const FIRST_BLOCK_AT: u64 = PAGE_BYTES as u64;
 /// The version of the format that this code writes and reads.
 pub const FORMAT: u32 = 1;

@@ -1,4 +1,4 @@
-//! Measures what checking a record costs, beside serde_json's bare `IgnoredAny` in the same run.
+//! Measures the cost of checking a record, next to serde_json's bare `IgnoredAny` in the same run.
 //!
 //! `cargo run --release -p json --example check_rate [FILE.ndjson]`
 
@@ -12,8 +12,8 @@ use serde::de::IgnoredAny;
 
 const ACCESS: &str = r#"{"type":"access","time":"2026-11-02T10:05:03+00:00","client":"192.0.2.216","method":"GET","path":"/reports/quarterly/2026/images/figure-03-overview.png","protocol":"HTTP/1.1","status":200,"bytes":203023,"referrer":"https://www.example.org/reports/quarterly/2026/","agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}"#;
 const JOB: &str = r#"{"data":"{'job_id':'0123456789ab','container_id':'ba9876543210','status':'Success: process exited with code 0.'}"}"#;
-const TURN: Duration = Duration::from_millis(50);
-const TURNS: usize = 12;
+const ROUND: Duration = Duration::from_millis(50);
+const ROUNDS: usize = 12;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 fn main() -> std::io::Result<()> {
@@ -35,7 +35,7 @@ fn measure(name: &str, body: &[u8]) {
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     println!("{name}: {} records of {} bytes", lines.len(), body.len() / lines.len());
     let mut best = [f64::INFINITY; 4];
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         let turns = [
             nanoseconds(lines.len(), || {
                 lines.iter().filter(|line| serde_json::from_slice::<IgnoredAny>(line).is_ok()).count()
@@ -64,7 +64,7 @@ fn split(body: &[u8]) -> usize {
 fn nanoseconds(records: usize, mut pass: impl FnMut() -> usize) -> f64 {
     let start = Instant::now();
     let mut passes = 0_u32;
-    while start.elapsed() < TURN {
+    while start.elapsed() < ROUND {
         assert_eq!(black_box(pass()), records, "every record is taken");
         passes += 1;
     }

@@ -1,11 +1,11 @@
 //! Splits the body of a batch into records and checks each, while the body arrives.
 //!
-//! Lines and elements are given to the caller as soon as their end is there, borrowed from the chunk that holds them: only
-//! one that two chunks share is copied. A fault between the elements of an array, or one that leaves doubtful where an element
-//! ends, means that none of them can be trusted: the caller forgets what it was given.
+//! The caller gets lines and elements as soon as they end, borrowed from their chunk: only one that two chunks share is
+//! copied. After a fault between the elements of an array, or one that makes the end of an element uncertain, none of
+//! them can be trusted: the caller discards them.
 //!
-//! A line may hold several values, one after the other: all of them are records, or none is where the line isn't JSON. No value goes over the
-//! end of its line: one that does is refused with all of its lines.
+//! A line may hold several values, one after the other: all of them are records, or none if the line isn't JSON. No
+//! value may continue on the next line: one that does is rejected with all of its lines.
 
 mod array;
 mod beginning;
@@ -29,27 +29,28 @@ pub use span::begins_over_lines;
 /// One record of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// The line or element, from 1. Blank lines count here: it is what an editor shows.
+    /// The line or element, from 1. Blank lines count here: it is the number that an editor shows.
     pub line: u32,
     /// The value among those of its line, from 1; 1 for an element.
     pub value: u32,
-    /// The number that the record has in its id: lines and elements are counted from 1 to [`BATCH_RECORDS_MAX`], without blank lines. Values
-    /// behind the first one of their line are counted from [`event::FURTHER_VALUES_FROM`] on, over the whole body.
+    /// The number that the record has in its id: lines and elements are counted from 1 to [`BATCH_RECORDS_MAX`],
+    /// without blank lines. Further values of a line are counted from [`event::FURTHER_VALUES_FROM`] on, over the whole
+    /// body.
     pub ordinal: u32,
-    /// The value without the whitespace around it, or why it isn't taken. Offsets within it count from the
-    /// start of the line or element.
+    /// The value without the whitespace around it, or why it is rejected. Offsets within it count from the start of the
+    /// line or element.
     pub record: Result<&'a str, RecordRejection>,
-    /// The bytes of the line, value or element as they came; none of one that is too large, or goes over lines.
+    /// The bytes of the line, value or element as received; empty for one that is too large, or continues over lines.
     pub raw: &'a [u8],
 }
 
-/// Why a body as a whole isn't taken. Records that were given before count for nothing.
+/// Why a body as a whole is rejected. Records that were returned earlier don't count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// The body should be an array and isn't one. Offsets count from the start of the body.
-    #[error("the body is no JSON array: {0}")]
+    /// The body should be an array but isn't one. Offsets count from the start of the body.
+    #[error("the body is not a JSON array: {0}")]
     NotJson(JsonError),
-    /// The body is in another format, as its first bytes say.
+    /// The body is in another format, by its first bytes.
     #[error("{0}")]
     OtherFormat(JsonError),
     /// The body has more records than a batch may have.
@@ -72,14 +73,15 @@ impl BatchError {
     }
 }
 
-/// Splits one body. [`Splitter::push`] takes its chunks in order, [`Splitter::finish`] ends it; records come out
-/// of both. After an error nothing more may be pushed: drop the splitter.
+/// Splits one body. [`Splitter::push`] accepts its chunks in order, [`Splitter::finish`] ends it; both return records.
+/// After an error nothing more may be pushed: drop the splitter.
 ///
-/// It holds no more than a line of several values, or a record of full size; and of a body that may be an array or lines as much.
+/// It holds at most a line of several values, or a record of full size; and of a body that may be an array or lines the
+/// same amount again.
 #[derive(Debug)]
 pub struct Splitter {
     form: Form,
-    /// There until the first bytes are judged.
+    /// Present until the format is known from the first bytes.
     beginning: Option<Beginning>,
     state: State,
     received: usize,
@@ -88,14 +90,14 @@ pub struct Splitter {
 
 #[derive(Debug)]
 enum State {
-    /// All that came was whitespace.
+    /// Only whitespace has arrived.
     Undecided,
     /// The body is lines.
     Lines,
     /// The body is an array.
     Array(Array),
-    /// The body may be an array or lines: what came of it, how many bytes stood before, how far it is an array, and whether its first line has
-    /// ended.
+    /// The body may be an array or lines: the received bytes, how many bytes were before them, the state as an array,
+    /// and whether its first line has ended.
     Either { body: Vec<u8>, start: usize, array: Array, is_beyond_line: bool },
 }
 
@@ -107,16 +109,16 @@ impl Splitter {
         Self { form, beginning: Some(Beginning::default()), state, received: 0, lines: Lines::default() }
     }
 
-    /// Bytes that it holds, about.
+    /// About how many bytes it holds.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
         self.lines.kept_bytes()
     }
 
-    /// Takes the next chunk and gives the records that it completes to `sink`.
+    /// Accepts the next chunk and passes the records that it completes to `sink`.
     ///
     /// # Errors
-    /// [`BatchError`] as soon as it is clear that the body as a whole isn't taken.
+    /// [`BatchError`] as soon as it is clear that the body as a whole is rejected.
     pub fn push(&mut self, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let before = self.received;
         self.received += chunk.len();
@@ -125,11 +127,11 @@ impl Splitter {
         }
         let Some(beginning) = &mut self.beginning else { return self.pass(before, chunk, sink) };
         let Some(passed) = beginning.push(chunk)? else { return Ok(()) };
-        self.begin_behind(passed, chunk, sink)
+        self.begin_after(passed, chunk, sink)
     }
 
-    /// The first bytes are judged: `passed` of them are passed over.
-    fn begin_behind(&mut self, passed: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+    /// The format is known: `passed` of the first bytes are skipped.
+    fn begin_after(&mut self, passed: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let held = self.beginning.take().map(Beginning::into_bytes).unwrap_or_default();
         let bytes = if held.is_empty() { chunk } else { &held };
         self.pass(passed, &bytes[passed..], sink)
@@ -144,7 +146,7 @@ impl Splitter {
         }
     }
 
-    /// An array that isn't closed on its first line goes over lines, so the body can't be lines.
+    /// An array that isn't closed on its first line continues over lines, so the body can't be lines.
     fn pass_either(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let State::Either { body, array, is_beyond_line, .. } = &mut self.state else { return Ok(()) };
         let room = DETECT_BYTES - body.len();
@@ -166,14 +168,14 @@ impl Splitter {
         self.pass(before + more.len(), rest, sink)
     }
 
-    /// Ends the body and gives its last records to `sink`.
+    /// Ends the body and passes its last records to `sink`.
     ///
     /// # Errors
-    /// [`BatchError`] where the body as a whole isn't taken.
+    /// [`BatchError`] if the body as a whole is rejected.
     pub fn finish(mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         if let Some(beginning) = &self.beginning {
             let passed = beginning.finish()?;
-            self.begin_behind(passed, &[], sink)?;
+            self.begin_after(passed, &[], sink)?;
         }
         if let State::Either { array, .. } = &self.state {
             let is_array = array.is_closed() || self.form == Form::Array;
@@ -205,7 +207,7 @@ impl Splitter {
         self.pass(start, rest, sink)
     }
 
-    /// What came of a body is given as lines or as an array, and so is what follows.
+    /// The received part of a body is split as lines or as an array, and so is the rest.
     fn decide(&mut self, form: Form, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let State::Either { body, start, .. } = std::mem::replace(&mut self.state, State::Lines) else { return Ok(()) };
         if form == Form::Lines {
@@ -218,8 +220,8 @@ impl Splitter {
     }
 }
 
-/// A body that begins with a bracket counts as an array where its sender doesn't say which of both it is, and so many bytes of
-/// it could be one: as a line they would have no end, and none that is taken.
+/// If its sender doesn't say which it is, a body that begins with a bracket counts as an array once this many bytes of
+/// it could be one: a line of that length would be rejected anyway.
 const DETECT_BYTES: usize = EVENT_BYTES_MAX;
 
 fn too_large(line: u32) -> RecordRejection {

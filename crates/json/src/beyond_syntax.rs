@@ -1,10 +1,10 @@
-//! What serde_json leaves unchecked, looked for in texts that it has accepted. Each search begins with a
-//! filter in vector instructions; the exact look comes only where the filter finds something.
+//! Checks that serde_json doesn't make, on texts that it has accepted. Each search begins with a filter in vector
+//! instructions; the exact check runs only if the filter finds something.
 
-/// Where the first array or object stands that is deeper than `depth_max`.
+/// The offset of the first array or object that is deeper than `depth_max`.
 #[must_use]
 pub fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
-    // Each level begins with one of these; in strings they count as well, which only costs the exact look.
+    // Each level begins with one of these; in strings they count as well, which only costs the exact check.
     memchr::memchr2_iter(b'[', b'{', json).nth(depth_max)?;
     let (mut depth, mut in_string, mut at) = (0_usize, false, 0);
     while let Some(byte) = json.get(at) {
@@ -25,7 +25,7 @@ pub fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
     None
 }
 
-/// Where the first escape behind `from` stands that names half of a surrogate pair without its other half.
+/// The offset of the first escape after `from` that names half of a surrogate pair without its other half.
 pub(super) fn lone_surrogate(json: &[u8], mut from: usize) -> Option<usize> {
     while let Some(found) = memchr::memchr(b'\\', &json[from..]) {
         let at = from + found;

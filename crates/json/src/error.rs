@@ -1,4 +1,4 @@
-//! Why and where a text is not the JSON that is taken. Nothing here is on the path of a good record.
+//! Why and where a text is rejected. A valid record needs nothing of this module.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use serde::de::IgnoredAny;
 use super::looks_like;
 use super::words::{ENDS_WITHIN, ENDS_WITHIN_STRING, ESCAPE, TRAILING, Words};
 
-/// A text that isn't taken.
+/// A text that is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail} (byte {offset})")]
 pub struct JsonError {
-    /// The byte that can't stand where it stands, from 0, within the text as it was given; the text's length
-    /// (without whitespace at its end) where the text ends too early.
+    /// The first invalid byte, from 0, within the text as received. If the text ends too early, the text's length
+    /// (without whitespace at its end).
     pub offset: usize,
     /// The kind of fault.
     pub kind: JsonErrorKind,
-    /// The fault in words, without the place.
+    /// The fault in words, without its place.
     pub detail: Cow<'static, str>,
 }
 
@@ -42,7 +42,7 @@ impl JsonError {
         Self { offset, kind: JsonErrorKind::Utf8, detail: detail.into() }
     }
 
-    /// Whether the only fault of `text`, in which this was found, is that another value seems to follow the first one.
+    /// Whether the only fault of `text`, in which this was found, is that another value follows the first one.
     #[must_use]
     pub fn is_second_value(&self, text: &[u8]) -> bool {
         let begins_value = |byte: &u8| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n');
@@ -54,7 +54,7 @@ impl JsonError {
         self.kind == JsonErrorKind::Syntax && self.detail == TRAILING
     }
 
-    /// Whether the text ends early, and not within a string: more lines could make it whole.
+    /// Whether the text ends early, and not within a string: more lines could complete it.
     pub(crate) fn is_open(&self) -> bool {
         self.kind == JsonErrorKind::Syntax && self.detail.starts_with(ENDS_WITHIN) && self.detail != ENDS_WITHIN_STRING
     }
@@ -69,17 +69,17 @@ impl JsonError {
         Self { offset, kind: JsonErrorKind::Surrogate, detail }
     }
 
-    /// The text is in another format, as its first bytes say.
+    /// The text is in another format, by its first bytes.
     pub(crate) fn of_format(kind: JsonErrorKind, detail: &'static str) -> Self {
         Self { offset: 0, kind, detail: detail.into() }
     }
 
-    /// A fault of syntax with words of our own.
+    /// A fault of syntax with our message.
     pub(crate) fn syntax(offset: usize, detail: &'static str) -> Self {
         Self { offset, kind: JsonErrorKind::Syntax, detail: detail.into() }
     }
 
-    /// What serde_json says about `text`.
+    /// The fault that serde_json reports for `text`.
     pub(crate) fn of_syntax(text: &str, error: &serde_json::Error) -> Self {
         if text.is_empty() {
             return Self::syntax(0, "the text is empty");
@@ -112,12 +112,12 @@ impl JsonError {
     }
 }
 
-// serde_json's words for faults whose place it doesn't give exactly.
+// serde_json's messages for faults whose place it doesn't give exactly.
 const INVALID_ESCAPE: &str = "invalid escape";
 const INVALID_NUMBER: &str = "invalid number";
 const CONTROL_CHARACTER: &str = "control character";
 
-/// How many bytes serde_json had taken, or looked at, when it found the fault.
+/// How many bytes serde_json had read when it found the fault.
 fn index(text: &[u8], error: &serde_json::Error) -> usize {
     let line_start = match error.line() {
         0 | 1 => 0,
@@ -126,7 +126,7 @@ fn index(text: &[u8], error: &serde_json::Error) -> usize {
     line_start + error.column()
 }
 
-/// The byte at fault. Mostly it is the last that was taken.
+/// The byte at fault. Usually it is the last one that was read.
 fn bad_byte(text: &[u8], index: usize, words: &str) -> usize {
     let last = index.saturating_sub(1);
     if words.starts_with(CONTROL_CHARACTER) {
@@ -163,7 +163,7 @@ fn bad_digit(digits: &[u8]) -> Option<usize> {
     digits.iter().position(|byte| !byte.is_ascii_hexdigit())
 }
 
-/// Whether what is wrong with the number at the text's end is only that it ends.
+/// Whether the only fault of the number at the text's end is that it ends.
 fn ends_within_number(text: &[u8]) -> bool {
     let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
     let start = text.iter().rposition(|byte| !is_part(byte)).map_or(0, |before| before + 1);

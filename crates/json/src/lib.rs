@@ -1,12 +1,13 @@
-//! JSON texts (RFC 8259) as bytes: checked, split, looked into, and never built into documents.
+//! JSON texts (RFC 8259) as bytes: checked, split, read, and never built into documents.
 //!
-//! [`check`] says whether a text is JSON that every store can take. Everything else in this crate reads texts that have
-//! passed it: [`mod@pointer`] and [`parts`] find values, [`value_index`] lists all of them in one pass, [`batch`] splits a body into
-//! records, and [`store_compat`] finds what JSON allows and some stores can't take. The bytes themselves pass on untouched.
+//! [`check`] finds out whether a text is JSON that every store can accept. Everything else in this crate reads texts
+//! that have passed it: [`mod@pointer`] and [`parts`] find values, [`value_index`] lists all of them in one pass,
+//! [`batch`] splits a body into records, and [`store_compat`] finds what JSON allows but some stores reject. The bytes
+//! themselves stay unchanged.
 //!
-//! serde_json checks the syntax without building anything. What it doesn't look at is added here, behind
-//! filters that cost a few nanoseconds where there is nothing to find: UTF-8, depth, halves of surrogate pairs.
-//! `docs/json.md` says for each doubtful text what is done with it.
+//! serde_json checks the syntax without building anything. The checks that it doesn't make are added here, with filters
+//! that cost a few nanoseconds if there is nothing to find: UTF-8, depth, halves of surrogate pairs. `docs/json.md`
+//! lists how each uncertain text is handled.
 
 pub mod batch;
 mod beyond_syntax;
@@ -34,34 +35,34 @@ pub use pointer::{InvalidPointer, JsonPointer};
 pub use rejection::{RecordRejection, RejectionCode};
 pub use value_index::{IndexedText, ValueIndex, ValueKind, ValueView};
 
-/// The escape of U+FFFD, which stands for what is no character.
+/// The escape of U+FFFD, which replaces invalid characters.
 pub(crate) const REPLACEMENT: &[u8] = b"\\ufffd";
 
-/// Checks one JSON text, a value of any kind, and gives the value without the whitespace around it.
+/// Checks one JSON text, a value of any kind, and returns the value without the whitespace around it.
 ///
 /// Numbers are not converted: they may have any size and any number of digits.
 ///
 /// # Errors
-/// [`JsonError`] where the text is not UTF-8, is no JSON, nests deeper than
-/// [`limits::JSON_DEPTH_MAX`], or has an escape that is half of a surrogate pair. Of several faults of one kind
-/// the first is told; of several kinds, the one that stands first in this list.
+/// [`JsonError`] if the text is not UTF-8, is no JSON, nests deeper than [`limits::JSON_DEPTH_MAX`], or has an escape
+/// that is half of a surrogate pair. Of several faults of one kind the first is reported; of several kinds, the one
+/// that is first in this list.
 pub fn check(text: &[u8]) -> Result<&str, JsonError> {
     let value = trim(text);
     check_value(value).map_err(|error| error.moved_by(leading_whitespace(text, value)))
 }
 
-/// The text of a payload in which [`check`] has found nothing worse than halves of surrogate pairs, with U+FFFD in the place of
-/// each. The escapes are of one length: everything else stays where it stands.
+/// The text of a payload in which [`check`] has found only halves of surrogate pairs, each replaced by U+FFFD. The
+/// escapes have the same length: no other byte moves.
 #[must_use]
-pub fn mend(text: &[u8]) -> String {
-    let mut mended = trim(text).to_vec();
+pub fn replace_surrogates(text: &[u8]) -> String {
+    let mut repaired = trim(text).to_vec();
     let mut from = 0;
-    while let Some(at) = beyond_syntax::lone_surrogate(&mended, from) {
+    while let Some(at) = beyond_syntax::lone_surrogate(&repaired, from) {
         from = at + REPLACEMENT.len();
-        mended[at..from].copy_from_slice(REPLACEMENT);
+        repaired[at..from].copy_from_slice(REPLACEMENT);
     }
-    // One escape took the place of another.
-    String::from_utf8(mended).unwrap_or_default()
+    // One escape was replaced by another of the same length.
+    String::from_utf8(repaired).unwrap_or_default()
 }
 
 fn check_value(value: &[u8]) -> Result<&str, JsonError> {
@@ -73,7 +74,7 @@ fn check_value(value: &[u8]) -> Result<&str, JsonError> {
     Ok(value)
 }
 
-/// Checks that JSON could begin like this: wherever the text is cut, that alone is no fault.
+/// Checks that JSON could begin like this: that the text is cut is no fault.
 pub(crate) fn check_beginning(text: &[u8]) -> Result<(), JsonError> {
     let whole = match std::str::from_utf8(text) {
         Err(error) if error.error_len().is_none() => &text[..error.valid_up_to()],
@@ -102,14 +103,14 @@ pub(crate) fn utf8(text: &[u8]) -> Result<&str, JsonError> {
     std::str::from_utf8(text).map_err(|error| JsonError::of_utf8(text, error.valid_up_to()))
 }
 
-/// The mark that some programs begin a UTF-8 text with.
+/// The byte order mark that some programs begin a UTF-8 text with.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 const fn is_whitespace(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Where the first byte that is not JSON whitespace stands.
+/// The offset of the first byte that is not JSON whitespace.
 pub(crate) fn first_byte(text: &[u8]) -> Option<usize> {
     text.iter().position(|byte| !is_whitespace(*byte))
 }

@@ -1,11 +1,11 @@
-//! Names what a text is that isn't JSON, by its first bytes or by the bytes at the fault, and says what its sender can do. Only texts that
-//! were refused get here.
+//! Recognises the format of a text that isn't JSON, by its first bytes or by the bytes at the fault, and names a remedy
+//! for its sender. Only rejected texts get here.
 
 use super::words::LAST_COMMA;
 
-/// So many bytes are looked at to recognize a form or a multipart body.
-pub(crate) const LOOK_BYTES: usize = 256;
-/// A fault behind so many bytes says nothing about the format as a whole.
+/// The number of bytes that are read to recognise a form or a multipart body.
+pub(crate) const FORM_BYTES: usize = 256;
+/// A fault after this many bytes says nothing about the format as a whole.
 const FAULT_MAX: usize = 4;
 
 const GZIP: &str = "these are gzip bytes: send them with the header `Content-Encoding: gzip`";
@@ -13,7 +13,7 @@ const ZSTD: &str = "these are zstd bytes: send them with the header `Content-Enc
 const ZLIB: &str = "these are zlib (deflate) bytes: send gzip or zstd, and name it in the header `Content-Encoding`";
 const UTF_16: &str = "this is UTF-16 text: send UTF-8";
 const UTF_32: &str = "this is UTF-32 text: send UTF-8";
-const MULTIPART: &str = "this is multipart/form-data: send the file or field by itself as the body (with curl, --data-binary @FILE instead of -F)";
+const MULTIPART: &str = "this is multipart/form-data: send only the file or field as the body (with curl, --data-binary @FILE instead of -F)";
 const FORM_PAYLOAD: &str = "this is a form with the JSON in its field `payload`: have the sender post JSON (GitHub: content type application/json)";
 const FORM: &str = "this is a form (name=value&…): have the sender post JSON, or convert the form on the way";
 const MARKUP: &str = "this is XML or HTML: send JSON";
@@ -27,7 +27,7 @@ const UNDEFINED: &str = "JSON has no `undefined`: send null, or leave the member
 const SINGLE_QUOTE: &str = "JSON strings are in double quotes, and this is a single quote: replace it";
 const COMMENT: &str = "JSON has no comments";
 
-/// What a fault at `offset` comes from, if that is known.
+/// The cause of a fault at `offset`, if it is known.
 pub(crate) fn explain(text: &[u8], offset: usize) -> Option<&'static str> {
     let whole = if offset <= FAULT_MAX { format(text) } else { None };
     whole.or_else(|| token(text, offset))
@@ -35,7 +35,7 @@ pub(crate) fn explain(text: &[u8], offset: usize) -> Option<&'static str> {
 
 /// The format of a whole text by its first bytes. None of them can begin JSON.
 pub(crate) fn format(text: &[u8]) -> Option<&'static str> {
-    let text = &text[..text.len().min(LOOK_BYTES)];
+    let text = &text[..text.len().min(FORM_BYTES)];
     match text {
         [b'-', b'-', ..] if has_ignoring_case(text, b"content-disposition:") => Some(MULTIPART),
         [b'<', ..] => Some(MARKUP),
@@ -63,7 +63,7 @@ pub(crate) fn encoding(text: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// `name=value`, percent-encoded: without white space, quotes and brackets as far as it is looked at.
+/// `name=value`, percent-encoded: without white space, quotes and brackets in the part that is read.
 fn form(text: &[u8]) -> Option<&'static str> {
     let is_of_form = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%+*&=[]:/!$'(),;@?".contains(byte);
     let equals = memchr::memchr(b'=', text)?;
@@ -74,7 +74,7 @@ fn form(text: &[u8]) -> Option<&'static str> {
     Some(if &text[..equals] == b"payload" { FORM_PAYLOAD } else { FORM })
 }
 
-/// What other languages write where JSON wants a value or a name.
+/// The syntax of other languages where JSON expects a value or a name.
 fn token(text: &[u8], offset: usize) -> Option<&'static str> {
     const TOKENS: [(&[u8], &str); 11] = [
         (b"NaN", NOT_A_NUMBER),
@@ -97,7 +97,7 @@ fn token(text: &[u8], offset: usize) -> Option<&'static str> {
     if matches!(text.get(offset), Some(b'}' | b']')) && is_behind_comma() {
         return Some(LAST_COMMA);
     }
-    // `nan` is a fault at its second letter: it could have been `null`.
+    // `nan` is a fault at its second character: it could have been `null`.
     at(offset).or_else(|| at(offset.checked_sub(1)?).filter(|found| *found == NOT_A_NUMBER))
 }
 
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn other_faults_say_what_json_expects() {
+    fn other_faults_name_the_expected_json() {
         for (text, expected) in [
             ("plain words = no form", "found a word without double quotes; JSON expects a value"),
             ("a", "found a word without double quotes; JSON expects a value"),

@@ -26,7 +26,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// What a name says that is written so, with its quotes.
+/// The decoded name, from its text with quotes.
 pub(crate) fn decode_name(key: &str, has_escape: bool) -> Cow<'_, str> {
     let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
     if !has_escape {

@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901): what they stand for in a text that was checked, without building a document.
+//! JSON pointers (RFC 6901): they find values in a checked text, without building a document.
 
 #[cfg(test)]
 mod tests;
@@ -66,7 +66,7 @@ fn bad_tilde(text: &str) -> Option<usize> {
 
 impl PointerStep {
     fn new(escaped: &str) -> Self {
-        // In this order, so that `~01` becomes `~1` and not `/`.
+        // In this order, `~01` becomes `~1` and not `/`.
         let name =
             if escaped.contains('~') { escaped.replace("~1", "/").replace("~0", "~") } else { escaped.to_owned() };
         let is_index = name == "0" || (!name.starts_with('0') && name.bytes().all(|byte| byte.is_ascii_digit()));
@@ -99,13 +99,13 @@ impl JsonPointer {
         Some((&first.name, Self { text: text.to_owned(), steps: rest.to_vec() }))
     }
 
-    /// Whether it is the other pointer, or goes on from it.
+    /// Whether it is the other pointer, or continues it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.steps.starts_with(&other.steps)
     }
 
-    /// The pointer to what this stands in; none for the whole value.
+    /// The pointer to the value that contains this one; `None` for the whole value.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let end = self.text.rfind('/')?;
@@ -113,7 +113,7 @@ impl JsonPointer {
         Some(Self { text: self.text[..end].to_owned(), steps })
     }
 
-    /// The pointer to a member of what stands here.
+    /// The pointer to a member of the value at this one.
     ///
     /// # Errors
     /// It would have more steps than a JSON text may have levels.
@@ -124,9 +124,9 @@ impl JsonPointer {
         text.parse()
     }
 
-    /// What stands at the pointer in `json`, as its JSON text; `None` where nothing does. Of members with the
-    /// same name the last counts, as in PostgreSQL's `jsonb` and in JavaScript. `json` must have passed
-    /// [`crate::check`]: in another text nothing may be found.
+    /// The value at the pointer in `json`, as its JSON text; `None` if there is none. Of members with the same name the
+    /// last counts, as in PostgreSQL's `jsonb` and in JavaScript. `json` must have passed [`crate::check`]: in another
+    /// text nothing may be found.
     #[must_use]
     pub fn lookup<'a>(&self, json: &'a str) -> Option<&'a str> {
         self.steps.iter().try_fold(json, |value, step| match value.as_bytes().first()? {

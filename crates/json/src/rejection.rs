@@ -1,4 +1,4 @@
-//! Why a record isn't taken, in a form that the answer to its sender can carry as it is.
+//! Why a record is rejected, in the form of the response to its sender.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub enum RejectionCode {
     Json,
     /// The text is not UTF-8.
     Utf8,
-    /// Arrays and objects stand deeper within each other than allowed.
+    /// Arrays and objects nest deeper than allowed.
     Depth,
     /// A `\u` escape names half of a surrogate pair: no text has such a character.
     Surrogate,
@@ -59,25 +59,25 @@ impl From<JsonErrorKind> for RejectionCode {
     }
 }
 
-/// A record that isn't taken: which one, where in it, and why.
+/// A record that is rejected: which one, the place, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordRejection {
     /// The line or element, from 1; 0 for a single payload.
     pub line: u32,
-    /// Where in the value, as a JSON pointer; `None` where the text has no value yet.
+    /// The place in the value, as a JSON pointer; `None` if the text has no value yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
     /// The reason as a stable name.
     pub code: RejectionCode,
-    /// The reason in words.
+    /// The reason as a message.
     pub detail: Cow<'static, str>,
-    /// Where in the text of the line or element, in bytes from 0; `None` where the reason has no such place.
+    /// The place in the text of the line or element, in bytes from 0; `None` if the reason has no such place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<usize>,
 }
 
 impl RecordRejection {
-    /// The refusal of record `line` because its text is not the JSON that is taken.
+    /// The rejection of record `line` because its text is not valid JSON.
     #[must_use]
     pub fn of_json(line: u32, error: JsonError) -> Self {
         let JsonError { offset, kind, detail } = error;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_written_as_the_answer_lists_it() {
+    fn rejection_is_written_as_in_the_response() {
         let error = crate::check(b"[1,\n 2").unwrap_err();
         let written = serde_json::to_string(&RecordRejection::of_json(3, error)).unwrap();
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Where the parts of a JSON text end. The text was checked: here nothing is looked at twice, and in a text that wasn't
-//! checked a wrong end may be found, but never one beyond the text.
+//! The ends of the parts of a JSON text. The text was checked: nothing is checked again here. In an unchecked text a
+//! wrong end may be found, but never one beyond the text.
 
 /// The offset of the first byte from `at` on that is no white space.
 #[must_use]
@@ -10,7 +10,7 @@ pub fn skip_blanks(json: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The offset behind the value that begins at `at`.
+/// The offset after the value that begins at `at`.
 #[must_use]
 pub fn value_end(json: &[u8], at: usize) -> usize {
     match json.get(at) {
@@ -20,7 +20,7 @@ pub fn value_end(json: &[u8], at: usize) -> usize {
     }
 }
 
-/// The offset behind the string that begins at `at`, and whether there are escapes in it.
+/// The offset after the string that begins at `at`, and whether there are escapes in it.
 #[must_use]
 pub fn string_end(json: &[u8], at: usize) -> (usize, bool) {
     let (mut end, mut escaped) = (at + 1, false);
@@ -34,8 +34,8 @@ pub fn string_end(json: &[u8], at: usize) -> (usize, bool) {
     }
 }
 
-/// How many bytes stand before the next quote or backslash. Most strings are short: eight bytes at a time are quicker there
-/// than calling a search that would be quicker in longer ones.
+/// How many bytes are before the next quote or backslash. Most strings are short: for them, eight bytes at a time are
+/// quicker than a search that would be quicker in longer ones.
 fn text_length(text: &[u8]) -> usize {
     let (words, _) = text.as_chunks::<WORD>();
     for (number, word) in words.iter().enumerate().take(SHORT) {
@@ -55,7 +55,7 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 const QUOTES: u64 = EACH * b'"' as u64;
 const BACKSLASHES: u64 = EACH * b'\\' as u64;
 
-/// The highest bit of the first byte that is zero, and perhaps of some behind it.
+/// The highest bit of the first zero byte, and possibly of some later ones.
 const fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(EACH) & !word & (EACH << 7)
 }
@@ -94,14 +94,14 @@ pub fn first_part(json: &[u8], at: usize) -> Option<usize> {
     (!matches!(json.get(first), None | Some(b'}' | b']'))).then_some(first)
 }
 
-/// Where the part begins that follows the one which ends at `end`.
+/// The offset of the part after the one that ends at `end`.
 #[must_use]
 pub fn next_part(json: &[u8], end: usize) -> Option<usize> {
     let comma = skip_blanks(json, end);
     (json.get(comma) == Some(&b',')).then(|| skip_blanks(json, comma + 1))
 }
 
-/// Where the value of the member begins whose name ends at `end`.
+/// The offset of the value of the member whose name ends at `end`.
 #[must_use]
 pub fn member_value(json: &[u8], end: usize) -> usize {
     skip_blanks(json, skip_blanks(json, end) + 1)

@@ -1,5 +1,5 @@
-//! What JSON allows and some stores can't take: the character `\u0000`, and members of one name. Such texts are found in
-//! one pass, or repaired: what isn't at fault stays byte for byte.
+//! Values that JSON allows but some stores reject: the character `\u0000`, and members of one name. Such texts are
+//! found in one pass, or repaired: everything else stays unchanged, byte for byte.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,10 +7,10 @@ use std::ops::{BitOr, Range};
 
 use crate::{REPLACEMENT, ValueIndex, ValueKind, ValueView};
 
-/// The escape that stands for the character which no store but those of bytes takes.
+/// The escape of the character that only stores of bytes accept.
 const NUL: &[u8] = b"\\u0000";
 
-/// What isn't to be in a payload.
+/// The flaws that a payload must not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Incompatibilities {
     nul: bool,
@@ -18,16 +18,16 @@ pub struct Incompatibilities {
 }
 
 impl Incompatibilities {
-    /// All texts are good.
+    /// None: all texts are valid.
     pub const NONE: Self = Self { nul: false, duplicate_keys: false };
     /// The character `\u0000`, in a string or a name.
     pub const NUL: Self = Self { nul: true, ..Self::NONE };
     /// Members of the same name in one object.
     pub const DUPLICATE_KEYS: Self = Self { duplicate_keys: true, ..Self::NONE };
-    /// Whatever is known of.
+    /// All known flaws.
     pub const ALL: Self = Self { nul: true, duplicate_keys: true };
 
-    /// Whether nothing is looked for.
+    /// Whether no flaw is searched.
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::NONE
@@ -42,7 +42,7 @@ impl BitOr for Incompatibilities {
     }
 }
 
-/// Which of them it is.
+/// The kind of flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncompatibilityKind {
     /// The character `\u0000`.
@@ -54,11 +54,11 @@ pub enum IncompatibilityKind {
 /// A place in a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incompatibility {
-    /// What is there.
+    /// The flaw there.
     pub kind: IncompatibilityKind,
     /// The byte at which the escape, or the second name, begins: from 0.
     pub offset: usize,
-    /// The JSON pointer to the string, or to the member; to the object, where an escape stands in a name.
+    /// The JSON pointer to the string, or to the member; to the object, if the escape is in a name.
     pub pointer: String,
 }
 
@@ -90,7 +90,7 @@ pub fn find(json: &str, flaws: Incompatibilities) -> Option<Incompatibility> {
     Some(Incompatibility { kind, offset, pointer: view.pointer(second) })
 }
 
-/// The pointer to the string in which the byte at `offset` stands; to the object, if that is a name.
+/// The pointer to the string with the byte at `offset`; to the object, if that is a name.
 fn pointer_to(view: ValueView<'_>, offset: usize) -> String {
     let Some(text) = (0..view.count()).rfind(|at| view.span(*at).contains(&offset)) else { return String::new() };
     let holder = objects(view).find(|object| view.members(*object).any(|(name, _)| name == text));
@@ -106,8 +106,8 @@ fn keys(view: ValueView<'_>, object: usize) -> Vec<(Cow<'_, str>, usize)> {
     view.members(object).map(|(name, _)| (view.text(name), name)).collect()
 }
 
-/// The payload without these flaws: U+FFFD in the place of `\u0000`, and of members of one name the last. `None` where it has
-/// none of them. It must have passed [`crate::check`].
+/// The payload without these flaws: U+FFFD replaces `\u0000`, and of members of one name the last stays. `None` if it
+/// has none of them. It must have passed [`crate::check`].
 #[must_use]
 pub fn repair(json: &str, flaws: Incompatibilities) -> Option<String> {
     // Names may be the same only when they are repaired.
@@ -122,11 +122,11 @@ fn replace(json: &str) -> Option<String> {
     at.peek()?;
     let mut bytes = json.as_bytes().to_vec();
     at.for_each(|start| bytes[start..start + NUL.len()].copy_from_slice(REPLACEMENT));
-    // One escape took the place of another.
+    // One escape was replaced by another of the same length.
     String::from_utf8(bytes).ok()
 }
 
-/// Where the escapes stand; `\\u0000` is none.
+/// The offsets of the escapes; `\\u0000` is none.
 fn escapes(json: &[u8]) -> impl Iterator<Item = usize> {
     // Most payloads have not even something like it.
     let mut from = memchr::memmem::find(json, NUL).map(|_| 0);
@@ -141,11 +141,11 @@ fn escapes(json: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The members that have a later one of their name, each with the comma behind it.
+/// The members that have a later one of their name, each with the comma after it.
 fn earlier_members(json: &str) -> Vec<Range<usize>> {
     let mut index = ValueIndex::default();
     let view = index.read(json);
-    // An earlier member isn't the last: behind its value stands the next name.
+    // An earlier member isn't the last: another name follows its value.
     let cut = |(first, _): (usize, usize)| view.span(first).start..view.span(view.next(first + 1)).start;
     let mut cuts: Vec<_> = objects(view).flat_map(|object| again(&keys(view, object))).map(cut).collect();
     cuts.sort_by_key(|cut| cut.start);
@@ -157,14 +157,14 @@ fn again(keys: &[(Cow<'_, str>, usize)]) -> Vec<(usize, usize)> {
     let mut order: Vec<&(Cow<'_, str>, usize)> = Vec::new();
     if keys.len() > 1 {
         order.extend(keys);
-        // However the names were chosen, this takes no more than so many comparisons.
+        // For any names, this needs at most this many comparisons.
         order.sort_unstable();
     }
     let pairs = order.windows(2).filter(|pair| pair[0].0 == pair[1].0);
     pairs.map(|pair| (pair[0].1, pair[1].1)).collect()
 }
 
-/// The text without these parts, which begin in order; one may stand in another.
+/// The text without these parts, which begin in order; one may be within another.
 fn without(text: &str, cuts: Vec<Range<usize>>) -> String {
     let mut rest = String::with_capacity(text.len());
     let mut from = 0;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-/// JSON texts of any kind, with all that is allowed between the tokens.
+/// JSON texts of any kind, with every kind of whitespace that is allowed between the tokens.
 pub fn json_text() -> impl Strategy<Value = String> {
     let space = prop_oneof![4 => Just(""), 1 => Just(" "), 1 => Just("\n\t"), 1 => Just("\r\n ")];
     let number = "-?(0|[1-9][0-9]{0,40})(\\.[0-9]{1,9})?([eE][+-]?[0-9]{1,4})?";

@@ -1,4 +1,4 @@
-//! What JSON is and is not, with the offset of the first fault, against a reader that builds documents.
+//! Valid and invalid JSON, with the offset of the first fault, compared with a reader that builds documents.
 
 use limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn fault(text: impl AsRef<[u8]>) -> (usize, JsonErrorKind) {
 }
 
 #[test]
-fn values_of_every_kind_pass_without_the_whitespace_around() {
+fn values_pass_without_surrounding_whitespace() {
     for value in
         ["{}", "[]", "\"\"", "null", "true", "false", "0", "-0.5e-9", "1e400", "{\"a\":[1,{\"b\":\"\\u00e9\"}]}"]
     {
@@ -75,7 +75,7 @@ fn a_fault_of_syntax_has_its_byte() {
 }
 
 #[test]
-fn words_say_what_is_wrong_without_the_place() {
+fn message_names_the_fault_without_its_place() {
     for (text, words) in [
         ("[1", "the text ends within an array, before its closing `]`"),
         ("{} x", "more text follows the end of the value; JSON expects one value"),
@@ -89,7 +89,7 @@ fn words_say_what_is_wrong_without_the_place() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_refused() {
+fn invalid_utf8_is_rejected() {
     assert_eq!(fault(b"\"\xff\""), (1, JsonErrorKind::Utf8));
     assert_eq!(fault(b" [\"\xed\xa0\x80\"]"), (3, JsonErrorKind::Utf8), "a surrogate as three bytes");
     assert_eq!(fault(b"\"\xc3"), (1, JsonErrorKind::Utf8), "cut within a character");
@@ -115,7 +115,7 @@ fn depth_is_counted_outside_strings() {
 }
 
 #[test]
-fn half_a_surrogate_pair_is_refused() {
+fn half_a_surrogate_pair_is_rejected() {
     for (text, offset) in [
         (r#""\ud800""#, 1),
         (r#""\uDFFF""#, 1),
@@ -130,7 +130,7 @@ fn half_a_surrogate_pair_is_refused() {
 }
 
 #[test]
-fn faults_are_told_in_the_documented_order() {
+fn faults_are_reported_in_documented_order() {
     let deep = "[".repeat(JSON_DEPTH_MAX + 1);
     let closed = deep.clone() + "\"\\ud800\"" + &"]".repeat(JSON_DEPTH_MAX + 1);
     assert_eq!(fault(&closed).1, JsonErrorKind::Depth);
@@ -150,7 +150,7 @@ fn agrees_with_the_oracle(text: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The byte at the offset is the first that nothing can mend: what stands before it can go on.
+/// The byte at the offset is the first that no other text could follow: the text before it can be continued.
 fn offset_is_the_first_bad_byte(text: &[u8]) -> Result<(), TestCaseError> {
     let Err(error) = check(text) else { return Ok(()) };
     prop_assert!(error.offset <= text.len());
@@ -173,7 +173,7 @@ fn offset_is_the_first_bad_byte(text: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn half_a_pair_before_a_fault_of_syntax_leaves_the_offset_right() {
+fn offset_is_right_after_half_a_pair() {
     let text = br#""\ud83d"ude0a""#;
     assert_eq!(fault(text), (8, JsonErrorKind::Syntax));
     offset_is_the_first_bad_byte(text).unwrap();

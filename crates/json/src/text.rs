@@ -55,7 +55,7 @@ pub fn scalar(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What a value is, in words.
+/// The kind of a value, in words.
 #[must_use]
 pub fn kind(json: &str) -> &'static str {
     match json.as_bytes().first() {
@@ -68,8 +68,8 @@ pub fn kind(json: &str) -> &'static str {
     }
 }
 
-/// The text of a JSON string, or the digits of a number as they were written; `None` for any other value.
-/// `raw` is what [`JsonPointer::lookup`](crate::JsonPointer::lookup) gave.
+/// The text of a JSON string, or the digits of a number unchanged; `None` for any other value. `raw` is a result of
+/// [`JsonPointer::lookup`](crate::JsonPointer::lookup).
 #[must_use]
 pub fn scalar_text(raw: &str) -> Option<Cow<'_, str>> {
     match raw.as_bytes().first()? {

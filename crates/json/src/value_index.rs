@@ -1,5 +1,5 @@
-//! A JSON text as a flat list of its values: one pass makes it, and any part can be looked at again. Nothing is converted: strings
-//! keep their escapes and numbers their digits until somebody looks at them.
+//! A JSON text as a flat list of its values: it is built in one pass, and any part can be read again. Nothing is
+//! converted: strings keep their escapes and numbers their digits until they are read.
 
 use std::borrow::Cow;
 use std::iter;
@@ -13,18 +13,18 @@ pub struct ValueIndex {
     nodes: Vec<ValueNode>,
 }
 
-/// Values for which a usual payload leaves room behind; more is given back.
+/// The number of values whose memory is kept for the next payload; more is freed.
 const KEPT_VALUES: usize = 1024;
 
 impl ValueIndex {
-    /// Reads a payload, which must have passed [`crate::check`], once for all that look at its values.
+    /// Reads a payload, which must have passed [`crate::check`], once for all readers of its values.
     pub fn read<'d>(&'d mut self, payload: &'d str) -> ValueView<'d> {
         self.nodes.clear();
         read_into(payload, &mut self.nodes);
         ValueView { text: payload, nodes: &self.nodes }
     }
 
-    /// Nobody looks at them any more: the memory of very many is given back.
+    /// The values are no longer needed: the memory of very many is freed.
     pub fn forget(&mut self) {
         self.nodes.clear();
         self.nodes.shrink_to(KEPT_VALUES);
@@ -48,18 +48,18 @@ pub enum ValueKind {
     Object,
 }
 
-/// One value. Those within it follow it; of an object each value follows its name.
+/// One value. Its inner values follow it; in an object each value follows its name.
 #[derive(Clone, Copy, Debug)]
 struct ValueNode {
     kind: ValueKind,
     has_escape: bool,
     start: u32,
     end: u32,
-    /// The first value that isn't within this one. While an array or an object is being read, the one that it stands in.
+    /// The first value that isn't within this one. While an array or an object is being read, the one that contains it.
     next: u32,
 }
 
-/// Bytes of JSON for each value, about: a guess that spares most growing.
+/// About how many bytes of JSON a value has: a guess that avoids most growing.
 const BYTES_PER_VALUE: usize = 12;
 
 fn read_into(text: &str, nodes: &mut Vec<ValueNode>) {
@@ -105,7 +105,7 @@ fn read_into(text: &str, nodes: &mut Vec<ValueNode>) {
             }
         }
     }
-    // In a text that ends too early, which nobody should have given, some were never closed.
+    // In a text that ends too early, which callers must not pass, some were never closed.
     let end = offset(nodes.len());
     while let Some(node) = nodes.get_mut(open as usize) {
         open = node.next;
@@ -113,7 +113,7 @@ fn read_into(text: &str, nodes: &mut Vec<ValueNode>) {
     }
 }
 
-/// Places are small: an event has a megabyte at most. What is beyond becomes a place that holds nothing.
+/// Offsets are small: an event has a megabyte at most. A larger one becomes an offset without a value.
 fn offset(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -124,7 +124,7 @@ impl ValueNode {
     }
 }
 
-/// The values of a text, to be looked at.
+/// The values of a text, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueView<'d> {
     text: &'d str,
@@ -132,7 +132,7 @@ pub struct ValueView<'d> {
 }
 
 impl<'d> ValueView<'d> {
-    /// A payload whose values nobody has read yet.
+    /// A payload whose values haven't been read yet.
     #[must_use]
     pub const fn unread(payload: &'d str) -> Self {
         Self { text: payload, nodes: &[] }
@@ -150,20 +150,20 @@ impl<'d> ValueView<'d> {
         self.nodes.len()
     }
 
-    /// What kind of value it is; [`ValueKind::Null`] where there is none.
+    /// Its kind; [`ValueKind::Null`] if there is no such value.
     #[must_use]
     pub fn kind(&self, at: usize) -> ValueKind {
         self.nodes.get(at).map_or(ValueKind::Null, |node| node.kind)
     }
 
-    /// The value as it was written.
+    /// The text of the value.
     #[must_use]
     pub fn raw(&self, at: usize) -> &'d str {
         let node = self.nodes.get(at);
         node.and_then(|node| self.text.get(node.start as usize..node.end as usize)).unwrap_or_default()
     }
 
-    /// Where the value stands in the text, in bytes.
+    /// The range of the value in the text, in bytes.
     #[must_use]
     pub fn span(&self, at: usize) -> std::ops::Range<usize> {
         self.nodes.get(at).map_or(0..0, |node| node.start as usize..node.end as usize)
@@ -175,7 +175,7 @@ impl<'d> ValueView<'d> {
         self.nodes.get(at).is_some_and(|node| node.has_escape)
     }
 
-    /// What a string says.
+    /// The content of a string.
     #[must_use]
     pub fn text(&self, at: usize) -> Cow<'d, str> {
         let Some(node) = self.nodes.get(at) else { return Cow::Borrowed("") };
@@ -186,7 +186,7 @@ impl<'d> ValueView<'d> {
         Cow::Borrowed(inner)
     }
 
-    /// Whether that is this.
+    /// Whether the content of a string is this.
     fn is_text(&self, at: usize, text: &str) -> bool {
         let Some(node) = self.nodes.get(at) else { return false };
         if node.has_escape {
@@ -197,23 +197,23 @@ impl<'d> ValueView<'d> {
             && self.text.as_bytes().get(node.start as usize + 1..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
-    /// The first value behind this one that isn't within it.
+    /// The first value after this one that isn't within it.
     #[must_use]
     pub fn next(&self, at: usize) -> usize {
         self.nodes.get(at).map_or(usize::MAX, |node| node.next as usize)
     }
 
-    /// The elements of an array, and the names and values of an object in turn.
+    /// The elements of an array, and the names and values of an object alternately.
     pub fn children(self, at: usize) -> impl Iterator<Item = usize> + use<'d> {
         let end = self.next(at).min(self.nodes.len());
         let first = Some(at + 1).filter(|first| *first < end);
         iter::successors(first, move |child| Some(self.next(*child)).filter(|next| *next < end))
     }
 
-    /// The members of an object: where the name stands, and where the value does.
+    /// The members of an object: the name's number, and the value's.
     pub fn members(self, at: usize) -> impl Iterator<Item = (usize, usize)> + use<'d> {
         let end = if self.kind(at) == ValueKind::Object { self.next(at).min(self.nodes.len()) } else { 0 };
-        // A name is one value, and its value stands behind it.
+        // A name is one value, and its value follows it.
         let first = Some(at + 1).filter(|first| *first < end);
         let names = iter::successors(first, move |name| Some(self.next(*name + 1)).filter(|next| *next < end));
         names.map(|name| (name, name + 1))
@@ -232,7 +232,7 @@ impl<'d> ValueView<'d> {
         while at < to {
             let holds = |child: usize| (child..self.next(child)).contains(&to);
             let step = match self.kind(at) {
-                // A name stands for its member.
+                // A name identifies its member.
                 ValueKind::Object => {
                     let found = self.members(at).find(|(name, value)| *name == to || holds(*value));
                     found.map(|(name, value)| (self.text(name), if name == to { to } else { value }))

@@ -1,5 +1,6 @@
-//! serde_json's messages for a fault of syntax, in plain words: what was found, and what JSON expects. A client may send nothing but
-//! faults, so each message is compared without formatting its place, and costs one allocation at most.
+//! serde_json's messages for a fault of syntax, in plain words: the text that was found, and the JSON that is expected.
+//! A client may send only faults, so each message is compared without formatting its place, and costs one allocation at
+//! most.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -35,7 +36,7 @@ const NUMBER_NAME: &str = "the name of a member must be a number in double quote
 enum Message {
     /// The whole message.
     Whole(&'static str),
-    /// What was found at the fault, and then this.
+    /// The text that was found at the fault, and then this.
     Found(&'static str),
 }
 use Message::{Found, Whole};
@@ -84,7 +85,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// That of `error`, without the place.
+    /// The message of `error`, without the place.
     pub(super) fn of(error: &serde_json::Error) -> Self {
         let mut words = Self { bytes: [0; _], length: 0 };
         // This ends with an error on purpose: formatting the numbers of the place would cost more than finding the fault.
@@ -147,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts with each fault that a check can find, and what is said of it.
+    /// Texts with each fault that a check can find, and its message.
     const FAULTS: [(&str, &str); 30] = [
         ("plain text", "found a word without double quotes; JSON expects a value: an object, an array"),
         ("no", "found a word without double quotes; JSON expects a value"),
@@ -182,7 +183,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_fault_says_what_was_found_and_expected() {
+    fn message_names_the_found_and_expected_text() {
         for (text, expected) in FAULTS {
             let error = crate::check(text.as_bytes()).unwrap_err();
             assert!(error.detail.starts_with(expected), "{text}: {error}");
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_the_error_without_its_place() {
+    fn message_equals_the_error_without_its_place() {
         for (text, _) in FAULTS {
             let error = serde_json::from_str::<IgnoredAny>(text).unwrap_err();
             assert_eq!(Some(Words::of(&error).as_str()), error.to_string().split(PLACE).next(), "{text}");

@@ -140,7 +140,7 @@ fn lane_facts(shard: usize, lane: &LaneProgress, facts: &mut Vec<Fact>) {
     let LaneProgress { start, cursor, lost, ahead, .. } = *lane;
     facts.push(Fact::Lane { shard, start, cursor, lost, ahead });
     facts.extend(lane.unconfirmed_since.map(|end| Fact::UnconfirmedSince { shard, end }));
-    facts.extend(lane.accept.map(|Accept { again: resend }| Fact::Accept { shard, resend }));
+    facts.extend(lane.accept.map(|Accept { resend }| Fact::Accept { shard, resend }));
     facts.extend(lane.outcomes.iter().map(|(r#type, counts)| {
         let OutcomeCounts { stored, dead, skipped } = *counts;
         Fact::Outcome { shard, r#type: r#type.clone(), stored, dead, skipped }
@@ -172,7 +172,7 @@ fn add_to_sink(sink: &mut SinkProgress, fact: Fact) -> Option<()> {
             sink.lanes.push(LaneProgress { start, cursor, lost, ahead, ..LaneProgress::default() });
         }
         Fact::UnconfirmedSince { shard, end } => sink.lanes.get_mut(shard)?.unconfirmed_since = Some(end),
-        Fact::Accept { shard, resend } => sink.lanes.get_mut(shard)?.accept = Some(Accept { again: resend }),
+        Fact::Accept { shard, resend } => sink.lanes.get_mut(shard)?.accept = Some(Accept { resend }),
         Fact::Outcome { shard, r#type, stored, dead, skipped } => {
             sink.lanes.get_mut(shard)?.outcomes.insert(r#type, OutcomeCounts { stored, dead, skipped });
         }

@@ -1,19 +1,19 @@
 //! Disputes between a lane's store and its journal.
 
-/// In what a lane's store and journal disagree.
+/// The disagreement of a lane's store and its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispute {
     /// The store holds the claim of another process.
     Claimed,
     /// The store has positions that the journal has never had.
     StoreAhead,
-    /// The store has lost events that the journal doesn't have any longer.
+    /// The store has lost events that are no longer in the journal.
     Lost,
 }
 
 /// The operator's permission to accept what the store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
-    /// Events after the lane's saved cursor are sent again, also those that the store may have.
-    pub again: bool,
+    /// The lane resends the events after its saved cursor, also those that the store may have.
+    pub resend: bool,
 }

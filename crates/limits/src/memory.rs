@@ -1,5 +1,5 @@
-//! How the memory of a process is divided. Each budget of [this crate](crate) is what a part takes at most on a machine
-//! with enough memory. Where there is less, all are scaled down by one factor, so that their sum fits.
+//! How the memory of a process is divided. Each budget of [this crate](crate) is the maximum of a part on a machine
+//! with enough memory. With less memory, all are scaled down by one factor until their sum fits.
 
 use crate::{
     AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, BLOCK_BYTES_MAX, COMMIT_GROUP_BYTES_MAX, CONNECTIONS_MAX, DEAD_LETTERS_MAX,
@@ -12,27 +12,28 @@ use crate::{
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
-/// What a process takes beside its budgets and what is measured when it has read its configuration: pages of the program that must
-/// stay in memory, stacks, the kernel's own buffers, and pages of files that wait to be written.
+/// The memory of a process in addition to its budgets and to the memory that is measured after it has read its
+/// configuration. It has pages of the program that must stay in memory, stacks, the kernel's buffers, and pages of
+/// files that wait to be written.
 pub const MEMORY_RESERVE_BYTES: usize = 9 * MIB;
-/// The allocator's part: one in so many bytes lies between pieces that are in use.
+/// The allocator's part: one in this many bytes is between pieces that are in use.
 const FRAGMENTATION_PART: usize = 8;
-/// What a connection takes while its request's head is read. Its body counts as in flight.
+/// The memory of a connection while its request's head is read. Its body counts as in flight.
 const CONNECTION_BYTES: usize = 4 * KIB;
-/// What a record of a delivered batch takes beside its bytes.
+/// The memory of a record of a delivered batch in addition to its bytes.
 const DELIVERY_RECORD_BYTES: usize = 128;
 /// A lane's read-ahead buffer, its connections to the store, and the stacks of its threads.
 const LANE_BYTES: usize = MIB;
-/// An entry of the index of dead letters, with its share of what is free in it.
+/// An entry of the index of dead letters, with its share of the index's free entries.
 pub const DEAD_LETTER_BYTES: usize = 20;
-/// The least of what is in flight: an event of full size that comes encoded, and its record.
+/// The least of the bytes in flight: a compressed event of full size, and its record.
 const IN_FLIGHT_BYTES_MIN: usize = 2 * MIB;
-/// The least that a batch may take: an event of full size, with its record.
+/// The least of a batch: an event of full size, with its record.
 const BATCH_MEMORY_BYTES_MIN: usize = EVENT_BYTES_MAX + 256 * KIB;
-/// The least of what is read back: two pages, each with room for an event of full size.
+/// The least of pages that are read back: two, each with space for an event of full size.
 const READS_BYTES_MIN: usize = 4 * EVENT_BYTES_MAX + 64 * KIB;
 
-/// What a configuration runs, as far as it takes memory.
+/// The parts of a configuration that use memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryParts {
     /// Shards.
@@ -43,13 +44,13 @@ pub struct MemoryParts {
     pub object_sinks: usize,
     /// Those whose dead letters the configuration doesn't limit.
     pub dead_letter_sinks: usize,
-    /// Aggregates without a memory of their own.
+    /// Aggregates without a memory setting.
     pub aggregates: usize,
-    /// Whether objects are given back, from a cache whose size isn't set.
+    /// Whether objects are served, from a cache whose size isn't set.
     pub has_object_cache: bool,
     /// Connections, if the configuration limits them.
     pub connections: Option<usize>,
-    /// Bytes of budgets that the configuration sets, and of what isn't scaled.
+    /// Bytes of budgets that the configuration sets, and of parts that aren't scaled.
     pub fixed_bytes: usize,
 }
 
@@ -62,7 +63,7 @@ pub struct Budgets {
     pub batch_bytes: usize,
     /// Bytes at which an open block is committed though more requests wait.
     pub commit_group_bytes: usize,
-    /// The window in which events that come again are recognised.
+    /// The deduplication window.
     pub duplicate_window_bytes: usize,
     /// Blocks kept for delivery, of each shard.
     pub tail_cache_bytes: usize,
@@ -72,7 +73,7 @@ pub struct Budgets {
     pub delivery_records: usize,
     /// Pages that are read back, over the whole process.
     pub reads_bytes: usize,
-    /// Objects that are in memory for those who read them.
+    /// Objects that are in memory for readers.
     pub object_cache_bytes: usize,
     /// Bytes of an object that a sink keeps.
     pub object_kept_bytes: usize,
@@ -92,19 +93,19 @@ impl Default for Budgets {
     }
 }
 
-/// Budgets are scaled in so many steps.
+/// The number of steps in which budgets are scaled.
 const STEPS: usize = 1024;
 
-/// So many steps of `most`, at least `least`.
+/// This many steps of `most`, at least `least`.
 const fn part(most: usize, least: usize, steps: usize) -> usize {
     let scaled = most / STEPS * steps + most % STEPS * steps / STEPS;
     if scaled < least { least } else { scaled }
 }
 
 impl Budgets {
-    /// Those of a machine with enough memory.
+    /// The budgets of a machine with enough memory.
     pub const FULL: Self = Self::scaled(STEPS);
-    /// The smallest: with less no event of full size could be taken.
+    /// The smallest budgets: with less, no event of full size could be accepted.
     pub const LEAST: Self = Self::scaled(0);
 
     #[expect(clippy::cast_possible_truncation, reason = "the bytes of the object cache are far below 4 GiB")]
@@ -123,7 +124,8 @@ impl Budgets {
             objects_kept_bytes: part(OBJECTS_KEPT_BYTES_MAX, 2 * MIB, steps),
             aggregate_bytes: part(AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, steps),
             dead_letters: part(DEAD_LETTERS_MAX, DEAD_LETTERS_MIN, steps),
-            // By the square: few servers need most of them, and a server with little memory needs it for what is in flight.
+            // Quadratic: few servers need most of them, and a server with little memory needs it for the bytes in
+            // flight.
             connections: part(part(CONNECTIONS_MAX, 0, steps), 64, steps),
         }
     }
@@ -131,13 +133,13 @@ impl Budgets {
     /// The greatest budgets whose sum for these parts is at most `bytes`.
     ///
     /// # Errors
-    /// Even the smallest come to more: how many bytes they are.
+    /// Even the smallest budgets need more: the number of bytes.
     pub fn within(bytes: usize, parts: &MemoryParts) -> Result<Self, usize> {
         let fits = |steps: &usize| Self::scaled(*steps).sum(parts) <= bytes;
         (0..=STEPS).rev().find(fits).map(Self::scaled).ok_or_else(|| Self::LEAST.sum(parts))
     }
 
-    /// What all parts take together, each term at its most.
+    /// The sum of all parts, each term at its maximum.
     #[must_use]
     pub const fn sum(&self, parts: &MemoryParts) -> usize {
         let connections = match parts.connections {
@@ -145,17 +147,17 @@ impl Budgets {
             None => self.connections,
         };
         let block = self.commit_group_bytes + self.batch_bytes;
-        let sum = self.in_flight_bytes // bodies, and the records that were made of them
+        let sum = self.in_flight_bytes // bodies, and their records
             + parts.shards * block // the open block, while records are copied into it
             + parts.shards * SPARE_RECORDS_MAX * self.commit_group_bytes // buffers that wait for the records of the next batches
-            + parts.shards * REFUSED_BYTES_WAITING_MAX // refused events that wait to be stored
+            + parts.shards * REFUSED_BYTES_WAITING_MAX // rejected events that wait to be stored
             + parts.shards * self.tail_cache_bytes // committed blocks, for lanes that keep up
             + parts.shards * parts.sinks * self.lane(block)
             + self.duplicate_window_bytes
             + self.reads_bytes // pages until clients have them
             + self.read_page_bytes() // a page as a store's driver has it, while its events are copied
             + if parts.has_object_cache { self.object_cache_bytes } else { 0 }
-            + parts.object_sinks * self.objects_kept_bytes // objects on their way
+            + parts.object_sinks * self.objects_kept_bytes // objects in flight
             + parts.aggregates * self.aggregate_bytes
             + parts.dead_letter_sinks * self.dead_letters * DEAD_LETTER_BYTES
             + connections * CONNECTION_BYTES
@@ -163,11 +165,11 @@ impl Budgets {
         sum + sum / FRAGMENTATION_PART
     }
 
-    /// What a lane takes whose largest block has so many bytes.
+    /// The memory of a lane whose largest block has this many bytes.
     const fn lane(&self, block: usize) -> usize {
         let held = 2 * self.delivery_bytes;
         (if held > block { held } else { block }) // the blocks of a batch, or one that is larger
-            + 2 * self.delivery_bytes // what the driver makes of the batch: rows, documents, a request
+            + 2 * self.delivery_bytes // the driver's copies of the batch: rows, documents, a request
             + self.delivery_records * DELIVERY_RECORD_BYTES
             + LANE_BYTES
     }
@@ -307,7 +309,7 @@ const _: () =
     assert!(Budgets::FULL.batch_bytes >= BLOCK_BYTES_MAX, "with enough memory a batch is limited by its body");
 const _: () = assert!(
     Budgets::LEAST.batch_bytes + DECODER_BYTES <= Budgets::LEAST.in_flight_bytes,
-    "an event of full size is admitted, also one that comes encoded"
+    "an event of full size is admitted, even a compressed one"
 );
 const _: () = assert!(
     2 * Budgets::FULL.commit_group_bytes <= Budgets::FULL.tail_cache_bytes,
@@ -319,7 +321,7 @@ const _: () =
     assert!(EVENT_BYTES_MAX <= Budgets::LEAST.read_page_bytes() / 2, "a page has room for an event of full size");
 const _: () = assert!(
     Budgets::LEAST.sum(&ONE) + MEMORY_RESERVE_BYTES <= 28 * MIB,
-    "a container of 32 MiB takes single events, with 4 MiB for what a configuration loads"
+    "a container of 32 MiB accepts single events, with 4 MiB for the configuration"
 );
 
 #[cfg(test)]
@@ -327,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budgets_fit_what_there_is_and_are_whole_where_there_is_enough() {
+    fn budgets_scale_with_the_available_memory() {
         let parts = MemoryParts { shards: 3, sinks: 4, object_sinks: 1, aggregates: 2, has_object_cache: true, ..ONE };
         let enough = Budgets::FULL.sum(&parts);
         assert_eq!(Budgets::within(enough, &parts), Ok(Budgets::FULL));
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_budgets_fit_the_limit_and_count_each_sink() {
+    fn budgets_of_a_writer_count_each_sink() {
         let parts = |sinks| WriterParts { sinks, frame_bytes: 7 * MIB, fixed_bytes: 0 };
         for sinks in [1, 3, 20] {
             let (full, least) = (WriterBudgets::full(&parts(sinks)), WriterBudgets::least(&parts(sinks)));
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_leaves_less_to_the_rest() {
+    fn configured_budgets_reduce_the_others() {
         let set = MemoryParts { fixed_bytes: 100 * MIB, connections: Some(10_000), ..ONE };
         let [without, with] = [ONE, set].map(|parts| Budgets::within(300 * MIB, &parts).unwrap());
         assert!(with.in_flight_bytes < without.in_flight_bytes);

@@ -1,4 +1,4 @@
-//! Measures how fast records are made: `cargo run --release -p load --example generator_rate`
+//! Measures how fast records are generated: `cargo run --release -p load --example generator_rate`
 
 #![allow(clippy::print_stdout)]
 

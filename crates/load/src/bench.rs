@@ -1,6 +1,6 @@
 //! Sends events as fast as they are answered, or at a fixed rate, and measures how long each takes.
 //!
-//! One thread with epoll: what the load itself costs is taken from the server where both share a machine.
+//! One thread with epoll: on a shared machine, the cost of the load reduces what is left for the server.
 
 mod answer;
 mod client;
@@ -26,16 +26,16 @@ use crate::IngestEndpoint;
 use run::Run;
 use verify::Verifier;
 
-/// What to send, and how, as it is typed.
+/// The options of a bench, as on the command line.
 #[derive(Clone, Debug, Args)]
 pub struct BenchOptions {
     /// Connections, each with one request at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub connections: u16,
-    /// Requests a second on a fixed schedule; without it each connection sends as soon as it is answered
+    /// Requests a second on a fixed schedule; without it, each connection sends without pause
     ///
-    /// Latency then counts from the moment at which a request should have been sent, so that a server that stalls
-    /// can't make the load wait for it unseen.
+    /// Latency then counts from the time at which a request was due, which includes the time that a stalled server delays later
+    /// requests.
     #[arg(long, value_name = "R", value_parser = rate)]
     pub rate: Option<f64>,
     /// How long to send
@@ -44,19 +44,19 @@ pub struct BenchOptions {
     /// Send batches of so many events; without it each is posted alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub batch: Option<u32>,
-    /// Send the lines of this file, again and again, instead of records made here
+    /// Send the lines of this file repeatedly, instead of generated records
     #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "verify"])]
     pub file: Option<PathBuf>,
-    /// The kind of records made here
+    /// The kind of generated records
     #[arg(long, value_name = "KIND", default_value = "access")]
     pub kind: RecordKindName,
-    /// Chooses the records; by default those of each run are others
+    /// The seed of the records; by default each run has others
     #[arg(long, value_name = "N", default_value_t = any_seed(), hide_default_value = true)]
     pub seed: u64,
     /// Give each request an Idempotency-Key
     #[arg(long)]
     pub key: bool,
-    /// Look for every acknowledged event in this SQLite file of the server: each must be there once
+    /// Check that this SQLite file of the server has each acknowledged event once
     #[arg(long, value_name = "DB")]
     pub verify: Option<PathBuf>,
     /// Print the result as JSON
@@ -90,10 +90,10 @@ impl From<RecordKindName> for RecordKind {
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (0.001..=10_000_000.0).contains(rate));
-    rate.ok_or_else(|| "a number of requests a second".to_owned())
+    rate.ok_or_else(|| "wanted a number of requests a second, from 0.001 to 10,000,000".to_owned())
 }
 
-/// The progress of a run, to be shown.
+/// The progress of a run, for display.
 #[derive(Debug, Default)]
 pub struct BenchCounters {
     /// Events of requests that were answered 200.
@@ -102,8 +102,8 @@ pub struct BenchCounters {
     pub failed: AtomicU64,
 }
 
-/// Measures, and shows the figures when the load has ended; then the store is looked into, where that is asked for, and the
-/// report is complete. Ends early once `stop` is set.
+/// Measures, and shows the figures when the load has ended. Then it checks the store, if requested, and completes the
+/// report. Ends early once `stop` is set.
 ///
 /// # Errors
 /// The message says why there is nothing to report. Nothing was sent.
@@ -131,7 +131,7 @@ fn any_seed() -> u64 {
     u64::try_from(clock::since_1970().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The operating system refused something.
+/// The error of a failed operation.
 fn cannot<E: Display>(what: &'static str) -> impl FnOnce(E) -> anyhow::Error {
     move |error| anyhow!("can't {what}: {error}")
 }

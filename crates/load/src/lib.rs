@@ -1,4 +1,4 @@
-//! What puts Forebay under load and looks at what came of it. It speaks public HTTP, like any other client.
+//! Puts Forebay under load and checks the results. It uses public HTTP, like any other client.
 
 pub mod bench;
 mod blocking_client;

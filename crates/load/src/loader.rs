@@ -1,8 +1,8 @@
-//! Loads files: reads lines, sends them in batches under keys that a repetition gives again, and remembers up to where
+//! Loads files: reads lines, sends them in batches under keys that a repetition uses again, and remembers up to where
 //! everything was answered.
 //!
 //! A batch's key says which load it belongs to, which input, and where in it the batch begins. Batches are cut the same
-//! way each time, so whatever is sent again after a crash comes under the keys that it had before.
+//! way each time, so batches that are resent after a crash have the same keys as before.
 
 mod ack_watermark;
 mod array;
@@ -56,64 +56,64 @@ use source::{Block, Reading, Source};
 use state::{Entry, Place, Settings, State};
 use undecided::UndecidedLines;
 
-/// The bytes of a batch, where nothing else is said.
+/// The default bytes of a batch.
 const BATCH_BYTES: usize = 1024 * 1024;
-/// The most that a batch may be told to have: with one line more it must fit the server's limit.
+/// The greatest `--batch-bytes`: with one line more it must fit the server's limit.
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < limits::BATCH_BYTES_MAX);
 
-/// What is only counted is read in pieces that stay in a core's cache.
+/// Input that is only counted is read in pieces that stay in a core's cache.
 const COUNT_BYTES: usize = 256 * 1024;
 
-/// Hears what a person should know while it goes on.
+/// Gets messages for the operator during the load.
 pub type Notify<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// What to load, and how, as it is typed.
+/// The options of a load, as on the command line.
 #[derive(Clone, Debug, Args)]
 pub struct LoadOptions {
-    /// What to load: NDJSON or JSON arrays, plain or compressed with gzip or zstd; `-` is the standard input
+    /// Files to load: NDJSON or JSON arrays, plain or compressed with gzip or zstd; `-` is the standard input
     #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().map(Input::of))]
     pub inputs: Vec<Input>,
-    /// Connections on which batches are sent side by side
+    /// Connections that send batches concurrently
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
     /// About the bytes of a batch, up to 16 MiB
     #[arg(long, value_name = "BYTES", default_value_t = BATCH_BYTES, value_parser = batch_bytes)]
     pub batch_bytes: usize,
-    /// A name for this load: lines that were loaded under it are not stored again, even without its state file
+    /// A name for this load: lines loaded under it are not stored again, even without its state file
     #[arg(long, value_name = "NAME", value_parser = load_id)]
     pub id: Option<String>,
-    /// Where to remember what is loaded [default: FILE.forebay-load beside each file]
+    /// The state file of the load [default: FILE.forebay-load next to each file]
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// Where to put lines that the server refuses, each with its number and the reason
+    /// Write rejected lines to this file, each with its number and the reason
     #[arg(long, value_name = "FILE")]
     pub refused: Option<PathBuf>,
     /// Load only lines that match this regular expression
     #[arg(long = "match", value_name = "REGEX")]
     pub filter: Option<LineFilter>,
-    /// Of these load only lines that this CEL expression holds for: 'status >= 500'
+    /// Load only lines that also meet this CEL condition: 'status >= 500'
     #[arg(long = "where", value_name = "CEL")]
     pub condition: Option<Expression>,
-    /// Count the lines (that are taken) and send nothing
+    /// Count the selected lines and send nothing
     #[arg(long)]
     pub count: bool,
-    /// Set what stands at a pointer, or add it: /source='"web"'
+    /// Set or add the value at a pointer: /source='"web"'
     #[arg(long, value_name = "/POINTER=JSON", value_parser = Edit::set)]
     set: Vec<Edit>,
     /// Make the string at a pointer lower case
     #[arg(long, value_name = "/POINTER", value_parser = Edit::lower)]
     lower: Vec<Edit>,
-    /// Take the white space around the string at a pointer away
+    /// Trim the white space around the string at a pointer
     #[arg(long, value_name = "/POINTER", value_parser = Edit::trim)]
     trim: Vec<Edit>,
-    /// Go on when the file grows, is cut, or is replaced by another one of its name, until Ctrl-C
+    /// Continue when the file grows, is truncated or rotated, until Ctrl-C
     #[arg(long, conflicts_with = "count")]
     pub follow: bool,
 }
 
 impl LoadOptions {
-    /// What is done with each line: fields are set first, then lowered, then trimmed.
+    /// The edits of each line: fields are set first, then lowered, then trimmed.
     fn edits(&self) -> Vec<Edit> {
         [self.set.as_slice(), &self.lower, &self.trim].concat()
     }
@@ -182,10 +182,10 @@ struct Load<'a> {
     notify: Notify<'a>,
 }
 
-/// What one input's workers share.
+/// The state that one input's workers share.
 struct Work<'a> {
     input: &'a str,
-    /// What the keys of its batches begin with.
+    /// The prefix of the keys of its batches.
     key: String,
     shape: Shape,
     source: Mutex<Source<'a>>,
@@ -195,7 +195,7 @@ struct Work<'a> {
     halt: Halt<'a>,
 }
 
-/// When to end: somebody asks for it, or a worker has failed.
+/// When to end: the caller has set `stop`, or a worker has failed.
 struct Halt<'a> {
     stop: &'a AtomicBool,
     has_failed: AtomicBool,
@@ -212,7 +212,7 @@ impl Load<'_> {
         let name = input.name();
         let mut state = self.state(input)?;
         self.counters.begin_input();
-        // Nobody asks how many lines there are, and to count them costs as much as to find those that match.
+        // The number of lines isn't needed, and to count them costs as much as to find those that match.
         let only_matches = self.options.count && self.options.filter.is_some() && self.options.condition.is_none();
         let reading = Reading {
             block_bytes: if self.options.count { COUNT_BYTES } else { self.options.batch_bytes },
@@ -234,14 +234,14 @@ impl Load<'_> {
         });
         self.load_from(&name, source, &mut state)?;
         if self.counters.read().lines_read == read_before && !self.stop.load(Ordering::Relaxed) {
-            // Only line breaks are counted: one that comes later ends the last line, which counts then.
+            // Only line breaks are counted: a later one ends the last line, which counts then.
             self.counters.change(|counts| counts.lines_before += u64::from(is_within_line));
             self.tell_loaded_before(&name, &before, &state);
         }
         Ok(())
     }
 
-    /// Loads what an input still has.
+    /// Loads the rest of an input.
     fn load_from(&self, name: &str, source: Source<'_>, state: &mut State) -> anyhow::Result<()> {
         let entry = source.entry().clone();
         let key = key_of(state.id(), name);
@@ -261,7 +261,7 @@ impl Load<'_> {
         watermark.finish().and(worked)
     }
 
-    /// Nothing came: says so where an earlier run has had it all.
+    /// Nothing was read: reports it if an earlier run has loaded all.
     fn tell_loaded_before(&self, name: &str, entry: &Entry, state: &State) {
         let (Some(loaded_at), Some(path)) = (&entry.loaded_at, state.path()) else { return };
         (self.notify)(&format!(
@@ -319,7 +319,7 @@ impl Load<'_> {
 
     fn worker(&self, work: &Work<'_>) -> anyhow::Result<()> {
         let mut block = Vec::new();
-        // What was read before an error is still sent and answered.
+        // Lines that were read before an error are still sent and answered.
         let mut unread = Ok(());
         let mut all = || {
             let sender = work.post.as_ref().map(Sender::new).transpose()?;
@@ -348,7 +348,7 @@ impl Load<'_> {
         ended.and(unread)
     }
 
-    /// Does with a block what is to be done, and says how many of its lines were refused; none if it wasn't done because it is time
+    /// Processes a block, and returns how many of its lines were rejected; none if it wasn't processed because it is time
     /// to stop.
     fn take(
         &self,
@@ -389,7 +389,7 @@ impl Load<'_> {
         Ok(refused)
     }
 
-    /// Refuses the line behind a block that was passed over: nobody else gets to see it.
+    /// Rejects the line after a block that is too long to read: the server never gets it.
     fn refuse_too_long(&self, work: &Work<'_>, block: &Block, length: u64) -> anyhow::Result<u64> {
         self.counters.change(|counts| counts.lines_read += 1);
         if work.post.is_none() {
@@ -397,10 +397,9 @@ impl Load<'_> {
             return Ok(0);
         }
         let before = self.counters.change(|counts| counters::add(&mut counts.refused, 1));
-        let detail =
-            format!("the line has {length} bytes, {LINE_BYTES_MAX} are the most that is read of one; it wasn't sent");
+        let detail = format!("the line has {length} bytes, and at most {LINE_BYTES_MAX} can be loaded: it wasn't sent");
         let line = block.lines_before + block.lines + 1;
-        // It was passed over, so its text isn't known.
+        // It was skipped, so its text isn't known.
         let row = Row { file: work.input, line, code: "too_large", detail: &detail, text: "" };
         row.show(before, self.notify);
         if let Some(kept) = &work.refused {
@@ -417,7 +416,7 @@ impl Load<'_> {
     }
 }
 
-/// What all keys of an input's batches begin with: the load and, shortened to a checksum, the input's name.
+/// The prefix of all keys of an input's batches: the load and, shortened to a checksum, the input's name.
 fn key_of(id: &str, input: &str) -> String {
     format!("load-{id}-{:016x}", state::sum(input.as_bytes()))
 }

@@ -13,10 +13,10 @@ use net::tls::{ClientTls, TrustError};
 use crate::blocking_client::{BlockingClient, ServerResponse};
 use crate::server_url::ServerUrl;
 
-/// Far above what any request of a command takes.
+/// Far longer than any request of a command takes.
 const UNLIMITED: Duration = Duration::from_hours(365 * 24);
 
-/// A server, and for TLS whom to trust that it is the right one.
+/// A server, and for TLS the authorities to trust.
 #[derive(Clone, Debug)]
 pub struct ServerConnector {
     target: ServerUrl,
@@ -28,7 +28,7 @@ impl ServerConnector {
     /// The server of this address. For an `https` one the authorities are those of a PEM file, with its path, else those of this machine.
     ///
     /// # Errors
-    /// TLS is needed, and there is nobody to trust.
+    /// TLS is needed, and no authority is trusted.
     pub fn new(target: ServerUrl, authorities: Option<(&Path, &[u8])>) -> Result<Self, TrustError> {
         let trust = || authorities.map_or_else(ClientTls::of_system, |(_, pem)| ClientTls::trusting(pem));
         let tls = target.is_secure().then(trust).transpose()?;
@@ -56,7 +56,7 @@ impl ServerConnector {
         })
     }
 
-    /// Sends one request and gives the response. Connecting may take `connect_max`, and everything `limit`.
+    /// Sends one request and returns the response. Connecting may take `connect_max`, and everything `limit`.
     ///
     /// # Errors
     /// There is no whole response.
@@ -80,14 +80,14 @@ pub(crate) fn with_token(request: Builder, token: Option<&str>) -> Builder {
     }
 }
 
-/// Where events go, and as which type.
+/// The server and the type of events.
 #[derive(Clone, Debug)]
 pub struct IngestEndpoint {
     /// The server.
     pub server: ServerConnector,
     /// The type of the events; without it the server decides.
     pub event_type: Option<String>,
-    /// What shows the server that the sender may.
+    /// The credentials of the sender.
     pub token: Option<String>,
 }
 

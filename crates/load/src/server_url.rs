@@ -47,7 +47,7 @@ impl ServerUrl {
         &self.host
     }
 
-    /// What a request's `Host` says.
+    /// The value of a request's `Host`.
     pub(crate) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_apart() {
+    fn addresses_are_split_into_parts() {
         for (text, shown, path) in [
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080", "/x"),
             ("http://intake.example/", "http://intake.example:80", "/x"),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_server_is_refused() {
+    fn invalid_server_addresses_are_rejected() {
         for text in [
             "127.0.0.1:8080",
             "ftp://a",

@@ -1,6 +1,6 @@
-//! The cells that metrics are made of: each crate keeps its own, the binary collects them.
+//! The cells of metrics: each crate keeps its own, the binary collects them.
 //!
-//! A cell is written by one thread as a rule and read by another now and then; relaxed atomics are enough.
+//! Usually one thread writes a cell and another reads it from time to time; relaxed atomics are enough.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub const BUCKET_BOUNDS: [u64; BOUNDED_BUCKETS] = bounds(50_000);
 #[derive(Debug, Default)]
 pub struct Histogram(Cells);
 
-/// A histogram as it was at one moment.
+/// A histogram at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistogramSnapshot {
     /// How many durations fell into each bucket.
@@ -95,7 +95,7 @@ pub struct SizeHistogram {
     cells: Cells,
 }
 
-/// A size histogram as it was at one moment.
+/// A size histogram at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeSnapshot {
     /// The upper bounds of all buckets but the last.
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_falls_into_the_first_bucket_that_holds_it() {
+    fn duration_is_in_the_first_matching_bucket() {
         let histogram = Histogram::default();
         for (microseconds, bucket) in [(0, 0), (50, 0), (51, 1), (100, 1), (26_214_400, 19), (26_214_401, 20)] {
             let before = histogram.snapshot();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_buckets_of_their_own_and_snapshots_add_up() {
+    fn size_buckets_differ_and_snapshots_add_up() {
         let sizes = SizeHistogram::new(512);
         [512, 513, 1024, u64::MAX / 2].iter().for_each(|size| sizes.record(*size));
         let snapshot = sizes.snapshot();

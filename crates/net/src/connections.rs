@@ -26,7 +26,7 @@ struct Seats {
     of_clients: HashMap<IpAddr, usize>,
     /// How many connections may be open in all.
     all: usize,
-    /// Places that there are too many of, and that are taken away when they are given back.
+    /// Places beyond a lowered limit, which are removed when they are released.
     too_many: usize,
 }
 
@@ -34,7 +34,7 @@ fn lock(taken: &Taken) -> MutexGuard<'_, Seats> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Room for one connection more.
+/// Room for one more connection.
 #[derive(Debug)]
 pub struct ConnectionSlot(OwnedSemaphorePermit);
 
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_has_so_many_places_and_gets_them_back() {
+    fn client_connections_are_limited_and_released() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let places = ConnectionLimiter::new(4, 2);
         let take = |address: &str| places.take(runtime.block_on(places.free()).unwrap(), address.parse().unwrap());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn there_can_be_more_places_and_fewer() {
+    fn connection_limit_can_grow_and_shrink() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let places = ConnectionLimiter::new(3, 3);
         let take = || places.take(runtime.block_on(places.free()).unwrap(), [10, 0, 0, 1].into()).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_network_is_one_client() {
+    fn ipv6_network_is_one_client() {
         let client = |text: &str| client_of(text.parse().unwrap());
         assert_eq!(client("2001:db8:1:2:3:4:5:6"), client("2001:db8:1:2::1"));
         assert_ne!(client("2001:db8:1:2::1"), client("2001:db8:1:3::1"));

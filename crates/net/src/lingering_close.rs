@@ -1,7 +1,7 @@
 //! Reads on after a response that left before the request was read.
 //!
-//! Many clients write the whole body before they read. If the server closed at once, the kernel would answer the rest of the body with a
-//! reset, and the client would lose the response. So the server ends its own direction only, and discards what still comes.
+//! Many clients write the whole body before they read. If the server closed immediately, the kernel would answer the rest of the body with
+//! a reset, and the client would lose the response. So the server ends its own direction only, and discards what still arrives.
 
 use std::future::Future;
 use std::io;
@@ -19,16 +19,16 @@ use tokio::time::{Sleep, sleep};
 
 use crate::connections::{ConnectionLimiter, ConnectionPermit};
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ_BYTES: usize = 16 * 1024;
-/// After so many bytes other connections have their turn.
+/// After so many bytes the task yields to other connections.
 const STRETCH_BYTES: u64 = 256 * 1024;
 
-/// A body up to this is read to its end, also if its request is refused.
+/// A body up to this is read to its end, even if its request is rejected.
 const SMALL_BODY_BYTES: u64 = 64 * 1024;
 
-/// Whether a refusal of a request with this body must say `Connection: close`: the rest of the body isn't read as a request, and a client
-/// that reuses the connection would lose its next one.
+/// Whether a rejection of a request with this body must have `Connection: close`: the rest of the body isn't read as a request, and a
+/// client that reuses the connection would lose its next one.
 #[must_use]
 pub fn is_large(body: &impl Body) -> bool {
     body.size_hint().exact().is_none_or(|bytes| bytes > SMALL_BODY_BYTES)
@@ -79,7 +79,7 @@ impl DrainLimiter {
         place.map(|place| DrainPermit { limiter: self.clone(), _place: place })
     }
 
-    /// From now on streams are closed at once, also those that are being drained when they are polled next: a server that stops waits for no
+    /// Closes streams immediately from now on; those that are being drained, when they are polled next. A server that stops waits for no
     /// client.
     pub fn end(&self) {
         self.is_ended.store(true, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl DrainLimiter {
         self.discarded.get()
     }
 
-    /// Connections that were closed at once, because as many as allowed were being drained.
+    /// Connections that were closed immediately, because as many as allowed were being drained.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.get()
@@ -154,7 +154,7 @@ impl Drain {
         })
     }
 
-    /// Discards what comes; ready if the connection is to be closed.
+    /// Discards what arrives; ready if the connection is to be closed.
     fn poll(&mut self, stream: &mut (impl AsyncRead + Unpin), context: &mut Context<'_>) -> Poll<()> {
         if self.permit.limiter.is_ended() || self.deadline.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
@@ -210,7 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
         let Self { stream, limiter, client, state } = &mut *self;
         if matches!(state, State::Open) {
             ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
-            // As a rule the peer has closed before.
+            // Usually the peer has closed before.
             let mut first = [0; 512];
             let mut read = ReadBuf::new(&mut first);
             let polled = Pin::new(&mut *stream).poll_read(context, &mut read);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_peer_that_writes_first_hears_the_response() {
+    async fn peer_that_writes_first_gets_the_response() {
         let limiter = limiter(1);
         let (near, mut far) = duplex(1024);
         let mut near = Lingering::new(near, limiter.clone(), CLIENT);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_stays_is_left_after_a_while() {
+    async fn silent_peer_is_closed_after_timeout() {
         let (near, far) = duplex(1024);
         let begun = Instant::now();
         Lingering::new(near, limiter(1), CLIENT).shutdown().await.unwrap();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_peer_that_never_ends_is_left_after_so_many_bytes() {
+    async fn endless_peer_is_closed_after_byte_limit() {
         let limiter = limiter(1);
         let (near, mut far) = duplex(1 << 20);
         let mut near = Lingering::new(near, limiter.clone(), CLIENT);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_peer_that_has_closed_needs_no_permit() {
+    async fn closed_peer_needs_no_drain_permit() {
         let limiter = limiter(0);
         let (near, far) = duplex(1024);
         drop(far);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn beyond_the_limit_connections_are_closed_at_once() {
+    async fn drains_beyond_the_limit_close_immediately() {
         let limiter = limiter(1);
         let held = limiter.permit(CLIENT).unwrap();
         let (near, mut far) = duplex(1024);

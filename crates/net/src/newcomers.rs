@@ -167,7 +167,7 @@ mod tests {
         let [first, second] = [arrive().await.unwrap(), arrive().await.unwrap()];
         first.0.admit();
         second.0.admit();
-        assert!(arrive().await.is_none(), "a client that has its share by admitted connections gets no more");
+        assert!(arrive().await.is_none(), "a client whose admitted connections use its share gets no other");
         drop(first);
         let mut waiting = arrive().await.unwrap();
         let next = arrive().await.unwrap();

@@ -19,14 +19,14 @@ pub enum MaybeTlsStream {
     Secured(Box<OverStream<TcpStream>>),
 }
 
-/// Where a connection leads.
+/// The server of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerAddress<'a> {
     /// The server's name or IP address.
     pub host: &'a str,
     /// The server's port.
     pub port: u16,
-    /// Whether TLS is spoken.
+    /// Whether it uses TLS.
     pub is_secure: bool,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
     pub ca: Option<&'a Path>,
@@ -66,12 +66,12 @@ impl MaybeTlsStream {
     }
 }
 
-/// Whether a connection wasn't made because nobody vouches for the server: a person must act.
+/// Whether a connection failed because the server isn't trusted, which needs an operator.
 pub fn is_of_trust(error: &io::Error) -> bool {
     error.to_string().contains("isn't trusted")
 }
 
-/// The file is read for each connection, so that an authority can be exchanged without a restart.
+/// The file is read for each connection, so an authority can be replaced without a restart.
 fn trusted(ca: Option<&Path>) -> io::Result<ClientTls> {
     let trusted = match ca {
         Some(path) => {

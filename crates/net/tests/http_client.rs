@@ -1,4 +1,4 @@
-//! The client of HTTP/1.1 against servers that answer as a test wants: what is told apart, used again, and bounded.
+//! The client of HTTP/1.1 against scripted servers: failures, reuse of connections, and limits.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 use std::io::{Read, Write};
@@ -70,7 +70,7 @@ fn request(address: SocketAddr, body: RequestBody) -> http::Request<RequestBody>
 const FIVE: &str = "HTTP/1.1 200 OK\r\nX-Said: so\r\nContent-Length: 5\r\n\r\nhello";
 
 #[tokio::test]
-async fn a_connection_is_used_again_when_its_answer_was_read() {
+async fn connection_is_reused_after_response_is_read() {
     let (address, connections) = server(|_, client| answer_all(client, FIVE));
     let client = patient();
     for _ in 0..5 {
@@ -79,7 +79,7 @@ async fn a_connection_is_used_again_when_its_answer_was_read() {
         assert_eq!(answer.bytes(5).await.unwrap(), "hello");
     }
     assert_eq!(connections.load(Ordering::SeqCst), 1);
-    // One that was left in the middle is of no use any more, and neither are those that were closed.
+    // A connection whose response was dropped midway can't be reused, and neither can closed ones.
     drop(client.send(request(address, empty())).await.unwrap());
     client.send(request(address, empty())).await.unwrap().bytes(5).await.unwrap();
     client.close_idle();
@@ -89,7 +89,7 @@ async fn a_connection_is_used_again_when_its_answer_was_read() {
 
 /// Its runtime, and no other, sees that it was closed, or that there is something to read.
 #[tokio::test]
-async fn a_connection_is_used_again_by_the_thread_that_made_it() {
+async fn connection_is_reused_by_the_opening_thread() {
     let (address, connections) = server(|_, client| answer_all(client, FIVE));
     let client = patient();
     client.send(request(address, empty())).await.unwrap().bytes(5).await.unwrap();
@@ -105,7 +105,7 @@ async fn a_connection_is_used_again_by_the_thread_that_made_it() {
 }
 
 #[tokio::test]
-async fn a_connection_that_the_server_has_closed_is_replaced() {
+async fn connection_closed_by_server_is_replaced() {
     let (closed, was_closed) = std::sync::mpsc::channel();
     let (address, connections) = server(move |_, mut client| {
         read(&mut client).unwrap();
@@ -122,12 +122,12 @@ async fn a_connection_that_the_server_has_closed_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_is_sent_has_host_and_length_and_comes_as_it_is_made() {
-    let (said, heard) = std::sync::mpsc::channel();
+async fn request_has_host_and_length_and_is_streamed() {
+    let (sender, receiver) = std::sync::mpsc::channel();
     let (address, _) = server(move |_, mut client| {
-        said.send(read(&mut client).unwrap()).unwrap();
+        sender.send(read(&mut client).unwrap()).unwrap();
         client
-            .write_all(b"HTTP/1.1 201 Made\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+            .write_all(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
             .unwrap();
         let _ = read(&mut client);
     });
@@ -138,13 +138,16 @@ async fn what_is_sent_has_host_and_length_and_comes_as_it_is_made() {
         whole.extend_from_slice(&chunk);
     }
     assert_eq!((answer.status().as_u16(), whole.as_slice()), (201, &b"abcde"[..]));
-    let heard = heard.recv().unwrap();
-    assert!(heard.starts_with("post /a?b=c http/1.1\r\n") && heard.ends_with("\r\n\r\nbody"), "{heard}");
-    assert!(heard.contains(&format!("host: {address}\r\n")) && heard.contains("content-length: 4\r\n"), "{heard}");
+    let received = receiver.recv().unwrap();
+    assert!(received.starts_with("post /a?b=c http/1.1\r\n") && received.ends_with("\r\n\r\nbody"), "{received}");
+    assert!(
+        received.contains(&format!("host: {address}\r\n")) && received.contains("content-length: 4\r\n"),
+        "{received}"
+    );
 }
 
 #[tokio::test]
-async fn failures_are_told_apart() {
+async fn failures_are_distinguished() {
     let away = free_address();
     let failure = patient().send(request(away, empty())).await.map(drop).unwrap_err();
     assert!(failure.is_unsent() && matches!(failure.kind, HttpFailureKind::Connect(_)), "{failure}");
@@ -176,7 +179,7 @@ async fn failures_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_answer_that_ends_too_soon_is_none_and_a_body_in_its_middle_may_be_silent_no_longer() {
+async fn truncated_response_fails_and_silent_body_times_out() {
     let (address, _) = server(|_, mut client| {
         let _ = read(&mut client);
         let _ = client.write_all(&FIVE.as_bytes()[..FIVE.len() - 1]);
@@ -194,7 +197,7 @@ async fn an_answer_that_ends_too_soon_is_none_and_a_body_in_its_middle_may_be_si
     assert!(matches!(failure.kind, HttpFailureKind::Silent(_)), "{failure}");
 }
 
-/// A server that goes on for ever with what it begins with, a piece each so often.
+/// A server that sends `first`, and then `piece` after each pause, without end.
 fn endless(first: &'static str, piece: &'static str, pause: Duration) -> SocketAddr {
     let (address, _) = server(move |_, mut client| {
         let _ = read(&mut client);
@@ -208,7 +211,7 @@ fn endless(first: &'static str, piece: &'static str, pause: Duration) -> SocketA
 }
 
 #[tokio::test]
-async fn interim_answers_and_slow_heads_extend_no_deadline() {
+async fn interim_responses_extend_no_deadline() {
     const INTERIM: &str = "HTTP/1.1 100 Continue\r\n\r\n";
     let often = Duration::from_millis(50);
     for (first, piece) in [
@@ -223,14 +226,14 @@ async fn interim_answers_and_slow_heads_extend_no_deadline() {
         assert!(matches!(failure.kind, HttpFailureKind::Silent(_)), "{failure}");
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?} for {piece:?}", begun.elapsed());
     }
-    // Some before the answer are nothing bad.
+    // A few before the response are fine.
     let answer: String = INTERIM.repeat(3) + FIVE;
     let (address, _) = server(move |_, client| answer_all(client, &answer));
     assert_eq!(patient().send(request(address, empty())).await.unwrap().bytes(5).await.unwrap(), "hello");
 }
 
 #[tokio::test]
-async fn what_comes_before_an_answer_is_bounded_in_bytes() {
+async fn bytes_before_the_response_are_bounded() {
     // As fast as they can be sent.
     const MANY: &str = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
     let address = endless(MANY, MANY, Duration::ZERO);
@@ -241,7 +244,7 @@ async fn what_comes_before_an_answer_is_bounded_in_bytes() {
 }
 
 #[tokio::test]
-async fn another_protocol_is_no_answer() {
+async fn other_protocol_is_no_response() {
     let (address, _) = server(|_, client| {
         answer_all(client, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
     });
@@ -251,7 +254,7 @@ async fn another_protocol_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_body_that_trickles_is_given_up() {
+async fn trickling_body_is_abandoned() {
     let often = Duration::from_millis(50);
     for (first, piece, is_slow) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "b", true),
@@ -273,23 +276,23 @@ async fn a_body_that_trickles_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_a_request_byte_by_byte_is_given_up() {
+async fn server_reading_byte_by_byte_is_abandoned() {
     let (address, _) = server(|_, mut client| {
         let mut byte = [0; 16];
         while client.read(&mut byte).is_ok_and(|count| count > 0) {
             std::thread::sleep(Duration::from_millis(50));
         }
     });
-    // More than what buffers on the way take.
+    // More than all buffers hold.
     let body = vec![b'x'; 64 * 1024 * 1024];
     let begun = std::time::Instant::now();
     let failure = client(Duration::from_secs(1)).send(request(address, full(body))).await.map(drop).unwrap_err();
     assert!(begun.elapsed() < Duration::from_secs(20), "{failure} after {:?}", begun.elapsed());
 }
 
-/// Others of the same thread go on meanwhile.
+/// Other requests of the same thread continue during this time.
 #[tokio::test]
-async fn endless_interim_answers_hold_up_no_other_work() {
+async fn endless_interim_responses_block_no_other_work() {
     const MANY: &str = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
     let (bad, (good, _)) = (endless(MANY, MANY, Duration::ZERO), server(|_, client| answer_all(client, FIVE)));
     let (of_bad, of_good) = (client(Duration::from_secs(60)), patient());
@@ -308,7 +311,7 @@ async fn endless_interim_answers_hold_up_no_other_work() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_to_be_left_alone_is_sent_nothing_meanwhile_by_those_who_can_wait() {
+async fn retry_after_delays_requests_that_can_wait() {
     let (address, connections) = server(|number, mut client| {
         let _ = read(&mut client);
         let answer = if number == 1 {
@@ -336,7 +339,7 @@ async fn a_server_that_asks_to_be_left_alone_is_sent_nothing_meanwhile_by_those_
     });
     for _ in 0..2 {
         let answered = tokio::time::timeout(Duration::from_mins(1), reads.send(request(busy, empty()))).await;
-        let answered = answered.expect("a client that somebody waits for asks at once").unwrap();
+        let answered = answered.expect("a client that can't wait sends the request immediately").unwrap();
         assert_eq!(answered.status().as_u16(), 503);
     }
     assert_eq!(waits.send(request(address, empty())).await.unwrap().status().as_u16(), 200);

@@ -1,11 +1,12 @@
-//! What is wrong with a regular expression, and where.
+//! The fault of a regular expression, and its place.
 
 use regex_syntax::{Error, Parser};
 
-/// So much of the place is shown.
+/// The number of characters that are shown.
 const SHOWN_CHARACTERS_MAX: usize = 20;
 
-/// Why the engine takes no such expression: the reason, the number of the character, and what stands there. None where the syntax is right.
+/// Why the engine rejects the expression: the reason, the number of the character, and the text there. `None` if the
+/// syntax is valid.
 #[must_use]
 pub fn find_fault(text: &str) -> Option<String> {
     let (reason, place) = match Parser::new().parse(text).err()? {
@@ -15,11 +16,11 @@ pub fn find_fault(text: &str) -> Option<String> {
     };
     let (start, end) = (place.start.offset, place.end.offset);
     let number = text.get(..start)?.chars().count() + 1;
-    let stands: String = text.get(start..end)?.chars().take(SHOWN_CHARACTERS_MAX).collect();
-    Some(if stands.is_empty() {
+    let shown: String = text.get(start..end)?.chars().take(SHOWN_CHARACTERS_MAX).collect();
+    Some(if shown.is_empty() {
         format!("{reason}, at its end")
     } else {
-        format!("{reason}, at character {number} (`{stands}`)")
+        format!("{reason}, at character {number} (`{shown}`)")
     })
 }
 
@@ -28,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reason_and_place_are_told() {
+    fn reason_and_place_are_reported() {
         for (text, reason, place) in [
             ("é(", "unclosed group", "character 2 (`(`)"),
             ("[z-a]", "invalid character class range", "character 2 (`z-a`)"),

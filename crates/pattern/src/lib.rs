@@ -12,8 +12,8 @@ use regex_automata::hybrid::dfa::DFA;
 pub use fault::find_fault;
 pub use scout::{Scout, Scouted};
 
-/// The sizes that a compiled regular expression may have, in KiB. Where its automaton has too many states to be kept,
-/// each byte of a text may cost as many steps as there are states: so it is counted as its size.
+/// The sizes that a compiled regular expression may have, in KiB. If its automaton has too many states to be kept, each
+/// byte of a text may cost as many steps as there are states: so it is counted as its size.
 const SIZES_KIB: [usize; 6] = [2, 4, 8, 16, 32, 64];
 
 /// A regular expression, and the steps that it takes for each byte of text.
@@ -21,17 +21,17 @@ const SIZES_KIB: [usize; 6] = [2, 4, 8, 16, 32, 64];
 pub struct Pattern {
     regex: Regex,
     steps_per_byte: usize,
-    /// The same once more, for [`Scout`]; made when it is needed.
+    /// A second copy for [`Scout`]; built when it is needed.
     automaton: OnceLock<Option<Box<DFA>>>,
 }
 
 /// Why a text is no pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
-    /// It breaks the syntax: how, and where.
-    #[error("this is no regular expression: {0}")]
+    /// Its syntax is invalid: how, and where.
+    #[error("this is not a regular expression: {0}")]
     Syntax(String),
-    /// What is compiled of it would take too much memory and time.
+    /// Its compiled form would need too much memory and time.
     #[error("this regular expression is too large: repeat less, or name fewer characters")]
     TooLarge,
 }
@@ -60,18 +60,18 @@ impl Pattern {
         &self.regex
     }
 
-    /// A look at texts before they are searched.
+    /// A scout for texts, to run before a search.
     #[must_use]
     pub const fn scout(&self) -> Scout<'_> {
         Scout::new(self)
     }
 
-    /// The operations of a transform that one search through so many bytes takes at worst.
+    /// The operations of a transform that one search through this many bytes takes at worst.
     const fn operations(&self, bytes: usize) -> usize {
         bytes.saturating_mul(self.steps_per_byte) / 2
     }
 
-    /// The steps that one search through so many bytes may take.
+    /// The steps that one search through this many bytes may take.
     #[must_use]
     pub const fn steps(&self, bytes: usize) -> usize {
         bytes.saturating_mul(self.steps_per_byte)

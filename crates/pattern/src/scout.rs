@@ -1,4 +1,4 @@
-//! A look at a text before it is searched: what the search will cost.
+//! Reads a text before a search, to find the cost of the search.
 
 use regex::Regex;
 use regex_automata::Input;
@@ -6,31 +6,32 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 
 use crate::Pattern;
 
-/// Finds out what a search will cost before it is made.
+/// Finds the cost of a search before it runs.
 ///
-/// At worst a byte costs as much as the pattern is large, and what is found may end long before it is known that nothing longer
-/// begins there: where many searches follow each other in one text, each might read all that is left, which would make them
-/// quadratic. Most do neither. So an automaton goes ahead and counts the bytes that it reads and the states that it has to make.
+/// At worst a byte costs as much as the pattern is large. And a match may end long before it is certain that no longer
+/// one begins there: repeated searches in one text could each read the whole rest, which would be quadratic. Most
+/// patterns do neither. So an automaton runs first, and counts the bytes that it reads and the states that it must
+/// build.
 pub struct Scout<'p> {
     pattern: &'p Pattern,
     cache: Option<Cache>,
 }
 
-/// What was found out.
+/// The result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scouted {
     /// The operations that the search takes; [`usize::MAX`] if it takes too many.
     pub operations: usize,
-    /// Whether there may be something to find.
+    /// Whether there may be a match.
     pub may_find: bool,
 }
 
-/// In so few bytes the worst is supposed: to look would cost more.
+/// For texts this short the worst case is assumed: the automaton would cost more.
 const NEAR: usize = 256;
-/// Bytes of states that an automaton keeps; with more it begins anew.
+/// Bytes of states that an automaton keeps; with more it starts again.
 const STATES_BYTES: usize = 512 * 1024;
-/// How often it is looked whether the work has become too much.
-const LOOK_EVERY: usize = 256;
+/// How often the work is compared with its limit.
+const CHECK_INTERVAL: usize = 256;
 
 impl<'p> Scout<'p> {
     pub(crate) const fn new(pattern: &'p Pattern) -> Self {
@@ -43,14 +44,14 @@ impl<'p> Scout<'p> {
         self.pattern.regex()
     }
 
-    /// What it takes at worst to find the groups within so many bytes.
+    /// The cost at worst of finding the groups within this many bytes.
     #[must_use]
     pub const fn operations(&self, bytes: usize) -> usize {
         self.pattern.operations(bytes)
     }
 
-    /// Looks from `from` on, and no further where it has taken more than `most` operations.
-    pub fn look(&mut self, text: &str, from: usize, most: usize) -> Scouted {
+    /// Scans from `from` on, and stops after more than `most` operations.
+    pub fn scan(&mut self, text: &str, from: usize, most: usize) -> Scouted {
         let left = text.len() - from;
         let worst = Scouted { operations: self.pattern.operations(left), may_find: true };
         if left <= NEAR { worst } else { self.go_ahead(text, from, most).unwrap_or(worst) }
@@ -59,7 +60,7 @@ impl<'p> Scout<'p> {
     fn go_ahead(&mut self, text: &str, from: usize, most: usize) -> Option<Scouted> {
         let automaton = self.pattern.automaton.get_or_init(|| automaton(self.pattern)).as_deref()?;
         let cache = self.cache.get_or_insert_with(|| automaton.create_cache());
-        let begun = made(cache);
+        let begun = built_bytes(cache);
         let mut state = automaton.start_state_forward(cache, &Input::new(text).range(from..)).ok()?;
         let mut may_find = false;
         for (read, byte) in text.as_bytes()[from..].iter().enumerate() {
@@ -70,27 +71,27 @@ impl<'p> Scout<'p> {
                 }
                 may_find |= state.is_match();
                 if state.is_dead() {
-                    return Some(Scouted { operations: read + 1 + made(cache).saturating_sub(begun), may_find });
+                    return Some(Scouted { operations: read + 1 + built_bytes(cache).saturating_sub(begun), may_find });
                 }
             }
-            if read.is_multiple_of(LOOK_EVERY) && read + made(cache).saturating_sub(begun) > most {
+            if read.is_multiple_of(CHECK_INTERVAL) && read + built_bytes(cache).saturating_sub(begun) > most {
                 return Some(Scouted { operations: usize::MAX, may_find: true });
             }
         }
         may_find |= automaton.next_eoi_state(cache, state).ok()?.is_match();
-        Some(Scouted { operations: text.len() - from + made(cache).saturating_sub(begun), may_find })
+        Some(Scouted { operations: text.len() - from + built_bytes(cache).saturating_sub(begun), may_find })
     }
 }
 
-/// Where the pattern has a `\b`, it gives up at what isn't ASCII.
+/// If the pattern has a `\b`, the automaton stops at characters that aren't ASCII.
 fn automaton(pattern: &Pattern) -> Option<Box<DFA>> {
     let config = DFA::config().cache_capacity(STATES_BYTES).skip_cache_capacity_check(true);
     let config = config.unicode_word_boundary(true);
     DFA::builder().configure(config).build(pattern.regex.as_str()).ok().map(Box::new)
 }
 
-/// Bytes of states that were made so far.
-fn made(cache: &Cache) -> usize {
+/// Bytes of states that were built so far.
+fn built_bytes(cache: &Cache) -> usize {
     cache.clear_count() * STATES_BYTES + cache.memory_usage()
 }
 
@@ -101,13 +102,13 @@ mod tests {
     fn scouted(pattern: &str, text: &str, from: usize) -> Scouted {
         let pattern: Pattern = pattern.parse().unwrap();
         let mut scout = pattern.scout();
-        // The states are made by now.
-        scout.look(text, from, usize::MAX);
-        scout.look(text, from, usize::MAX)
+        // All states are built now.
+        scout.scan(text, from, usize::MAX);
+        scout.scan(text, from, usize::MAX)
     }
 
     #[test]
-    fn a_search_reads_until_nothing_longer_can_be_found() {
+    fn search_reads_until_the_longest_match() {
         let text = format!("x ann@example.org, {}", "a".repeat(1000));
         let near = |operations: usize| operations..operations + 3;
         assert!(near(18).contains(&scouted(r"[a-z]+@[a-z.]+", &text, 0).operations));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_ends_where_the_automaton_needs_ever_new_states() {
+    fn scan_stops_if_states_keep_growing() {
         let mut random = 1_u64;
         let mut bit = || {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -127,6 +128,6 @@ mod tests {
         };
         let bits: String = (0..100_000).map(|_| bit()).collect();
         let pattern: Pattern = "[01]*1[01]{200}x".parse().unwrap();
-        assert_eq!(pattern.scout().look(&bits, 0, 1_000_000), Scouted { operations: usize::MAX, may_find: true });
+        assert_eq!(pattern.scout().scan(&bits, 0, 1_000_000), Scouted { operations: usize::MAX, may_find: true });
     }
 }

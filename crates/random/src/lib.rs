@@ -1,6 +1,6 @@
 //! Pseudorandom numbers from a seed: the same seed gives the same numbers on every machine. They are no secrets.
 
-/// What the state grows by with each number.
+/// The increment of the state.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).

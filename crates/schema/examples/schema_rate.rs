@@ -1,5 +1,5 @@
-//! Measures what a schema costs on an access record, beside checking that it is JSON; and what hostile schemas and documents
-//! cost until they are stopped.
+//! Measures the cost of a schema on an access record, in addition to the JSON check, and the cost of hostile schemas and documents until
+//! they are stopped.
 //!
 //! `cargo run --release -p schema --example schema_rate`
 
@@ -29,8 +29,8 @@ const SCHEMA: &str = r#"{
   },
   "additionalProperties": false
 }"#;
-const TURN: Duration = Duration::from_millis(10);
-const TURNS: usize = 80;
+const ITERATION_TIME: Duration = Duration::from_millis(10);
+const ITERATIONS: usize = 80;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let check = best(|| json::check(black_box(ACCESS).as_bytes()).is_ok());
@@ -62,7 +62,7 @@ fn compile(text: &str, formats: bool) -> Result<Schema, String> {
     Schema::compile("", text, &options).map_err(|mistakes| mistakes[0].to_string())
 }
 
-/// Schemas and documents that are made to cost time, the documents of full size.
+/// Schemas and documents that are designed to cost time, the documents of full size.
 fn hostile() -> Vec<(&'static str, String, String)> {
     let doubling: String = (0..30)
         .map(|n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1))
@@ -94,12 +94,12 @@ fn hostile() -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Nanoseconds of one run, in the best turn.
+/// Nanoseconds of one run, in the fastest iteration.
 fn best(mut run: impl FnMut() -> bool) -> f64 {
     let mut best = f64::INFINITY;
-    for _ in 0..TURNS {
+    for _ in 0..ITERATIONS {
         let (begun, mut runs) = (Instant::now(), 0_u32);
-        while begun.elapsed() < TURN {
+        while begun.elapsed() < ITERATION_TIME {
             for _ in 0..100 {
                 assert!(black_box(run()), "it is as expected");
             }

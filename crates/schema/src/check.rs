@@ -1,5 +1,5 @@
-//! Holds a payload against compiled rules. The first time only whether it is right is asked, and the first fault ends it; of what is
-//! wrong everything is looked for in a second time.
+//! Validates a payload by compiled rules. The first pass only finds whether it is valid, and ends at the first violation; if there is one,
+//! a second pass lists all violations.
 
 mod applicators;
 mod array;
@@ -18,52 +18,52 @@ use json::{ValueIndex, ValueKind, ValueView};
 /// Characters of a value that an error shows.
 const SHOWN_MAX: usize = 60;
 
-/// Takes the steps that it needs from those that there are.
+/// Subtracts the steps that it needs from the available ones.
 pub(super) fn check(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<(), ValidationError> {
     let mut quick = Check::new(compiled, view, false, steps);
     match quick.apply_within(steps)? {
         Ok(()) => Ok(()),
         Err(Stop::Failed) => Err(ValidationError::Wrong(gather(compiled, view, steps)?)),
         Err(Stop::TooManySteps) => Err(ValidationError::Wrong(too_much(view, "steps"))),
-        Err(Stop::TooDeep) => Err(ValidationError::Wrong(too_much(view, "schemas within each other"))),
+        Err(Stop::TooDeep) => Err(ValidationError::Wrong(too_much(view, "nested schemas"))),
     }
 }
 
 impl CompiledSchema {
-    /// Whether one of its subschemas takes a value, which must have passed [`json::check`].
+    /// Whether one of its subschemas accepts a value, which must have passed [`json::check`].
     #[must_use]
     pub fn takes(&self, id: SubschemaId, value: &str) -> bool {
         Check::new(self, ValueIndex::default().read(value), false, &usize::MAX).apply(id, 0).is_ok()
     }
 }
 
-/// Everything that is wrong, up to a limit.
+/// All violations, up to a limit.
 fn gather(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<Violations, ValidationError> {
     let mut thorough = Check::new(compiled, view, true, steps);
     let stopped = thorough.apply_within(steps)?;
     let mut violations = Violations { list: thorough.violations, is_cut: stopped.is_err() };
     if violations.list.is_empty() {
-        // To look for all of it takes more than to find one.
+        // To find all violations takes more steps than to find one.
         violations = too_much(view, "steps");
     }
     Ok(violations)
 }
 
-/// What is said of a value on which the schema can't be checked.
+/// The violation for a value on which the schema can't be checked.
 pub(super) fn too_much(view: ValueView<'_>, what: &str) -> Violations {
     let expected = format!("a value that the schema can be checked on; this one takes too many {what}");
     let (pointer, schema_pointer) = (String::new(), String::new());
     Violations { list: vec![Violation { pointer, schema_pointer, expected, found: shown(view, 0) }], is_cut: false }
 }
 
-/// Why a check doesn't go on.
+/// Why a check stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Something is wrong, or as much as is listed.
+    /// The value is invalid, or the list of violations is full.
     Failed,
     /// It would take too many steps.
     TooManySteps,
-    /// Too many schemas would be followed within each other.
+    /// The followed schemas are nested too deeply.
     TooDeep,
 }
 
@@ -72,7 +72,7 @@ type Checked<T = ()> = Result<T, Stop>;
 struct Check<'s, 'd> {
     compiled: &'s CompiledSchema,
     view: ValueView<'d>,
-    /// Whether all that is wrong is gathered.
+    /// Whether all violations are listed.
     thorough: bool,
     violations: Vec<Violation>,
     /// Steps that are left.
@@ -80,11 +80,11 @@ struct Check<'s, 'd> {
     /// Steps into schemas that are further from the value than others.
     aside: usize,
     depth: usize,
-    /// The named schemas that are being followed, the outermost first, where references depend on that.
+    /// The named schemas that are being followed, the outermost first, if references depend on that.
     scope: Vec<ResourceId>,
-    /// Whether somebody wants to know which members and elements were evaluated.
+    /// Whether a keyword needs to know which members and elements were evaluated.
     marking: bool,
-    /// Those of the value that is being looked at.
+    /// The evaluated ones of the current value.
     marks: Vec<usize>,
 }
 
@@ -104,10 +104,10 @@ impl<'s, 'd> Check<'s, 'd> {
         }
     }
 
-    /// Holds the document against the schema, and takes what that took from `steps`.
+    /// Validates the document by the schema, and subtracts the used steps from `steps`.
     ///
     /// # Errors
-    /// There were fewer than a check may take, and they didn't suffice.
+    /// There were fewer than a check may use, and they didn't suffice.
     fn apply_within(&mut self, steps: &mut usize) -> Result<Checked, ValidationError> {
         let most = self.left;
         let checked = self.apply(SubschemaId::ROOT, 0);
@@ -119,7 +119,7 @@ impl<'s, 'd> Check<'s, 'd> {
         }
     }
 
-    /// Holds a value against rules.
+    /// Validates a value by rules.
     fn apply(&mut self, id: SubschemaId, at: usize) -> Checked {
         let rules = &self.compiled[id];
         self.spend(1)?;
@@ -172,7 +172,7 @@ impl<'s, 'd> Check<'s, 'd> {
         rules.applied.iter().try_for_each(|applied| self.applied(rules, applied, at))
     }
 
-    /// Holds a member or an element against rules. Whether it is evaluated is for the value that it is in.
+    /// Validates a member or an element by rules. Whether it is evaluated is noted for the value that contains it.
     fn descend(&mut self, id: SubschemaId, at: usize) -> Checked {
         let (marking, first_mark) = (std::mem::replace(&mut self.marking, false), self.marks.len());
         let result = self.apply(id, at);
@@ -187,7 +187,7 @@ impl<'s, 'd> Check<'s, 'd> {
         }
     }
 
-    /// Whether rules hold, without telling of it. Where they don't, they have evaluated nothing.
+    /// Whether rules hold, without listing violations. If they don't, they have evaluated nothing.
     fn holds(&mut self, id: SubschemaId, at: usize) -> Checked<bool> {
         self.quietly(|check| check.apply(id, at))
     }
@@ -216,7 +216,7 @@ impl<'s, 'd> Check<'s, 'd> {
         left.map_or(Err(Stop::TooManySteps), |_| Ok(()))
     }
 
-    /// Something is wrong.
+    /// The value is invalid.
     fn fail(&mut self, rules: &Subschema, keyword: &str, at: usize, expected: impl FnOnce() -> String) -> Checked {
         if !self.thorough {
             return Err(Stop::Failed);
@@ -236,7 +236,7 @@ impl<'s, 'd> Check<'s, 'd> {
         Ok(())
     }
 
-    /// Lists what a part of the check has found for itself.
+    /// Lists the violations that a part of the check has found separately.
     fn list_more(&mut self, violations: Vec<Violation>) -> Checked {
         let room = SCHEMA_ERRORS_MAX - self.violations.len();
         let is_cut = violations.len() > room;

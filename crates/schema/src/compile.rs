@@ -1,4 +1,4 @@
-//! Makes rules of documents. What is wrong with a schema is found here and never while events come.
+//! Compiles documents to rules. Errors in a schema are found here, and never while events arrive.
 
 mod applicators;
 mod array;
@@ -17,7 +17,7 @@ use super::subschema::{AllowedTypes, Applicator, CompiledSchema, Subschema};
 use super::{Remark, SchemaOptions};
 use json::{ValueKind, ValueView};
 
-/// The compiled schema, and what was remarked on its names.
+/// The compiled schema, and the remarks on its names.
 pub(super) fn compile(
     name: &str,
     text: &str,
@@ -63,11 +63,11 @@ struct Compiler<'m> {
     mistakes: Vec<InvalidSchema>,
     remark: Remark,
     remarks: Vec<InvalidSchema>,
-    /// Dynamic references: whose they are, and the anchor, or none for a `$recursiveRef`.
+    /// Dynamic references: the subschema that has each, and the anchor, or none for a `$recursiveRef`.
     dynamic: BTreeSet<(SubschemaId, Option<String>)>,
 }
 
-/// One schema that is an object, and what may be asked of it.
+/// A schema that is an object.
 #[derive(Clone, Copy)]
 struct Object {
     place: ValueLocation,
@@ -75,7 +75,7 @@ struct Object {
     keywords: Keywords,
 }
 
-/// Which names an object may have: a bit for each of 64 kinds of them. It spares most looks for keywords that aren't there.
+/// Which names an object may have: a bit for each of 64 kinds of them. It avoids most lookups of absent keywords.
 #[derive(Clone, Copy)]
 struct Keywords(u64);
 
@@ -85,7 +85,7 @@ impl Keywords {
         Self(bits.fold(0, |all, bit| all | bit))
     }
 
-    /// By the length and the last letter.
+    /// By the length and the last byte.
     fn bit(name: &str) -> u64 {
         let last = name.bytes().next_back().unwrap_or_default();
         1 << ((name.len() * 7 + usize::from(last)) % 64)
@@ -97,7 +97,7 @@ impl Keywords {
 }
 
 impl Compiler<'_> {
-    /// The number of the schema at a place; where it is new it waits for its turn.
+    /// The number of the schema at a place; a new one is queued to be compiled.
     fn id(&mut self, place: ValueLocation) -> SubschemaId {
         let next = SubschemaId(self.numbers.len());
         let id = *self.numbers.entry(place).or_insert(next);
@@ -111,8 +111,7 @@ impl Compiler<'_> {
         loop {
             while let Some(place) = self.queue.pop_front() {
                 if self.rules.len() >= SCHEMA_RULES_MAX {
-                    return self
-                        .wrong(place, format!("there are more than {SCHEMA_RULES_MAX} schemas within each other"));
+                    return self.wrong(place, format!("there are more than {SCHEMA_RULES_MAX} nested schemas"));
                 }
                 let rules = self.rules_of(place);
                 self.rules.push(rules);
@@ -120,7 +119,7 @@ impl Compiler<'_> {
                     return;
                 }
             }
-            // Each reference may lead to any of the documents, also those that were read after it was met.
+            // Each reference may point to any of the documents, also to those that were read later.
             self.link_dynamic();
             if self.queue.is_empty() {
                 return;
@@ -156,7 +155,7 @@ impl Compiler<'_> {
         };
         let view = self.view(place);
         match view.kind(place.at) {
-            // Draft 4 has these beside `additionalProperties` and `additionalItems` only; elsewhere they do no harm.
+            // In draft 4 only `additionalProperties` and `additionalItems` may be a boolean; elsewhere it does no harm.
             ValueKind::Boolean => rules.is_false = view.raw(place.at) == "false",
             ValueKind::Object => {
                 let keywords = Keywords::of(view, place.at);
@@ -255,7 +254,7 @@ impl Compiler<'_> {
     fn find(&mut self, object: Object, keyword: &str) -> Option<ValueLocation> {
         let at = self.member_of_kind(object, keyword, ValueKind::Text, "a reference, a string")?;
         let reference = self.view(at).text(at.at).into_owned();
-        // It leads from where the schema's name says.
+        // It is relative to the schema's name.
         match self.registry.find(at, &reference) {
             Ok(place) => Some(place),
             Err(mistake) => {
@@ -265,7 +264,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Tells every dynamic reference where it may lead.
+    /// Resolves the possible targets of every dynamic reference.
     fn link_dynamic(&mut self) {
         for (id, anchor) in self.dynamic.clone() {
             let places = match &anchor {

@@ -1,5 +1,5 @@
-//! Schemas that refer to each other without going down into the document: round in a circle they would never end, and through
-//! too many they would take too much of the stack.
+//! Schemas that refer to each other without descending into the document: a cycle would never end, and too long a chain would use too
+//! much of the stack.
 
 use limits::SCHEMA_CHAIN_MAX;
 
@@ -7,7 +7,7 @@ use super::ids::SubschemaId;
 use super::subschema::Subschema;
 
 /// # Errors
-/// Some rules that stand in a circle or in too long a chain, and why not.
+/// A subschema of a cycle or of too long a chain, and the message.
 pub(super) fn check(rules: &[Subschema]) -> Result<(), (SubschemaId, String)> {
     let mut walk = Walk { rules, heights: vec![Height::Unknown; rules.len()] };
     (0..rules.len()).try_for_each(|start| walk.from(SubschemaId(start)))
@@ -21,14 +21,14 @@ struct Walk<'r> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Height {
     Unknown,
-    /// It is being looked at.
+    /// It is being followed.
     Open,
     /// So many schemas follow each other from here.
     Known(usize),
 }
 
 impl Walk<'_> {
-    /// Without recursion: the chains that are looked for are just those that are too long.
+    /// Without recursion, because it searches for chains that are too long.
     fn from(&mut self, start: SubschemaId) -> Result<(), (SubschemaId, String)> {
         let mut stack = vec![start];
         while let Some(id) = stack.last().copied() {

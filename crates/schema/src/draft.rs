@@ -10,7 +10,7 @@ pub(super) enum Draft {
     Of2020,
 }
 
-/// What `$schema` says, without the empty fragment that some write.
+/// The value of `$schema`, without the empty fragment that some write.
 const NAMES: [(&str, Draft); 5] = [
     ("json-schema.org/draft-04/schema", Draft::Four),
     ("json-schema.org/draft-06/schema", Draft::Six),
@@ -29,7 +29,7 @@ pub(super) enum Holds {
     Named,
 }
 
-/// Keywords that hold schemas, the first draft that has each, and the first that hasn't any more.
+/// Keywords that hold schemas, the first draft that has each, and the first that no longer has it.
 const KEYWORDS: [(&str, Holds, Draft, Option<Draft>); 23] = [
     ("additionalItems", Holds::One, Draft::Four, Some(Draft::Of2020)),
     ("additionalProperties", Holds::One, Draft::Four, None),
@@ -64,12 +64,12 @@ impl Draft {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, draft)| *draft)
     }
 
-    /// The keyword by which a schema says what it is called.
+    /// The keyword that names a schema.
     pub(super) const fn id_keyword(self) -> &'static str {
         if matches!(self, Self::Four) { "id" } else { "$id" }
     }
 
-    /// Whether what stands beside a `$ref` counts for nothing.
+    /// Whether the neighbours of a `$ref` are ignored.
     pub(super) fn ref_is_alone(self) -> bool {
         self <= Self::Seven
     }

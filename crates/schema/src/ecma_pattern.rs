@@ -1,23 +1,22 @@
-//! Regular expressions of schemas: written as in ECMAScript, worked out in linear time. What can't be, such as look-around, is
-//! refused when the schema is compiled.
+//! Regular expressions of schemas: in the syntax of ECMAScript, matched in linear time. Patterns that can't be, such as look-around, are
+//! rejected when the schema is compiled.
 
 use regex::{Regex, RegexBuilder};
 
 use pattern::find_fault;
 
-/// Kibibytes that a compiled pattern may have: tried from the smallest, so that its size is known, which is what a character
-/// costs at worst.
+/// Kibibytes that a compiled pattern may have, tried from the smallest: the size is the cost of a character at worst.
 const PATTERN_KIB: [usize; 5] = [4, 16, 64, 256, 1024];
 /// Bytes of text that are read in a step.
 const BYTES_PER_STEP: usize = 32;
 
-/// What a look costs beside its bytes.
+/// The cost of a search in addition to its bytes.
 const STEPS_TO_BEGIN: usize = 4;
 
-/// How a pattern is looked for.
+/// How a pattern is searched.
 #[derive(Clone, Debug)]
 enum Engine {
-    /// It is a text at the beginning.
+    /// It is a literal at the beginning.
     Prefix(Box<str>),
     Regex(Regex),
 }
@@ -28,13 +27,13 @@ pub struct SchemaPattern {
     /// The pattern as it is written.
     pub text: Box<str>,
     engine: Engine,
-    /// What a few bytes cost at worst.
+    /// The cost of a few bytes at worst.
     steps: usize,
 }
 
 impl SchemaPattern {
     /// # Errors
-    /// Why the text is no pattern that is taken, in words.
+    /// The message, if the text isn't a supported pattern.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         if let Some(prefix) = text.strip_prefix('^').filter(|rest| *rest == regex::escape(rest)) {
             return Ok(Self { text: text.into(), engine: Engine::Prefix(prefix.into()), steps: 1 });
@@ -52,10 +51,10 @@ impl SchemaPattern {
                 "the regular expression is too large: repeat less, or name fewer characters".to_owned()
             }
             other => {
-                // Where it was rewritten, the place is one in what was written.
+                // If it was rewritten, the place is one in the original.
                 let fault = find_fault(text).or_else(|| find_fault(&translated));
                 let fault = fault.or_else(|| other.map(|error| error.to_string())).unwrap_or_default();
-                format!("this is no regular expression: {fault}")
+                format!("this is not a regular expression: {fault}")
             }
         })
     }
@@ -69,17 +68,17 @@ impl SchemaPattern {
         }
     }
 
-    /// What it costs at most to look at so many bytes.
+    /// The maximum cost of searching so many bytes.
     pub(super) fn steps(&self, bytes: usize) -> usize {
         STEPS_TO_BEGIN + bytes / BYTES_PER_STEP * self.steps
     }
 }
 
-/// What `\s` stands for in ECMAScript.
+/// The characters of `\s` in ECMAScript.
 const SPACE: &str = r"\t\n\x0B\x0C\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}\u{FEFF}";
 
-/// The same pattern as it is written for the engine here. It knows most of it as it is; digits, words and spaces are wider there, and
-/// brackets within brackets stand for something else.
+/// Translates the pattern for the engine here. Most syntax is the same; the engine's digits, words and spaces include more characters, and
+/// its nested brackets mean something else.
 fn translate(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len() + 16);
     let (mut characters, mut in_class) = (text.chars().peekable(), false);
@@ -128,9 +127,7 @@ fn group(characters: &mut Characters<'_>, out: &mut String) -> Result<(), String
 }
 
 fn look(whither: &str) -> String {
-    format!(
-        "the regular expression looks {whither}, which takes no bounded time: say it with several schemas in allOf and not"
-    )
+    format!("the regular expression looks {whither}, which has no time bound: use several schemas in allOf and not")
 }
 
 fn escape(characters: &mut Characters<'_>, in_class: bool, out: &mut String) -> Result<(), String> {
@@ -146,30 +143,30 @@ fn escape(characters: &mut Characters<'_>, in_class: bool, out: &mut String) -> 
         'b' => out.push_str(r"(?-u:\b)"),
         'B' => out.push_str(r"(?-u:\B)"),
         'c' => match characters.next() {
-            Some(letter) if letter.is_ascii_alphabetic() => {
-                out.push_str(&format!("\\x{:02X}", u32::from(letter) % 32));
+            Some(control) if control.is_ascii_alphabetic() => {
+                out.push_str(&format!("\\x{:02X}", u32::from(control) % 32));
             }
-            _ => return Err("`\\c` must be followed by a letter".to_owned()),
+            _ => return Err("`\\c` must be followed by an ASCII letter".to_owned()),
         },
         '0' => out.push_str(r"\x00"),
         '1'..='9' | 'k' => {
-            return Err("the regular expression refers back to a group, which takes no bounded time".to_owned());
+            return Err("the regular expression refers back to a group, which has no time bound".to_owned());
         }
-        // Half of a surrogate pair is no character here: both halves are one.
+        // Half of a surrogate pair isn't a character here: both halves together are one.
         'u' => out.push_str(&unit(characters)?),
         't' | 'n' | 'r' | 'f' | 'v' | 'x' | 'p' | 'P' => {
             out.push('\\');
             out.push(character);
         }
-        letter if letter.is_ascii_alphanumeric() => {
-            return Err(format!("`\\{letter}` stands for nothing in a regular expression"));
+        escaped if escaped.is_ascii_alphanumeric() => {
+            return Err(format!("`\\{escaped}` means nothing in a regular expression"));
         }
         other => out.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
     }
     Ok(())
 }
 
-/// What stands behind `\u`.
+/// The digits after `\u`.
 fn unit(characters: &mut Characters<'_>) -> Result<String, String> {
     if characters.peek() == Some(&'{') {
         return Ok(r"\u".to_owned());
@@ -218,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_no_bounded_time_is_refused() {
+    fn unbounded_patterns_are_rejected() {
         for (pattern, why) in [
             ("(?=a)", "ahead"),
             ("(?<!a)b", "behind"),

@@ -1,4 +1,4 @@
-//! Whether two values are the same: numbers by what they are worth, objects whatever the order of their members.
+//! Whether two values are equal: numbers by their value, objects regardless of the order of their members.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use super::number;
 use json::{ValueKind, ValueView};
 
-/// Whether two values, of one text or of two, are the same.
+/// Whether two values, of one text or of two, are equal.
 pub(super) fn equal(left: ValueView<'_>, at: usize, right: ValueView<'_>, other: usize) -> bool {
     let kind = left.kind(at);
     if kind != right.kind(other) {
@@ -40,7 +40,7 @@ fn sorted(view: ValueView<'_>, at: usize) -> Vec<Member<'_>> {
     members
 }
 
-/// Gives equal values the same. `state` is random, so that nobody can write many values with one hash.
+/// Equal values have equal hashes. `state` is random, so a client can't send many values with one hash.
 pub(super) fn hash(view: ValueView<'_>, at: usize, state: &impl BuildHasher) -> u64 {
     let mut hasher = state.build_hasher();
     let kind = view.kind(at);

@@ -1,4 +1,4 @@
-//! What is wrong with a schema, and what a schema finds wrong in a document.
+//! Errors of a schema, and the violations of a document.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,15 +9,15 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{document}{pointer}: {message}", pointer = Fragment(.pointer))]
 pub struct InvalidSchema {
-    /// The name of the document that it stands in.
+    /// The name of the document that contains it.
     pub document: String,
-    /// Where in that document, as a JSON pointer.
+    /// The place in that document, as a JSON pointer.
     pub pointer: String,
     /// The bytes at fault.
     pub span: Range<usize>,
-    /// What is wrong, in words.
+    /// The error message.
     pub message: String,
-    /// The document that it refers to, where that isn't among those that were given.
+    /// The document that it refers to, if that isn't among the given ones.
     pub missing: Option<String>,
 }
 
@@ -29,16 +29,16 @@ impl fmt::Display for Fragment<'_> {
     }
 }
 
-/// What in a document isn't as its schema wants it.
+/// A violation of a schema in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The value at fault, as a JSON pointer.
     pub pointer: String,
-    /// What in the schema it offends, as a JSON pointer; in another document than the first with its name and `#` before it.
+    /// The violated part of the schema, as a JSON pointer; in another document than the first, with its name and `#` before it.
     pub schema_pointer: String,
     /// What was expected, in words.
     pub expected: String,
-    /// What was found: the value as it was written, or its beginning.
+    /// What was found: the text of the value, or its beginning.
     pub found: String,
 }
 
@@ -48,16 +48,16 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Why a document isn't taken, or why that isn't known.
+/// Why a document is invalid, or why that isn't known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValidationError {
-    /// This is wrong with it.
+    /// It has these violations.
     Wrong(Violations),
-    /// The steps that there were didn't suffice to find out.
+    /// The available steps didn't suffice.
     OutOfSteps,
 }
 
-/// Why a document isn't taken: all that is wrong with it, up to a limit.
+/// The violations of a document, up to a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violations {
     /// At least one, in the order in which the schema was followed.

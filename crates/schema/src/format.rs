@@ -1,4 +1,4 @@
-//! Formats of strings, which a schema names and which are asserted where that is asked for.
+//! Formats of strings, which are asserted if the configuration asks for it.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use text::calendar;
@@ -7,7 +7,7 @@ use super::ecma_pattern::SchemaPattern;
 use super::uri::is_scheme;
 use json::JsonPointer;
 
-/// A format that is known here. Others say nothing of a string.
+/// A known format. Others assert nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringFormat {
     /// `date-time`
@@ -90,7 +90,7 @@ impl StringFormat {
     }
 }
 
-/// The number that so many digits are.
+/// The number of so many digits.
 fn digits(text: &[u8]) -> Option<u32> {
     text.iter()
         .try_fold(0_u32, |value, digit| Some(value * 10 + u32::from(digit.checked_sub(b'0').filter(|d| *d < 10)?)))
@@ -112,7 +112,7 @@ fn is_date(text: &[u8]) -> bool {
     calendar::date(year.into(), month.into(), day.into()).is_some()
 }
 
-/// RFC 3339 `full-time`, with a leap second where one may be: at 23:59:60 in UTC.
+/// RFC 3339 `full-time`, with a leap second only at 23:59:60 in UTC.
 fn is_time(text: &str) -> bool {
     let Some((clock, rest)) = text.as_bytes().split_at_checked(8) else { return false };
     let [h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return false };
@@ -131,7 +131,7 @@ fn is_time(text: &str) -> bool {
         [b'Z' | b'z'] => Some(0),
         [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
             let (hours, minutes) = (digits(&[*h1, *h2]).filter(|h| *h < 24), digits(&[*m1, *m2]).filter(|m| *m < 60));
-            // Minutes of a day, so that nothing is below zero.
+            // Minutes of a day, so nothing is below zero.
             hours.zip(minutes).map(|(h, m)| if *sign == b'+' { 1440 - h * 60 - m } else { h * 60 + m })
         }
         _ => None,
@@ -140,7 +140,7 @@ fn is_time(text: &str) -> bool {
     hour < 24 && minute < 60 && (second < 60 || second == 60 && (hour * 60 + minute + offset) % 1440 == 1439)
 }
 
-/// ISO 8601 as RFC 3339 appendix A has it.
+/// ISO 8601 by RFC 3339 appendix A.
 fn is_duration(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('P') else { return false };
     let (date, time) = rest.split_once('T').map_or((rest, None), |(date, time)| (date, Some(time)));
@@ -154,7 +154,7 @@ fn is_duration(text: &str) -> bool {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let unit = rest.get(digits..)?.chars().next().filter(|_| digits > 0)?;
             let place = names.position(|name| name == unit)?;
-            // No unit between two is left out.
+            // No unit between two may be missing.
             before.is_none_or(|()| place == 0).then_some(())?;
             before = Some(());
             count += 1;
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_from_other_texts() {
+    fn formats_are_distinguished_from_other_texts() {
         for (name, good, bad) in [
             ("date-time", "2026-11-02T10:05:03.25+00:00", "2026-11-02 10:05:03Z"),
             ("date-time", "1998-12-31T15:59:60-08:00", "1998-12-31T15:59:60Z"),

@@ -9,6 +9,6 @@ impl SubschemaId {
     pub const ROOT: Self = Self(0);
 }
 
-/// The number of a schema with a name of its own.
+/// The number of a named schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ResourceId(pub(super) usize);

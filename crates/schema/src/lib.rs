@@ -1,8 +1,8 @@
-//! JSON Schema: whether a payload is what its type wants, and else all that is wrong with it.
+//! JSON Schema: validates payloads, and lists the violations.
 //!
 //! A schema is compiled once, with every document that it refers to: nothing is fetched. A check reads the payload once, converts no
-//! number, and never takes more than [`limits::SCHEMA_STEPS_MAX`] steps. `docs/schemas.md` says what is
-//! there, and where it differs from other validators; why this is no crate of others, `docs/decisions/011-schemas.md`.
+//! number, and never takes more than [`limits::SCHEMA_STEPS_MAX`] steps. `docs/schemas.md` lists the features, and the differences from
+//! other validators; `docs/decisions/011-schemas.md` says why this is our own crate.
 
 mod check;
 mod compile;
@@ -45,9 +45,9 @@ pub type Documents = BTreeMap<String, String>;
 /// How a schema is compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaOptions<'d> {
-    /// What it may refer to.
+    /// The documents that it may refer to.
     pub documents: &'d Documents,
-    /// Whether `format` is asserted, or says nothing.
+    /// Whether `format` is asserted, or ignored.
     pub formats: bool,
 }
 
@@ -58,11 +58,11 @@ pub struct Schema {
     remarks: Vec<InvalidSchema>,
 }
 
-/// What is to be remarked on a name in a schema, if anything.
+/// A function that returns a remark on a name in a schema, if there is one.
 pub type Remark = fn(name: &str) -> Option<String>;
 
 impl Schema {
-    /// Compiles a schema. `name` is what its references lead from, and what mistakes name it by.
+    /// Compiles a schema. Its references are relative to `name`, and errors show it.
     ///
     /// # Errors
     /// Every mistake in it, up to a limit.
@@ -84,10 +84,10 @@ impl Schema {
         Ok(Self { compiled, text: text.to_owned(), remarks })
     }
 
-    /// Checks a payload, which must have passed [`json::check`]: of another text anything may be said.
+    /// Checks a payload, which must have passed [`json::check`]: for other texts the result is undefined.
     ///
     /// # Errors
-    /// All that is wrong with it, up to a limit.
+    /// Its violations, up to a limit.
     pub fn check(&self, payload: &str) -> Result<(), Violations> {
         let mut values = ValueIndex::default();
         let (view, mut steps) = (values.read(payload), usize::MAX);
@@ -97,16 +97,15 @@ impl Schema {
         })
     }
 
-    /// The same of a payload whose values were read, with the steps that there are, of which it takes those that it needs: about
-    /// 20 ns each.
+    /// The same for a payload whose values were read. It subtracts the steps that it needs from `steps`: about 20 ns each.
     ///
     /// # Errors
-    /// As [`Schema::check`], or these steps don't suffice, and are fewer than it may take.
+    /// As [`Schema::check`], or these steps don't suffice, and are fewer than it may use.
     pub fn check_within(&self, payload: ValueView<'_>, steps: &mut usize) -> Result<(), ValidationError> {
         check::check(&self.compiled, payload, steps)
     }
 
-    /// What was remarked on names in it, at most as many remarks as there may be mistakes.
+    /// The remarks on names in it, at most as many as there may be mistakes.
     #[must_use]
     pub fn remarks(&self) -> &[InvalidSchema] {
         &self.remarks
@@ -123,7 +122,7 @@ impl Schema {
         self.compiled.documents.iter().map(String::as_str)
     }
 
-    /// The schema as it was written.
+    /// The text of the schema.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

@@ -1,17 +1,17 @@
-//! Numbers as they are written: compared digit by digit, so that none is too large or too long to be judged exactly.
+//! Numbers as texts: compared digit by digit, so none is too large or too long for an exact result.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 /// Digits that a divisor may have: products of two such numbers fit 128 bits.
 pub(super) const DIVISOR_DIGITS_MAX: usize = 18;
-/// Exponents beyond these are taken for these: no text has so many digits that it would matter.
+/// Larger exponents are treated as this one: no text has so many digits that it would matter.
 const EXPONENT_MAX: i64 = 1_000_000_000_000_000;
 
 /// A number that was read once, to be compared often.
 #[derive(Clone, Debug)]
 pub struct NumberLiteral {
-    /// The number as it is written.
+    /// The text of the number.
     pub text: Box<str>,
     small: Option<i64>,
     exact: Decimal,
@@ -24,13 +24,13 @@ impl NumberLiteral {
         Self { text: text.into(), small: small(text), exact: Decimal::of(text) }
     }
 
-    /// How the number in `text` stands to this one.
+    /// Compares the number in `text` with this one.
     #[must_use]
     pub fn order_of(&self, text: &str) -> Ordering {
         self.order_of_small(small(text), text)
     }
 
-    /// The same for a number that was looked at by [`small`].
+    /// The same for a number that [`small`] has parsed.
     pub(super) fn order_of_small(&self, small: Option<i64>, text: &str) -> Ordering {
         match (small, self.small) {
             (Some(left), Some(right)) => left.cmp(&right),
@@ -42,7 +42,7 @@ impl NumberLiteral {
 /// What numbers must be multiples of.
 #[derive(Clone, Debug)]
 pub struct Divisor {
-    /// The number as it is written.
+    /// The text of the number.
     pub text: Box<str>,
     digits: u64,
     exponent: i64,

@@ -1,4 +1,4 @@
-//! The members that an object's rules name, and how they are found by their names: once for each member of each event.
+//! The members that an object's rules name, and their lookup by name: once for each member of each event.
 
 use std::cmp::Ordering;
 
@@ -10,13 +10,13 @@ pub struct Property {
     key: Key,
     /// Its name.
     pub name: Box<str>,
-    /// What `properties` says of it.
+    /// Its schema in `properties`.
     pub rules: Option<SubschemaId>,
     /// Whether `required` lists it.
     pub is_required: bool,
 }
 
-/// What tells most names apart: their length and their first bytes.
+/// A key that distinguishes most names: their length and their first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     length: usize,
@@ -41,9 +41,9 @@ impl Property {
         Self { key: Key::of(name), name: name.into(), rules, is_required }
     }
 
-    /// How it stands to a name, in the order of members.
+    /// Compares it with a name, in the order of members.
     fn order(&self, key: Key, name: &str) -> Ordering {
-        // Short names are the same where their keys are.
+        // Short names are equal if their keys are.
         let beyond = || if key.length <= KEY_BYTES { Ordering::Equal } else { (*self.name).cmp(name) };
         self.key.cmp(&key).then_with(beyond)
     }
@@ -53,11 +53,11 @@ impl Property {
 #[derive(Debug, Default)]
 pub struct PropertyMap {
     list: Vec<Property>,
-    /// Where that was found, a place of its own for each of them.
+    /// A table with a separate place for each of them, if one was found.
     places: Option<Places>,
 }
 
-/// A table in which no two members meet. Names of others may meet one: the member that is found is compared.
+/// A table in which no two members collide. Other names may collide with one, so the found member is compared.
 #[derive(Debug)]
 struct Places {
     factor: u64,
@@ -65,7 +65,7 @@ struct Places {
     members: Vec<u16>,
 }
 
-/// Members that such a table is looked for, and how often: of more two always meet.
+/// The maximum of members for such a table, and the number of attempts: among more members two always collide.
 const PLACED_MAX: usize = 64;
 const TRIES: u64 = 200;
 /// Odd, with bits all over.
@@ -141,7 +141,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn members_are_found_and_others_arent(
+        fn known_members_are_found(
             names in proptest::collection::btree_set("[a-c]{0,12}", 0..90),
             others in proptest::collection::vec("[a-c]{0,12}", 20),
         ) {

@@ -1,4 +1,4 @@
-//! The documents that a schema consists of, and the names by which their parts are referred to.
+//! The documents of a schema, and the names of their parts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,11 +37,11 @@ pub(super) struct Resource {
 struct Source {
     name: String,
     value: IndexedText,
-    /// For each value the one that it stands in, so that a place in a large document is named without looking through all of it.
+    /// The parent of each value, so a place in a large document is named without a search through all of it.
     parents: Vec<Parent>,
 }
 
-/// What a value stands in, and the name or the number that it has there.
+/// The parent of a value, and its name or number there.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parent {
     at: usize,
@@ -73,7 +73,7 @@ impl Source {
         for (at, index) in steps.into_iter().rev() {
             match index {
                 Some(index) => push_step(&mut pointer, &index.to_string()),
-                // Of an object a value stands behind its name.
+                // In an object a value follows its name.
                 None => push_step(&mut pointer, &self.value.view().text(at - 1)),
             }
         }
@@ -81,7 +81,7 @@ impl Source {
     }
 }
 
-/// The documents that are referred to, read as they are needed.
+/// The documents that are referred to, read on demand.
 #[derive(Debug)]
 pub(super) struct Registry<'m> {
     given: &'m Documents,
@@ -108,14 +108,14 @@ impl<'m> Registry<'m> {
     /// Adds a document and gives its root.
     ///
     /// # Errors
-    /// It is no JSON, or names what can't be.
+    /// It isn't JSON, or has an invalid name.
     pub(super) fn add(&mut self, name: &str, text: &str, draft: Draft) -> Result<ValueLocation, InvalidSchema> {
         let document = self.sources.len();
         json::check(text.as_bytes()).map_err(|error| InvalidSchema {
             document: name.to_owned(),
             pointer: String::new(),
             span: error.offset..error.offset + 1,
-            message: format!("this is no JSON: {}", error.detail),
+            message: format!("invalid JSON: {}", error.detail),
             missing: None,
         })?;
         self.sources.push(Source::new(name, text));
@@ -184,7 +184,7 @@ impl<'m> Registry<'m> {
         id
     }
 
-    /// Takes note of the names in a schema and in those within it. Gives the resource that it is.
+    /// Registers the names in a schema and its subschemas. Returns its resource.
     fn walk(&mut self, document: usize, at: usize, parent: ResourceId) -> Result<ResourceId, InvalidSchema> {
         if self.view(document).kind(at) != ValueKind::Object {
             return Ok(parent);
@@ -215,7 +215,7 @@ impl<'m> Registry<'m> {
         Ok(resource)
     }
 
-    /// Beside a `$ref` that stands alone, only what is kept for others counts.
+    /// If a `$ref` ignores its neighbours, only definitions for other schemas count.
     fn definitions(&self, document: usize, at: usize) -> Vec<usize> {
         let view = self.view(document);
         let named = view.member(at, "definitions").into_iter();
@@ -230,7 +230,7 @@ impl<'m> Registry<'m> {
         let draft = match view.member(at, "$schema").filter(|name| view.kind(*name) == ValueKind::Text) {
             Some(name) if is_root || view.member(at, draft.id_keyword()).is_some() => Draft::of_name(&view.text(name))
                 .ok_or_else(|| {
-                    let wanted = "this draft isn't known: there are 2020-12, 2019-09, draft-07, draft-06 and draft-04";
+                    let wanted = "unknown draft: use 2020-12, 2019-09, draft-07, draft-06 or draft-04";
                     self.mistake(ValueLocation { at: name, ..place }, wanted)
                 })?,
             _ => draft,
@@ -264,15 +264,15 @@ impl<'m> Registry<'m> {
         Ok(resource)
     }
 
-    /// What a reference that stands at `from` refers to.
+    /// The target of a reference at `from`.
     ///
     /// # Errors
-    /// There is no such thing.
+    /// It doesn't exist.
     pub(super) fn find(&mut self, from: ValueLocation, reference: &str) -> Result<ValueLocation, InvalidSchema> {
         let (name, fragment) = uri::split_fragment(reference);
         let uri = uri::resolve(&self.resource(from.resource).uri, name);
         let Some(id) = self.load(&uri, from)? else {
-            let message = format!("`{reference}` refers to `{uri}`, which isn't there");
+            let message = format!("`{reference}` refers to `{uri}`, which does not exist");
             return Err(InvalidSchema { missing: Some(uri), ..self.mistake(from, message) });
         };
         let document = self.resource(id).document;
@@ -282,7 +282,7 @@ impl<'m> Registry<'m> {
         }
         let found = self.part(id, &key.1);
         let (at, resource) =
-            found.ok_or_else(|| self.mistake(from, format!("`{reference}` refers to a part that isn't there")))?;
+            found.ok_or_else(|| self.mistake(from, format!("`{reference}` refers to a part that does not exist")))?;
         self.found.insert(key, (at, resource));
         Ok(ValueLocation { document, at, resource })
     }
@@ -297,7 +297,7 @@ impl<'m> Registry<'m> {
         }
     }
 
-    /// Whether what a reference names is a dynamic anchor of this name.
+    /// Whether the target of a reference is a dynamic anchor of this name.
     pub(super) fn is_dynamic(&self, place: ValueLocation, anchor: &str) -> bool {
         self.resource(place.resource).dynamic_anchors.get(anchor) == Some(&place.at)
     }
@@ -325,7 +325,7 @@ impl<'m> Registry<'m> {
         })
     }
 
-    /// The place of a schema within another, which may have a name of its own.
+    /// The place of a schema within another; it may have its own name.
     pub(super) fn within(&self, parent: ValueLocation, at: usize) -> ValueLocation {
         let resource = self.roots.get(&(parent.document, at)).copied().unwrap_or(parent.resource);
         ValueLocation { at, resource, ..parent }

@@ -12,9 +12,9 @@ use super::property_map::PropertyMap;
 #[derive(Debug)]
 pub struct CompiledSchema {
     pub(super) subschemas: Vec<Subschema>,
-    /// Whether references depend on the way that led to them.
+    /// Whether references depend on the path that led to them.
     pub(super) is_dynamic: bool,
-    /// The names of the documents that it refers to, those that it was given and no others.
+    /// The names of the documents that it refers to, of the given ones.
     pub(super) documents: Vec<String>,
 }
 
@@ -26,14 +26,14 @@ impl std::ops::Index<SubschemaId> for CompiledSchema {
     }
 }
 
-/// What one schema says, the keywords for each kind of value together.
+/// The rules of one schema, with the keywords for each kind of value together.
 #[derive(Debug)]
 pub struct Subschema {
-    /// Where it is: what error messages name.
+    /// Its place, for error messages.
     pub location: Box<str>,
     /// The named schema that it belongs to.
     pub resource: ResourceId,
-    /// Whether it takes nothing at all.
+    /// Whether it accepts no value.
     pub is_false: bool,
     /// `type`
     pub allowed: AllowedTypes,
@@ -56,7 +56,7 @@ pub struct Subschema {
     pub unevaluated_properties: Option<SubschemaId>,
 }
 
-/// The types of values that are taken.
+/// The types of values that are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllowedTypes {
     /// A bit for each of [`TYPE_NAMES`].
@@ -79,20 +79,20 @@ impl AllowedTypes {
         Self { bits: 0, whole_fractions }
     }
 
-    /// Takes a type too; says whether there is one of this name.
+    /// Adds a type; returns whether there is one of this name.
     pub(super) fn add(&mut self, name: &str) -> bool {
         let found = TYPE_NAMES.iter().position(|kind| *kind == name);
         self.bits |= found.map_or(0, |bit| 1 << bit);
         found.is_some()
     }
 
-    /// Whether every type is taken.
+    /// Whether every type is accepted.
     #[must_use]
     pub const fn takes_all(self) -> bool {
         self.bits & ALL == ALL
     }
 
-    /// Whether all values of a kind are taken.
+    /// Whether all values of a kind are accepted.
     #[must_use]
     pub const fn takes(self, kind: ValueKind) -> bool {
         self.bits & (1 << kind as u8) != 0
@@ -119,7 +119,7 @@ pub struct EnumValues {
     pub texts: Vec<Box<str>>,
     /// The others.
     pub others: Vec<IndexedText>,
-    /// As they are written.
+    /// Their texts.
     pub(super) shown: Box<str>,
 }
 
@@ -182,7 +182,7 @@ pub struct StringRules {
     pub length: CountRange,
     /// `pattern`
     pub pattern: Option<SchemaPattern>,
-    /// `format`, where it is asserted.
+    /// `format`, if it is asserted.
     pub format: Option<StringFormat>,
 }
 
@@ -195,7 +195,7 @@ pub struct ArrayRules {
     pub unique: bool,
     /// What the first elements must be.
     pub prefix: Vec<SubschemaId>,
-    /// What the elements behind these must be.
+    /// What the elements after these must be.
     pub rest: Option<SubschemaId>,
     /// `contains`
     pub contains: Option<ContainsRule>,
@@ -208,7 +208,7 @@ pub struct ContainsRule {
     pub rules: SubschemaId,
     /// How many there may be.
     pub count: CountRange,
-    /// Whether elements that it takes count as evaluated.
+    /// Whether elements that it accepts count as evaluated.
     pub marks: bool,
 }
 
@@ -245,13 +245,13 @@ pub struct DependentRule {
 pub enum DependentNeeds {
     /// These members are there too, by their numbers.
     Members(Vec<usize>),
-    /// A subschema takes the object.
+    /// A subschema accepts the object.
     Subschema(SubschemaId),
 }
 
 impl Subschema {
-    /// The rules that are followed for the same value, of the applicators that are `meant`. Where a dynamic reference leads is
-    /// known only then: its depth is bounded there.
+    /// The rules that are followed for the same value, of the applicators that are `meant`. The target of a dynamic reference is known only
+    /// during the check, which bounds its depth.
     pub fn in_place(&self, meant: impl Fn(&Applicator) -> bool) -> Vec<SubschemaId> {
         let mut next = Vec::new();
         for applied in self.applied.iter().filter(|applied| meant(applied)) {
@@ -279,7 +279,7 @@ impl Subschema {
 pub enum Applicator {
     /// A reference.
     Ref(SubschemaId),
-    /// A reference that depends on the way that led to it.
+    /// A reference that depends on the path that led to it.
     DynamicRef(DynamicRef),
     /// `allOf`
     All(Vec<SubschemaId>),
@@ -303,7 +303,7 @@ pub enum Applicator {
 /// A reference to the outermost of these that is being followed.
 #[derive(Debug)]
 pub struct DynamicRef {
-    /// Where none of them is.
+    /// The target if none of them is.
     pub otherwise: SubschemaId,
     /// Each with the named schema that it belongs to.
     pub candidates: Vec<(ResourceId, SubschemaId)>,

@@ -1,4 +1,4 @@
-//! Schemas on documents: what is said of them, and that nothing is ever too much.
+//! Schemas on documents: their messages, and their bounds.
 
 mod hostile;
 mod numbers;
@@ -25,7 +25,7 @@ fn errors(schema: &str, payload: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_document_is_told_all_its_errors() {
+fn all_errors_are_reported() {
     let schema = r#"{"required": ["a", "b"], "additionalProperties": false, "minProperties": 3, "properties": {
         "a": {"type": "integer", "maximum": 5, "multipleOf": 2}, "b/c": {"items": {"enum": [1, "x"]}}}}"#;
     assert_eq!(
@@ -42,7 +42,7 @@ fn a_document_is_told_all_its_errors() {
 }
 
 #[test]
-fn every_keyword_says_what_it_expected() {
+fn every_keyword_reports_its_expectation() {
     for (schema, payload, expected) in [
         (r#"{"type": ["string", "null"]}"#, "1", "null or string"),
         (r#"{"const": {"a": 1}}"#, "1", r#"{"a": 1}"#),
@@ -55,14 +55,14 @@ fn every_keyword_says_what_it_expected() {
         (r#"{"format": "ipv4"}"#, r#""b""#, "the format ipv4"),
         (r#"{"minItems": 1}"#, "[]", "at least 1 elements"),
         (r#"{"uniqueItems": true}"#, "[1, 1.0]", "elements that differ"),
-        (r#"{"contains": {"const": 1}}"#, "[2]", "at least 1 elements that the schema in `contains` takes"),
+        (r#"{"contains": {"const": 1}}"#, "[2]", "at least 1 elements that the schema in `contains` accepts"),
         (r#"{"maxProperties": 0}"#, r#"{"a": 1}"#, "at most 0 members"),
         (r#"{"propertyNames": {"maxLength": 1}}"#, r#"{"ab": 1}"#, "at most 1 characters"),
         (r#"{"dependentRequired": {"a": ["b"]}}"#, r#"{"a": 1}"#, r#"a member "b", since there is "a""#),
         (r#"{"anyOf": [{"type": "null"}, {"type": "string"}]}"#, "1", "null, or string"),
-        (r#"{"oneOf": [{}, true]}"#, "1", "one of 2 schemas to take it; numbers 0 and 1 both do"),
+        (r#"{"oneOf": [{}, true]}"#, "1", "one of 2 schemas to accept it; numbers 0 and 1 both do"),
         (r#"{"oneOf": [false]}"#, "1", "no value here"),
-        (r#"{"not": {}}"#, "1", "a value that the schema in `not` refuses"),
+        (r#"{"not": {}}"#, "1", "a value that the schema in `not` rejects"),
         (r#"{"if": {"minimum": 1}, "then": {"maximum": 0}}"#, "1", "at most 0"),
         (r#"{"prefixItems": [{}], "unevaluatedItems": false}"#, "[1, 2]", "no value here"),
         ("false", "1", "no value here"),
@@ -72,9 +72,9 @@ fn every_keyword_says_what_it_expected() {
     }
 }
 
-/// What a web hook of one event lacks isn't that it is no other event.
+/// A webhook that lacks a member of its event isn't reported as another event.
 #[test]
-fn the_closest_of_several_schemas_says_what_is_wrong() {
+fn closest_alternative_reports_its_errors() {
     let schema = compile(
         r##"{"oneOf": [{"$ref": "#/$defs/closed"}, {"$ref": "#/$defs/opened"}, {"$ref": "#/$defs/moved"}],
              "$defs": {
@@ -83,28 +83,28 @@ fn the_closest_of_several_schemas_says_what_is_wrong() {
                "moved": {"required": ["action", "to"], "properties": {"action": {"const": "moved"}}}}}"##,
     );
     let found = schema.check(r#"{"action": "opened", "by": 7}"#).unwrap_err();
-    let told: Vec<_> = found.list.iter().map(|violation| (&*violation.pointer, &*violation.expected)).collect();
-    let first = "one of 3 schemas to take it; the closest wants string at /by (/$defs/opened/properties/by/type)";
-    assert_eq!(told, [("", first), ("/by", "string")]);
+    let violations: Vec<_> = found.list.iter().map(|violation| (&*violation.pointer, &*violation.expected)).collect();
+    let first = "one of 3 schemas to accept it; the closest expects string at /by (/$defs/opened/properties/by/type)";
+    assert_eq!(violations, [("", first), ("/by", "string")]);
 
     let schema = r#"{"anyOf": [{"required": ["a"]}, {"minProperties": 9}, {"maxProperties": 0}]}"#;
     let found = compile(schema).check(r#"{"c": 1}"#).unwrap_err();
     assert_eq!(found.list[0].expected, r#"a member "a", or at least 9 members, or at most 0 members"#);
 }
 
-/// Schemas in schemas that all have to be followed: what isn't found within the limit isn't told.
+/// Nested schemas that all must be followed: what isn't found within the limit isn't reported.
 #[test]
-fn the_closest_is_looked_for_within_a_limit() {
+fn search_for_closest_alternative_is_bounded() {
     let mut schema = r#"{"type": "string"}"#.to_owned();
     for _ in 0..40 {
         schema = format!(r#"{{"anyOf": [{schema}, {{"minimum": 5, "multipleOf": 5}}]}}"#);
     }
     let found = compile(&schema).check("1").unwrap_err();
-    assert!(found.list[0].expected.starts_with("one of 2 schemas to take it"), "{found:?}");
+    assert!(found.list[0].expected.starts_with("one of 2 schemas to accept it"), "{found:?}");
 }
 
 #[test]
-fn errors_are_cut_at_the_limit() {
+fn number_of_errors_is_limited() {
     let found = compile(r#"{"items": false}"#).check(&format!("[{}1]", "1,".repeat(99))).unwrap_err();
     assert_eq!((found.list.len(), found.is_cut), (limits::SCHEMA_ERRORS_MAX, true));
     let found = compile(r#"{"items": false}"#).check("[1, 2]").unwrap_err();
@@ -112,7 +112,7 @@ fn errors_are_cut_at_the_limit() {
 }
 
 #[test]
-fn references_lead_to_documents_that_were_given() {
+fn references_resolve_to_given_documents() {
     let documents = Documents::from([
         ("defs/a.json".to_owned(), r##"{"$ref": "b.json#/$defs/x"}"##.to_owned()),
         ("defs/b.json".to_owned(), r#"{"$defs": {"x": {"maximum": 3}}}"#.to_owned()),
@@ -125,9 +125,9 @@ fn references_lead_to_documents_that_were_given() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn schema_mistakes_have_a_pointer() {
     for (schema, pointer, message) in [
-        ("{", "", "this is no JSON"),
+        ("{", "", "invalid JSON"),
         ("1", "", "a schema is an object"),
         (r#"{"$schema": "http://example.org"}"#, "/$schema", "this draft isn't known"),
         (r#"{"type": "text"}"#, "/type", "a type is one of"),
@@ -142,8 +142,8 @@ fn mistakes_are_told_with_their_place() {
         (r#"{"allOf": []}"#, "/allOf", "empty"),
         (r#"{"pattern": "("}"#, "/pattern", "no regular expression: unclosed group, at character 1"),
         (r#"{"patternProperties": {"(": {}}}"#, "/patternProperties/(", "no regular expression"),
-        (r##"{"$ref": "#/a"}"##, "/$ref", "a part that isn't there"),
-        (r#"{"$ref": "http://example.org/a"}"#, "/$ref", "which isn't there"),
+        (r##"{"$ref": "#/a"}"##, "/$ref", "a part that does not exist"),
+        (r#"{"$ref": "http://example.org/a"}"#, "/$ref", "which does not exist"),
         (r##"{"$ref": "#"}"##, "", "refers to itself"),
         (r##"{"anyOf": [{"$ref": "#"}, {}]}"##, "", "refers to itself"),
     ] {
@@ -155,7 +155,7 @@ fn mistakes_are_told_with_their_place() {
 }
 
 #[test]
-fn members_of_one_name_are_checked_each() {
+fn duplicate_members_are_all_checked() {
     let schema = r#"{"properties": {"a": {"type": "integer"}}}"#;
     assert!(takes(schema, r#"{"a": 1, "a": 2}"#));
     assert!(!takes(schema, r#"{"a": "1", "a": 2}"#) && !takes(schema, r#"{"a": 1, "a": "2"}"#));

@@ -1,8 +1,8 @@
-//! Names of documents: how a reference is read where it stands (RFC 3986 §5).
+//! Names of documents, and the resolution of references (RFC 3986 §5).
 
 use text::percent;
 
-/// The parts of a reference; the fragment is apart.
+/// The parts of a reference, without the fragment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts<'a> {
     scheme: Option<&'a str>,
@@ -31,13 +31,13 @@ pub(super) fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_of_scheme)
 }
 
-/// What stands before `#`, and behind it with its percent signs decoded.
+/// The text before `#`, and the percent-decoded text after it.
 pub(super) fn split_fragment(reference: &str) -> (&str, String) {
     let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     (document, percent::decode(fragment).unwrap_or_else(|| fragment.to_owned()))
 }
 
-/// The document that a reference names, where it stands in a document of the name `base`. Neither has a fragment.
+/// The document that a reference in the document `base` names. Neither has a fragment.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();
@@ -61,7 +61,7 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
     written(Parts { path: &without_dots(&merged), query: named.query, ..base })
 }
 
-/// The path of a name with a scheme: of one like `urn:…` it is left alone.
+/// The path of a name with a scheme; of one like `urn:…` it stays unchanged.
 fn cleaned(parts: Parts<'_>) -> String {
     if parts.path.starts_with('/') { without_dots(parts.path) } else { parts.path.to_owned() }
 }
@@ -76,7 +76,7 @@ fn without_dots(path: &str) -> String {
             ".." if kept.last().is_some_and(|last| !last.is_empty() && *last != "..") => {
                 kept.pop();
             }
-            // Above the root there is nothing; above where a relative name leads from there may be.
+            // There is nothing above the root; above the start of a relative name there may be.
             ".." if path.starts_with('/') => {}
             step => kept.push(step),
         }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_read_where_they_stand() {
+    fn references_resolve_against_their_base() {
         for (base, reference, whole) in [
             ("http://a/b/c/d?q", "g", "http://a/b/c/g"),
             ("http://a/b/c/d?q", "../g", "http://a/b/g"),

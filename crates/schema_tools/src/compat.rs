@@ -1,5 +1,5 @@
-//! What a newer schema would refuse that an older one takes. Where that can't be told from the two alone, just that is said: nothing
-//! is found only where nothing that was taken would be refused.
+//! Finds values that an older schema accepts and a newer one would reject. If the two schemas alone can't decide it, the result says so: an
+//! empty result means that the newer schema accepts every such value.
 
 mod array;
 mod object;
@@ -19,11 +19,11 @@ use schema::{Applicator, EnumValues, Subschema, SubschemaId, TYPE_NAMES};
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// The values that it is about: a JSON pointer in which `*` stands for any element or member.
+    /// The values that it is about: a JSON pointer in which `*` means any element or member.
     pub place: String,
-    /// What of them.
+    /// The description of the values.
     pub what: String,
-    /// Whether it is certain that such values were taken and would be refused; else it can't be told.
+    /// Whether it is certain that such values were accepted and would be rejected; otherwise it can't be decided.
     pub is_certain: bool,
 }
 
@@ -31,21 +31,21 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.place.is_empty() { "the value" } else { &self.place };
         if self.is_certain {
-            write!(f, "{place}: {} would be refused", self.what)
+            write!(f, "{place}: {} would be rejected", self.what)
         } else {
             write!(f, "{place}: can't be decided: {}", self.what)
         }
     }
 }
 
-/// What `new` would refuse, or might, that `old` takes.
+/// The values that `old` accepts and `new` would reject, or might.
 #[must_use]
 pub fn differences(old: &Schema, new: &Schema) -> Vec<Difference> {
     let mut comparison = Comparison {
         old: old.compiled(),
         new: new.compiled(),
         seen: BTreeSet::new(),
-        in_doubt: false,
+        is_conditional: false,
         found: BTreeSet::new(),
     };
     comparison.compare(&[SubschemaId::ROOT], &[SubschemaId::ROOT], "");
@@ -56,19 +56,19 @@ struct Comparison<'s> {
     old: &'s CompiledSchema,
     new: &'s CompiledSchema,
     seen: BTreeSet<(Vec<SubschemaId>, Vec<SubschemaId>)>,
-    /// What is compared is taken under conditions that aren't looked into.
-    in_doubt: bool,
+    /// The compared rules apply under conditions that aren't analysed.
+    is_conditional: bool,
     found: BTreeSet<Difference>,
 }
 
-/// Rules that hold at once.
+/// Rules that hold together.
 type All<'s> = Vec<&'s Subschema>;
 
 impl<'s> Comparison<'s> {
-    /// Compares values that all the old rules take with what all the new ones do.
+    /// Compares the values that all old rules accept with those that all new rules accept.
     fn compare(&mut self, old: &[SubschemaId], new: &[SubschemaId], place: &str) {
         let (old, mut new) = (together(self.old, old), together(self.new, new));
-        // What the old rules say too needs no further look.
+        // New rules that are also among the old ones need no comparison.
         new.retain(|id| !old.iter().any(|other| super::equivalence::ids((self.old, *other), (self.new, *id))));
         let key = (old.clone(), new.clone());
         if new.is_empty() || self.seen.contains(&key) {
@@ -89,8 +89,8 @@ impl<'s> Comparison<'s> {
         if news.iter().any(|rules| rules.is_false) {
             return self.certain(place, "any value");
         }
-        let outer = self.in_doubt;
-        self.in_doubt |= olds.iter().any(|rules| has_choices(rules));
+        let outer = self.is_conditional;
+        self.is_conditional |= olds.iter().any(|rules| has_choices(rules));
         self.kinds(&olds, &news, place);
         self.scalars(&olds, &news, place);
         if takes(&olds, ValueKind::Array) {
@@ -100,10 +100,10 @@ impl<'s> Comparison<'s> {
             self.objects(&olds, &news, place);
         }
         self.choices(&olds, &news, place);
-        self.in_doubt = outer;
+        self.is_conditional = outer;
     }
 
-    /// Where the old rules list their values, each is tried.
+    /// If the old rules list their values, each is tried.
     fn values_were_listed(&mut self, olds: &All<'s>, old: &[SubschemaId], new: &[SubschemaId], place: &str) -> bool {
         let texts = match olds.iter().find_map(|rules| rules.values.as_deref()) {
             Some(values) => texts_of(values),
@@ -146,7 +146,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// Alternatives, and what else is no plain list of conditions.
+    /// Alternatives, and other rules that aren't a plain list of conditions.
     fn choices(&mut self, olds: &All<'s>, news: &All<'s>, place: &str) {
         for applied in news.iter().flat_map(|rules| &rules.applied) {
             let others = || olds.iter().flat_map(|rules| &rules.applied);
@@ -175,12 +175,12 @@ impl<'s> Comparison<'s> {
         if unevaluated(news) && !super::equivalence::sets((self.old, olds), (self.new, news)) {
             self.unsure(
                 place,
-                "what is refused as unevaluated depends on all that stands beside it, and that has changed",
+                "which values are unevaluated depends on the other keywords of the schema, and they have changed",
             );
         }
     }
 
-    /// Whether each of the old alternatives is taken by one of the new.
+    /// Whether one of the new alternatives covers each of the old ones.
     fn is_covered(&self, olds: &[SubschemaId], news: &[SubschemaId]) -> bool {
         let is_taken = |old: &SubschemaId| {
             news.iter().any(|new| {
@@ -193,8 +193,8 @@ impl<'s> Comparison<'s> {
     }
 
     fn certain(&mut self, place: &str, what: &str) {
-        let is_certain = !self.in_doubt;
-        let what = if is_certain { what.to_owned() } else { format!("whether {what} was taken before") };
+        let is_certain = !self.is_conditional;
+        let what = if is_certain { what.to_owned() } else { format!("whether {what} was accepted before") };
         self.found.insert(Difference { place: place.to_owned(), what, is_certain });
     }
 
@@ -203,10 +203,10 @@ impl<'s> Comparison<'s> {
     }
 }
 
-/// All that is said by these rules, in order.
+/// All rules that these rules apply, in order.
 fn together(compiled: &CompiledSchema, ids: &[SubschemaId]) -> Vec<SubschemaId> {
     let mut all = lookup::together(compiled, ids, || true);
-    // What says nothing needs no comparison.
+    // Rules without conditions need no comparison.
     all.retain(|id| !says_nothing(&compiled[*id]));
     all
 }
@@ -215,7 +215,7 @@ fn takes(all: &All<'_>, kind: ValueKind) -> bool {
     all.iter().all(|rules| rules.allowed.takes(kind))
 }
 
-/// Whether only values are taken that can be counted on one hand.
+/// Whether only a few listed values are accepted.
 fn has_few(all: &All<'_>) -> bool {
     let many = [ValueKind::Text, ValueKind::Array, ValueKind::Object];
     !takes_integers(all) && many.into_iter().all(|kind| !takes(all, kind))
@@ -225,7 +225,7 @@ fn takes_integers(all: &All<'_>) -> bool {
     all.iter().all(|rules| rules.allowed.takes(ValueKind::Number) || rules.allowed.takes_integers())
 }
 
-/// Whether something is said that is no plain list of conditions.
+/// Whether the rules aren't a plain list of conditions.
 fn has_choices(rules: &Subschema) -> bool {
     !rules.applied.iter().all(is_plain) || rules.unevaluated_items.is_some() || rules.unevaluated_properties.is_some()
 }
@@ -234,7 +234,7 @@ fn is_plain(applied: &Applicator) -> bool {
     matches!(applied, Applicator::Ref(_) | Applicator::All(_))
 }
 
-/// Whether every value is taken.
+/// Whether every value is accepted.
 fn says_nothing(rules: &Subschema) -> bool {
     !rules.is_false
         && rules.allowed.takes_all()

@@ -1,4 +1,4 @@
-//! Whether two schemas say the same in the same words.
+//! Whether two schemas have the same keywords with the same values.
 
 use std::fmt::Debug;
 
@@ -7,7 +7,7 @@ use schema::{Applicator, ArrayRules, ContainsRule, DependentNeeds, ObjectRules, 
 
 type One<'s, T> = (&'s CompiledSchema, T);
 
-/// Whether two lists of rules say the same, in the same order.
+/// Whether two lists of rules are equal, in the same order.
 pub(super) fn sets(left: One<'_, &Vec<&Subschema>>, right: One<'_, &Vec<&Subschema>>) -> bool {
     let mut same = Same { left: left.0, right: right.0, open: Vec::new() };
     let mut pairs = left.1.iter().zip(right.1);
@@ -28,11 +28,11 @@ pub(super) fn applied(left: One<'_, &Applicator>, right: One<'_, &Applicator>) -
 struct Same<'s> {
     left: &'s CompiledSchema,
     right: &'s CompiledSchema,
-    /// Those that are the same unless something else is found.
+    /// Pairs that are assumed to be equal until a difference is found.
     open: Vec<(SubschemaId, SubschemaId)>,
 }
 
-/// Pairs of schemas that are looked at: more are taken for different.
+/// Pairs of schemas that are compared: with more the schemas are treated as different.
 const PAIRS_MAX: usize = 2_000;
 
 impl Same<'_> {
@@ -52,7 +52,7 @@ impl Same<'_> {
     }
 }
 
-/// What rules say, apart from the schemas that they refer to, and these in their order.
+/// The conditions of rules, without the schemas that they refer to, and these schemas in order.
 #[derive(Default)]
 struct Said {
     words: String,
@@ -72,14 +72,14 @@ impl Said {
         said
     }
 
-    /// Adds something that is said, with the schemas that it refers to.
+    /// Adds a condition, with the schemas that it refers to.
     fn add(&mut self, what: impl Debug, ids: impl IntoIterator<Item = SubschemaId>) {
         let before = self.ids.len();
         self.ids.extend(ids);
         self.words += &format!("{what:?} {} ", self.ids.len() - before);
     }
 
-    /// What is said of numbers, texts and listed values.
+    /// The conditions on numbers, strings and listed values.
     fn scalars(&mut self, rules: &Subschema) {
         let values = rules.values.as_ref();
         let values =

@@ -1,4 +1,4 @@
-//! A schema made of samples: what all of them have in common. It takes every sample; what else it should take, a person decides.
+//! Infers a schema from samples: what all of them have in common. It accepts every sample; the user decides what else it should accept.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,13 +12,13 @@ use schema::{NumberLiteral, is_plain_number};
 
 /// Formats that are recognised.
 const FORMATS: [StringFormat; 4] = [StringFormat::DateTime, StringFormat::Ipv4, StringFormat::Ipv6, StringFormat::Uuid];
-/// Strings that an `enum` may have, the longest of them, and how often each must have come on average: fewer samples say too
-/// little of what else may come.
+/// The maximum of strings in an `enum`, the length of the longest, and how often each must occur on average: fewer samples don't show
+/// which other values are possible.
 const ENUM_VALUES_MAX: usize = 12;
 const ENUM_BYTES_MAX: usize = 64;
 const ENUM_REPEATS_MIN: u64 = 10;
 
-/// What the samples have in common so far. It takes memory for what differs in them, and not for how many there are.
+/// What the samples have in common so far. Its memory depends on their differences, not on their number.
 #[derive(Debug, Default)]
 pub struct Samples {
     root: Shape,
@@ -43,7 +43,7 @@ struct Shape {
 struct Texts {
     count: u64,
     formats: Vec<StringFormat>,
-    /// Empty where there were too many.
+    /// Empty if there were too many.
     values: BTreeSet<String>,
     has_many: bool,
 }
@@ -56,18 +56,18 @@ struct Objects {
 }
 
 impl Samples {
-    /// Looks at one more, which must have passed [`json::check`].
+    /// Adds a sample, which must have passed [`json::check`].
     pub fn add(&mut self, sample: &str) {
         self.root.add(ValueIndex::default().read(sample), 0, &mut self.shapes);
     }
 
-    /// How many there were.
+    /// The number of samples.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.root.count
     }
 
-    /// The schema, as JSON of several lines. `ranges` says whether numbers have the bounds that were met.
+    /// The schema, as JSON of several lines. With `ranges`, numbers are limited to the range of the samples.
     #[must_use]
     pub fn schema(&self, ranges: bool) -> String {
         let mut schema = self.root.schema(ranges);
@@ -153,7 +153,7 @@ impl Shape {
     }
 }
 
-/// A number, where it can be written as it was.
+/// A number, if it can be written unchanged.
 fn exactly(text: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(text).ok()?;
     let written = value.to_string();
@@ -208,7 +208,7 @@ impl Objects {
             }
             let (count, shape) = self.members.entry(name.clone().into_owned()).or_default();
             shape.add(view, value, shapes);
-            // A name may come twice in one object.
+            // A name may occur twice in one object.
             *count += u64::from(met.insert(name));
         }
     }

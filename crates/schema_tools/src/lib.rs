@@ -1,5 +1,5 @@
-//! Questions about schemas that no event asks: what samples have in common, what a newer schema would refuse, which places no
-//! event can have, and which keywords are misspelt.
+//! Tools for schemas: infers a schema from samples, compares two schemas, finds pointers that no valid payload has, and finds misspelt
+//! keywords.
 //!
 //! The commands and the check of a configuration use this crate. The path of an event doesn't.
 

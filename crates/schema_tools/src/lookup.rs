@@ -1,17 +1,17 @@
-//! What schemas say together, and of one member.
+//! The rules that schemas apply together, and to one member.
 
 use std::collections::BTreeSet;
 
 use schema::{Applicator, CompiledSchema, ObjectRules, SubschemaId};
 
-/// These rules, and those that hold with them whatever the value is, while `may_go_on` at each.
+/// These rules, and those that they always apply, while `may_continue` allows each.
 pub(super) fn together(
     compiled: &CompiledSchema,
     ids: &[SubschemaId],
-    mut may_go_on: impl FnMut() -> bool,
+    mut may_continue: impl FnMut() -> bool,
 ) -> Vec<SubschemaId> {
     let (mut all, mut next) = (BTreeSet::new(), ids.to_vec());
-    while let Some(id) = next.pop().filter(|_| may_go_on()) {
+    while let Some(id) = next.pop().filter(|_| may_continue()) {
         if !all.insert(id) {
             continue;
         }
@@ -26,7 +26,7 @@ pub(super) fn together(
     all.into_iter().collect()
 }
 
-/// All that is said of the member of a name.
+/// The rules of the member with a name.
 pub(super) fn member_rules(object: &ObjectRules, name: &str) -> Vec<SubschemaId> {
     let own = object.members.find(name).and_then(|member| object.members[member].rules);
     let patterns = object.patterns.iter().filter(|(pattern, _)| pattern.is_in(name)).map(|(_, id)| *id);

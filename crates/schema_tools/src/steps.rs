@@ -1,11 +1,11 @@
-//! Steps of a transform that read what can't be there: by the schema, or since an earlier step removes it.
+//! Steps of a transform that read values which can't exist: by the schema, or because an earlier step removes them.
 
 use json::JsonPointer;
 use transform::{PlaceTracker, StepDiagnostic, StepLocation, Transform};
 
 use super::unreachable::Reachability;
 
-/// The steps that read places which no payload can have. Afterwards `reach` is about the events that are stored.
+/// The steps that read pointers which no payload can have. Afterwards `reach` describes the stored events.
 #[must_use]
 pub fn unreachable_steps(transform: &Transform, reach: &mut Reachability<'_>) -> Vec<StepDiagnostic> {
     let mut check = Check { reach, found: Vec::new() };

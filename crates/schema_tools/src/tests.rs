@@ -1,4 +1,4 @@
-//! What is found out about schemas.
+//! Inferring and comparing schemas.
 
 mod random;
 mod steps;
@@ -17,7 +17,7 @@ fn compile(text: &str) -> Schema {
 }
 
 #[test]
-fn a_schema_of_samples_takes_them() {
+fn inferred_schema_accepts_its_samples() {
     let mut samples = Samples::default();
     for number in 0..40 {
         let method = if number % 2 == 0 { "GET" } else { "POST" };
@@ -42,35 +42,35 @@ fn a_schema_of_samples_takes_them() {
 }
 
 #[test]
-fn what_a_newer_schema_would_refuse_is_found() {
+fn comparison_finds_newly_rejected_values() {
     for (old, new, found) in [
         ("{}", "{}", vec![]),
         (r#"{"type": "integer"}"#, r#"{"type": "number"}"#, vec![]),
         (
             r#"{"type": "number"}"#,
             r#"{"type": "integer"}"#,
-            vec!["the value: a number with a fraction would be refused"],
+            vec!["the value: a number with a fraction would be rejected"],
         ),
         (
             r#"{"type": ["string", "null"]}"#,
             r#"{"type": "string"}"#,
-            vec!["the value: a value of type null would be refused"],
+            vec!["the value: a value of type null would be rejected"],
         ),
         (
             r#"{"enum": ["a", "b", 1]}"#,
             r#"{"type": "string", "maxLength": 1, "enum": ["b", "c"]}"#,
-            vec!["the value: the value \"a\" would be refused", "the value: the value 1 would be refused"],
+            vec!["the value: the value \"a\" would be rejected", "the value: the value 1 would be rejected"],
         ),
         (r#"{"maximum": 5}"#, r#"{"maximum": 5.0}"#, vec![]),
         (r#"{"exclusiveMaximum": 5}"#, r#"{"maximum": 5}"#, vec![]),
-        (r#"{"maximum": 5}"#, r#"{"exclusiveMaximum": 5}"#, vec!["the value: a number not below 5 would be refused"]),
+        (r#"{"maximum": 5}"#, r#"{"exclusiveMaximum": 5}"#, vec!["the value: a number not below 5 would be rejected"]),
         (r#"{"multipleOf": 6}"#, r#"{"multipleOf": 3}"#, vec![]),
         (
             r#"{"properties": {"a": {"maxLength": 5}}}"#,
             r#"{"properties": {"a": {"maxLength": 4}}, "required": ["a"]}"#,
             vec![
-                "the value: an object without \"a\" would be refused",
-                "/a: a string of more than 4 characters would be refused",
+                "the value: an object without \"a\" would be rejected",
+                "/a: a string of more than 4 characters would be rejected",
             ],
         ),
         (
@@ -81,7 +81,7 @@ fn what_a_newer_schema_would_refuse_is_found() {
         (
             r#"{"properties": {"a": {}}}"#,
             r#"{"properties": {"a": {}}, "additionalProperties": false}"#,
-            vec!["/*: any value would be refused"],
+            vec!["/*: any value would be rejected"],
         ),
         (r##"{"$ref": "#/$defs/a", "$defs": {"a": {"minimum": 1}}}"##, r#"{"allOf": [{"minimum": 1}]}"#, vec![]),
         (
@@ -98,7 +98,7 @@ fn what_a_newer_schema_would_refuse_is_found() {
         (
             r#"{"items": {"type": "integer"}}"#,
             r#"{"items": {"type": "string"}}"#,
-            vec!["/*: a value of type integer would be refused"],
+            vec!["/*: a value of type integer would be rejected"],
         ),
     ] {
         let differences: Vec<String> =

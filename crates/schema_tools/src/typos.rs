@@ -1,9 +1,8 @@
-//! Names in a schema that are no keywords, and nearly one: the standard lets a schema have any names, and what has a slip in it
-//! asserts nothing.
+//! Names in a schema that are almost a keyword: the standard allows any names in a schema, and a misspelt keyword asserts nothing.
 
 use did_you_mean::nearest;
 
-/// All keywords of all drafts, in the order of their bytes: those too that assert nothing.
+/// All keywords of all drafts, sorted by bytes, including those that assert nothing.
 const KEYWORDS: [&str; 65] = [
     "$anchor",
     "$comment",
@@ -72,23 +71,22 @@ const KEYWORDS: [&str; 65] = [
     "writeOnly",
 ];
 
-/// Of these OpenAPI's: nobody means them who writes something else.
-const NEVER_MEANT: [&str; 2] = ["example", "nullable"];
+/// OpenAPI's keywords among them, which are never suggested.
+const NEVER_SUGGESTED: [&str; 2] = ["example", "nullable"];
 
-/// What is to be said of a name that is no keyword and nearly one: a remark for
-/// [`Schema::compile_with_remarks`](schema::Schema::compile_with_remarks).
+/// The remark on a name that is almost a keyword, for [`Schema::compile_with_remarks`](schema::Schema::compile_with_remarks).
 #[must_use]
 pub fn misspelt_keyword(name: &str) -> Option<String> {
     let keyword = meant(name)?;
     Some(format!("`{name}` is no keyword, and asserts nothing; did you mean `{keyword}`?"))
 }
 
-/// The keyword that a name was probably meant to be, if it isn't one.
+/// The keyword that a name probably misspells, if it isn't one.
 fn meant(name: &str) -> Option<&'static str> {
     if KEYWORDS.binary_search(&name).is_ok() || name.starts_with("x-") {
         return None;
     }
-    nearest(name, KEYWORDS).filter(|near| !NEVER_MEANT.contains(near))
+    nearest(name, KEYWORDS).filter(|near| !NEVER_SUGGESTED.contains(near))
 }
 
 #[cfg(test)]
@@ -96,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typing_errors_are_seen_and_other_names_are_let_be() {
+    fn typos_are_found_and_other_names_ignored() {
         assert!(KEYWORDS.is_sorted());
         for (name, keyword) in [
             ("requird", "required"),

@@ -1,12 +1,12 @@
-//! Which places of a payload can't have a value, as far as that is certain: for people who name places in a configuration.
+//! Finds pointers that certainly have no value in any payload: for warnings about pointers in a configuration.
 //!
-//! It begins with what a schema says, and follows what is done to payloads that the schema takes. Whatever isn't certain counts as possible.
+//! It begins with the values that a schema allows, and follows the steps of the transform. What isn't certain counts as possible.
 
 mod closed;
 
 use std::collections::BTreeMap;
 
-use limits::SCHEMA_LOOKS_MAX;
+use limits::SCHEMA_CHECKS_MAX;
 
 use closed::{Fault, Look, Why};
 use did_you_mean::nearest;
@@ -15,39 +15,39 @@ use json::pointer::PointerStep;
 use schema::Schema;
 use schema::SubschemaId;
 
-/// What can stand where.
+/// The possible values of a payload, by pointer.
 #[derive(Clone, Debug)]
 pub struct Reachability<'s> {
     schema: &'s Schema,
     root: Place,
-    /// Rules that may still be looked at: a schema may be made to cost time.
+    /// Rules that may still be followed: a schema may be designed to cost time.
     left: usize,
 }
 
-/// What can stand at a place.
+/// The possible values at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// What all these rules take, or nothing.
+    /// Values that all these rules accept, or none.
     Said(Vec<SubschemaId>),
-    /// Anything.
+    /// Any value.
     Open,
-    /// Nothing.
+    /// No value.
     Nothing,
-    /// What `rest` says, but for some members of it.
+    /// The values of `rest`, except for some members of it.
     Partly { rest: Box<Place>, members: BTreeMap<String, Place> },
 }
 
 /// A place that no payload can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreachable {
-    /// Why, in words.
+    /// The reason, as a message.
     pub why: String,
-    /// The place that was probably meant.
+    /// The pointer that the author probably intended.
     pub nearest: Option<JsonPointer>,
 }
 
 impl Unreachable {
-    /// The place that was probably meant as an expression names it, where all its names are such as stand there without quotes.
+    /// The suggested pointer in the syntax of an expression, if all its names are valid there without quotes.
     #[must_use]
     pub fn nearest_in_expression(&self) -> Option<String> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_/".contains(&byte);
@@ -58,35 +58,35 @@ impl Unreachable {
 }
 
 impl<'s> Reachability<'s> {
-    /// What a schema says of the payloads that it takes.
+    /// The payloads that a schema accepts.
     #[must_use]
     pub fn new(schema: &'s Schema) -> Self {
-        Self { schema, root: Place::Said(vec![SubschemaId::ROOT]), left: SCHEMA_LOOKS_MAX }
+        Self { schema, root: Place::Said(vec![SubschemaId::ROOT]), left: SCHEMA_CHECKS_MAX }
     }
 
-    /// Looks for a place.
+    /// Checks a pointer.
     ///
     /// # Errors
-    /// [`Unreachable`] where it is certain that nothing can ever stand there.
+    /// [`Unreachable`] if it certainly never has a value.
     pub fn find(&mut self, pointer: &JsonPointer) -> Result<(), Unreachable> {
         let steps = pointer.steps();
         let mut look = Look::new(self.schema.compiled(), self.left);
         let fault = fault(&mut look, &self.root, steps, 0);
-        // Where it was given up nothing is certain, whatever was found in between.
+        // If the search was abandoned nothing is certain, regardless of what was found before.
         let is_whole = !look.is_spent();
         self.left = look.left();
         match fault.filter(|_| is_whole) {
-            Some(fault) => Err(told(steps, &fault)),
+            Some(fault) => Err(unreachable(steps, &fault)),
             None => Ok(()),
         }
     }
 
-    /// From now on anything may stand there.
+    /// The place may have any value from now on.
     pub(crate) fn open(&mut self, pointer: &JsonPointer) {
         self.set(pointer.steps(), Place::Open);
     }
 
-    /// From now on nothing stands there; the whole payload can't be taken away.
+    /// The place has no value from now on; the whole payload can't be removed.
     pub(crate) fn remove(&mut self, pointer: &JsonPointer) {
         if pointer.steps().is_empty() {
             return;
@@ -94,7 +94,7 @@ impl<'s> Reachability<'s> {
         self.set(pointer.steps(), Place::Nothing);
     }
 
-    /// What stands there may go: elements behind it move then.
+    /// The value may be removed: elements after it then move.
     pub(crate) fn may_go(&mut self, pointer: &JsonPointer) {
         let steps = pointer.steps();
         for upto in (0..steps.len()).filter(|upto| may_be_index(&steps[*upto])) {
@@ -105,7 +105,7 @@ impl<'s> Reachability<'s> {
         }
     }
 
-    /// From now on what stood at `from` stands at `to`; where there was nothing, what was there stays.
+    /// The value at `from` is also at `to` from now on; if there was none, `to` keeps its value.
     pub(crate) fn copy(&mut self, from: &JsonPointer, to: &JsonPointer) {
         let (moved, kept) = (self.place(from.steps()), self.place(to.steps()));
         let place = match (moved, kept) {
@@ -116,7 +116,7 @@ impl<'s> Reachability<'s> {
         self.set(to.steps(), place);
     }
 
-    /// From now on nothing stands anywhere else.
+    /// Only these places have values from now on.
     pub(crate) fn keep(&mut self, pointers: &[JsonPointer]) {
         if pointers.iter().any(|pointer| pointer.steps().is_empty()) {
             return;
@@ -136,12 +136,12 @@ impl<'s> Reachability<'s> {
         let mut root = std::mem::replace(&mut self.root, Place::Open);
         let mut look = Look::new(self.schema.compiled(), self.left);
         put(&mut look, &mut root, steps, place);
-        // Where it was given up nothing is known any more.
+        // If the search was abandoned, nothing is known.
         self.root = if look.is_spent() { Place::Open } else { root };
         self.left = look.left();
     }
 
-    /// What is known of a place. What isn't known for certain is open.
+    /// The possible values of a place: any, if they aren't certain.
     fn place(&self, steps: &[PointerStep]) -> Place {
         let mut look = Look::new(self.schema.compiled(), self.left);
         let place = at(&mut look, &self.root, steps);
@@ -149,7 +149,7 @@ impl<'s> Reachability<'s> {
     }
 }
 
-/// Whether a step may lead to an element of an array.
+/// Whether a step may be the index of an array.
 fn may_be_index(step: &PointerStep) -> bool {
     step.index.is_some() || step.name == "-"
 }
@@ -163,7 +163,7 @@ fn may_be_array(look: &mut Look<'_>, place: &Place) -> bool {
     }
 }
 
-/// Why nothing can stand at the end of these steps, if that is certain. `at` is how many steps led to the place.
+/// Why there is certainly no value at the end of these steps, if so. `at` is the number of steps to the place.
 fn fault(look: &mut Look<'_>, place: &Place, steps: &[PointerStep], at: usize) -> Option<Fault> {
     match place {
         Place::Open => None,
@@ -185,7 +185,7 @@ fn fault(look: &mut Look<'_>, place: &Place, steps: &[PointerStep], at: usize) -
     }
 }
 
-/// What is known of the place at the end of these steps.
+/// The possible values at the end of these steps.
 fn at(look: &mut Look<'_>, place: &Place, steps: &[PointerStep]) -> Place {
     let Some(step) = steps.first() else { return place.clone() };
     match place {
@@ -202,7 +202,7 @@ fn at(look: &mut Look<'_>, place: &Place, steps: &[PointerStep]) -> Place {
     }
 }
 
-/// Puts a place behind these steps. Where they may lead into an array, whose elements move, all of that is open.
+/// Sets the place at the end of these steps. If they may go into an array, whose elements move, the whole array may have any value.
 fn put(look: &mut Look<'_>, place: &mut Place, steps: &[PointerStep], new: Place) {
     let Some((step, rest_of_steps)) = steps.split_first() else {
         *place = new;
@@ -222,7 +222,7 @@ fn put(look: &mut Look<'_>, place: &mut Place, steps: &[PointerStep], new: Place
     }
 }
 
-fn told(steps: &[PointerStep], fault: &Fault) -> Unreachable {
+fn unreachable(steps: &[PointerStep], fault: &Fault) -> Unreachable {
     let upto = |count: usize| {
         let below = |pointer: JsonPointer, step: &PointerStep| pointer.member(&step.name).unwrap_or(pointer);
         steps[..count].iter().fold(JsonPointer::WHOLE, below)
@@ -233,8 +233,8 @@ fn told(steps: &[PointerStep], fault: &Fault) -> Unreachable {
     };
     let place = upto((fault.at + 1).min(steps.len()));
     let why = match &fault.why {
-        Why::Gone => format!("an earlier step takes {} away", shown(&place)),
-        Why::Kind(kinds) => format!("by the schema {} is {kinds}: nothing stands within it", shown(&outer)),
+        Why::Gone => format!("an earlier step removes {}", shown(&place)),
+        Why::Kind(kinds) => format!("by the schema {} is {kinds}: it has no members or elements", shown(&outer)),
         Why::Closed => format!("by the schema {} never has {}", shown(&outer), shown(&place)),
     };
     let name = steps.get(fault.at).map_or("", |step| step.name.as_str());

@@ -28,7 +28,7 @@ pub fn each<T>(
         match parse(&text.value) {
             Ok(value) => values.push(value),
             Err(wrong) => {
-                let title = format!("`{}` {}", section.key_path(key), wrong.what);
+                let title = format!("invalid value for `{}`", section.key_path(key));
                 reader.push(Diagnostic::new(title, text.span, wrong.label));
             }
         }

@@ -41,14 +41,14 @@ impl SourceSpan {
     }
 }
 
-/// How bad it is.
+/// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Severity {
     Error,
     Warning,
 }
 
-/// An error or a warning: what is wrong, where, and what to do.
+/// An error or a warning: the problem, its place, and the remedy.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     severity: Severity,
@@ -76,7 +76,7 @@ impl Diagnostic {
         Self { also: Some((at, label.into())), ..self }
     }
 
-    /// Adds what to do.
+    /// Adds the remedy.
     #[must_use]
     pub fn help(self, help: impl Into<Option<String>>) -> Self {
         Self { help: help.into(), ..self }
@@ -246,13 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_within_a_character_is_shown_at_that_character() {
+    fn mistake_within_a_character_marks_that_character() {
         let shown = rendered("{\n  é: 1\n}", 5..6, 0..1);
         assert!(shown.contains("a.json:2:3") && shown.contains("é: 1"), "{shown}");
     }
 
     #[test]
-    fn a_mistake_in_any_line_and_beyond_the_end_is_shown() {
+    fn mistake_in_any_line_is_shown() {
         let long = format!("\u{feff}{{\"a\":\t\"{}\"\r\n", "é„x".repeat(20_000));
         for text in ["", "\r\n", "\u{feff}", "a\tb", "é", "\0", long.as_str()] {
             for start in [0, 1, 2, 3, text.len() / 2, text.len().saturating_sub(1), text.len(), text.len() + 9] {

@@ -96,7 +96,7 @@ impl<N: Into<String>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     }
 }
 
-/// Whether a variable tells where a service is, as Kubernetes and Docker's links do it: `FOREBAY_SERVICE_HOST`,
+/// Whether a variable is the address of a service, as Kubernetes and Docker's links set it: `FOREBAY_SERVICE_HOST`,
 /// `FOREBAY_PORT=tcp://10.0.0.7:8080`, `FOREBAY_PORT_8080_TCP_ADDR`.
 fn is_of_service(name: &str, value: &OsStr) -> bool {
     let of_port =
@@ -110,7 +110,8 @@ fn without_line_breaks(text: &str) -> &str {
     text.trim_end_matches(['\n', '\r'])
 }
 
-/// A text that begins and ends with something visible. Otherwise white space would become part of a name or a secret, and nobody sees it.
+/// A text that begins and ends with something visible. Otherwise invisible white space would become part of a name or a
+/// secret.
 fn unpadded(text: &str) -> Result<&str, InvalidVariable> {
     let is_invisible = |character: char| character.is_whitespace() || character.is_control();
     if text.starts_with(is_invisible) || text.ends_with(is_invisible) { Err(InvalidVariable::Padded) } else { Ok(text) }
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_service_is_is_no_setting() {
+    fn address_of_a_service_is_no_setting() {
         let named = [
             ("FOREBAY_SERVICE_HOST", "10.0.0.7"),
             ("FOREBAY_SERVICE_PORT_HTTP", "8080"),
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_at_the_end_of_a_value_is_no_part_of_it() {
+    fn invisible_end_of_a_value_is_no_value() {
         let get = |value: &str| {
             let environment: Environment = [("A", value)].into_iter().collect();
             environment.get("A").map(|value| value.map(|value| value.text.into_owned()))

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Opens a file for reading, and never waits for a pipe.
 ///
 /// # Errors
-/// The operating system's, and `InvalidInput` if the path leads to a directory, a pipe, a socket or a device.
+/// The operating system's, and `InvalidInput` if the path is one of a directory, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.is_file() {
@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Reads a file as a whole.
 ///
 /// # Errors
-/// As [`open`], and what reading says.
+/// As [`open`], and errors of reading.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// Reads a text file that a person writes.
+/// Reads a text file that users write.
 ///
 /// # Errors
 /// Those of [`read`], and `InvalidData` if the file is not UTF-8.
@@ -39,7 +39,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text.map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// The bytes of a text file without the byte order mark that some editors put at its front.
+/// The bytes of a text file without the byte order mark that some editors write.
 #[must_use]
 pub fn content(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
@@ -53,7 +53,7 @@ pub fn denied(error: &io::Error, path: &Path) -> Option<String> {
     // The owner of a process's own entry is its effective user.
     let process = std::fs::metadata("/proc/self").ok()?;
     let (uid, gid) = (process.uid(), process.gid());
-    // A process that may not enter a directory doesn't see what is in it.
+    // A process that may not enter a directory can't see its entries.
     let (there, owner) = path.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?.uid())))?;
     let there = there.display();
     Some(format!(
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_regular_file_is_refused_at_once() {
+    fn non_regular_file_is_rejected_immediately() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -30,23 +30,23 @@ impl<'f> Folder<'f> {
         self.path
     }
 
-    /// Reads a text of at most so many bytes from a file of the folder.
+    /// Reads a text of at most this many bytes from a file of the folder.
     ///
     /// # Errors
-    /// Why that can't be, in words.
+    /// The reason, as text.
     pub fn read_text(&self, path: &Path, bytes_max: usize) -> Result<String, String> {
         let is_within = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !is_within {
-            return Err("it leads out of the configuration's folder".to_owned());
+            return Err("it is outside of the configuration's folder".to_owned());
         }
         let folder = if self.path.as_os_str().is_empty() { Path::new(".") } else { self.path };
         let file = self.real_file(&folder.join(path))?;
         if !file.starts_with(self.real_folder(folder)?) {
-            return Err("a link in it leads out of the configuration's folder".to_owned());
+            return Err("a link in it points outside of the configuration's folder".to_owned());
         }
         let metadata = fs::metadata(&file).map_err(|error| said(&error))?;
         if !metadata.is_file() {
-            return Err("it is no file".to_owned());
+            return Err("it is not a file".to_owned());
         }
         if metadata.len() > bytes_max as u64 {
             return Err(format!("it has more than {bytes_max} bytes"));
@@ -54,9 +54,9 @@ impl<'f> Folder<'f> {
         files::read_text(&file).map_err(|error| said(&error))
     }
 
-    /// The file itself, where links lead to it.
+    /// The file itself, after all links.
     fn real_file(&self, path: &Path) -> Result<PathBuf, String> {
-        // With something behind its name it is to be a folder.
+        // If something follows its name it must be a folder.
         let ends_with = |name: &OsStr| path.as_os_str().as_encoded_bytes().ends_with(name.as_encoded_bytes());
         if let (Some(parent), Some(name)) = (path.parent(), path.file_name().filter(|name| ends_with(name))) {
             let file = self.real_folder(parent)?.join(name);

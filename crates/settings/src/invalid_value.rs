@@ -11,7 +11,7 @@ pub struct InvalidValue {
     pub what: String,
     /// Is written under the value.
     pub label: String,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl InvalidValue {
         Self { what: what.into(), label: label.into(), help: None }
     }
 
-    /// Adds what to do.
+    /// Adds the remedy.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }

@@ -1,7 +1,7 @@
 //! Reads settings: one TOML document, the environment and flags.
 //!
-//! A later source wins over an earlier one: the document, then the environment, then flags. An error in any of them is reported all the
-//! same, so that one run shows them all, each with its file, its line and a hint.
+//! A later source wins over an earlier one: the document, then the environment, then flags. An error in any of them is
+//! still reported, so one run shows them all, each with its file, its line and a hint.
 //!
 //! This crate knows no setting. A component declares its own, and reads them from its table:
 //!
@@ -18,7 +18,7 @@
 //!
 //! fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Settings> {
 //!     reader.check_keys(section, KEYS);
-//!     // Every setting is read before the first `?`, so that all errors are reported.
+//!     // Every setting is read before the first `?`, so all errors are reported.
 //!     let url = reader.required(section, "url", "add the server, as in url = \"http://HOST\"", |text| Ok(text.to_owned()));
 //!     let max_bytes = reader.text_or(section, "max_bytes", "1MiB", size::parse);
 //!     Some(Settings { url: url?, max_bytes: max_bytes? })

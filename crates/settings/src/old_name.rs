@@ -1,12 +1,12 @@
 //! Settings, and words that are their values, under the names that earlier versions had. They are accepted for a while, with a warning.
 
-/// What is said of each old name.
+/// The help of each old name's warning.
 pub(crate) const UNTIL: &str = "the old name is accepted until version 0.2";
 
 /// A setting that had another name, or values with other names.
 #[derive(Debug)]
 pub struct OldName {
-    /// The path of its table. `*` stands for any name.
+    /// The path of its table. `*` matches any name.
     pub table: &'static [&'static str],
     /// Its name.
     pub key: &'static str,

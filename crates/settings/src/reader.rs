@@ -1,4 +1,7 @@
-//! Reads settings from their three sources and collects errors. The caller passes a function that makes a value of a text.
+//! Reads settings from their three sources and collects errors. The caller passes a function that parses the text of a
+//! value.
+
+mod variables;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -9,14 +12,16 @@ use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use crate::diagnostics::{Diagnostic, Diagnostics, SourceId, SourceSpan};
-use crate::environment::{Environment, FILE, InvalidVariable, PREFIX, Unreplaced, expand};
+use crate::environment::{Environment, FILE, InvalidVariable, Unreplaced, expand};
 use crate::invalid_value::{InvalidValue, word};
 use crate::old_name::UNTIL;
 use crate::section::{Located, Section};
 
+use variables::split;
+
 /// Reads settings and collects errors.
 ///
-/// A later source wins: the document, then the environment, then flags. An error in an earlier one is reported all the same.
+/// A later source wins: the document, then the environment, then flags. An error in an earlier one is still reported.
 #[derive(Debug)]
 pub struct SettingsReader<'e> {
     environment: &'e Environment,
@@ -112,11 +117,11 @@ impl<'e> SettingsReader<'e> {
             let help = match nearest(name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if value.get_ref().is_table() && section.is_within(self.dotted) => {
-                    format!("a name with a dot in it stands in quotes: [{}.\"{}.{name}\"]", self.dotted, section.name())
+                    format!("put a name with a dot in quotes: [{}.\"{}.{name}\"]", self.dotted, section.name())
                 }
                 None => format!("known here: {}", known.join(", ")),
             };
-            let title = format!("`{}` is not a setting", section.key_path(name));
+            let title = format!("unknown setting `{}`", section.key_path(name));
             self.push(Diagnostic::new(title, section.span_of(key), "unknown").help(help));
         }
     }
@@ -128,7 +133,7 @@ impl<'e> SettingsReader<'e> {
                 Diagnostic::warning(title, span, format!("write `{new}`")).help(UNTIL.to_owned())
             }
             Some((key, _)) => {
-                let title = format!("`{}` and its old name `{old}` are both set", section.key_path(new));
+                let title = format!("conflict: `{}` and its old name `{old}` are both set", section.key_path(new));
                 let diagnostic =
                     Diagnostic::new(title, span, "the old name").also(section.span_of(key), "the new name");
                 diagnostic.help(format!("remove `{old}`"))
@@ -189,9 +194,9 @@ impl<'e> SettingsReader<'e> {
         found.map(|found| found.value)
     }
 
-    /// Reports a missing setting; `help` says what to do.
+    /// Reports a missing setting; `help` has the remedy.
     pub fn missing(&mut self, section: &Section<'_>, key: &str, help: &str) {
-        let title = format!("`{}` is missing", section.key_path(key));
+        let title = format!("missing setting `{}`", section.key_path(key));
         let mistake = Diagnostic::new(title, section.span().clone(), format!("has no `{key}`"));
         self.push(mistake.help(help.to_owned()));
     }
@@ -330,7 +335,7 @@ impl<'e> SettingsReader<'e> {
         start.map_or_else(|| whole.clone(), |start| whole.part(start + part.start, part.len().max(1)))
     }
 
-    /// Reads a text that is one of these words, and gives its meaning.
+    /// Reads a text that is one of these words, and returns its meaning.
     pub fn word<T: Copy>(
         &mut self,
         section: &Section<'_>,
@@ -363,7 +368,7 @@ impl<'e> SettingsReader<'e> {
         match parse(&found.value) {
             Ok(value) => Some(Located { value, span: found.span }),
             Err(wrong) => {
-                let title = format!("`{name}` {}", wrong.what);
+                let title = format!("invalid value for `{name}`");
                 self.push(Diagnostic::new(title, found.span, wrong.label).help(wrong.help));
                 None
             }
@@ -396,12 +401,12 @@ impl<'e> SettingsReader<'e> {
         let place = self.report.text(span).find(reference).map(|offset| span.part(offset, reference.len()));
         let label = match why {
             Unreplaced::Open => "no `}` follows".to_owned(),
-            Unreplaced::Name => "no name of a variable".to_owned(),
+            Unreplaced::Name => "not the name of a variable".to_owned(),
             Unreplaced::Unset => "this variable is not set".to_owned(),
             Unreplaced::Unusable(InvalidVariable::NotText) => "the value of this variable is not UTF-8".to_owned(),
             Unreplaced::Unusable(InvalidVariable::Padded) => {
-                "the value of this variable has white space or a control character at an end: remove it there, or write it \
-                 beside `${…}`"
+                "the value of this variable begins or ends with white space or a control character: remove it there, or write it \
+                 next to `${…}`"
                     .to_owned()
             }
             Unreplaced::Unusable(InvalidVariable::SetTwice) => "this variable and the one with _FILE are both set".to_owned(),
@@ -409,83 +414,9 @@ impl<'e> SettingsReader<'e> {
                 format!("the file of this variable can't be read: {why}")
             }
         };
-        let title = format!("`{name}` can't be filled in from the environment");
+        let title = format!("invalid value for `{name}`");
         let mistake = Diagnostic::new(title, place.unwrap_or_else(|| span.clone()), label);
-        self.push(mistake.help("`${NAME}` stands for a variable, or for the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
-    }
-
-    /// Whether the document or the environment has the setting.
-    #[must_use]
-    pub fn is_set(&self, section: &Section<'_>, key: &str) -> bool {
-        let is_variable = |name: String| self.environment.get(&name).is_some();
-        section.get(key).is_some()
-            || self.has_own_variables
-                && (is_variable(section.variable(key)) || section.old_variable(key).is_some_and(is_variable))
-    }
-
-    fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Located<String>> {
-        if !self.has_own_variables {
-            // To build the names of all unset variables takes 0.1 s with thousands of tables.
-            return None;
-        }
-        let name = section.variable(key);
-        let found = self.variable_named(&name);
-        let Some(old) = section.old_variable(key) else { return found };
-        self.asked_old.insert(old.clone());
-        if self.environment.get(&old).is_none() {
-            return found;
-        }
-        let file = self.environment.path_of_file(&old).map_or("", |_| FILE);
-        let span = self.whole_source("environment", &format!("{old}{file}"));
-        if self.environment.get(&name).is_some() {
-            let title = format!("`{name}` and its old name `{old}{file}` are both set");
-            self.push(Diagnostic::new(title, span, "the old name").help(format!("unset `{old}{file}`")));
-            return found;
-        }
-        let title = format!("`{old}{file}` has a new name");
-        self.push(Diagnostic::warning(title, span, format!("write `{name}{file}`")).help(UNTIL.to_owned()));
-        self.value_of_variable(&old)
-    }
-
-    fn variable_named(&mut self, name: &str) -> Option<Located<String>> {
-        self.asked.insert(name.to_owned());
-        self.value_of_variable(name)
-    }
-
-    fn value_of_variable(&mut self, name: &str) -> Option<Located<String>> {
-        match self.environment.get(name)? {
-            Ok(value) => {
-                let (name, shown) = match value.file {
-                    // The content may be a secret.
-                    Some(path) => (format!("{name}{FILE}"), path),
-                    None => (name.to_owned(), &*value.text),
-                };
-                let text = format!("{name}={shown}");
-                let range = name.len() + 1..text.len();
-                let span = SourceSpan { source: self.report.source("environment", text), range };
-                Some(Located { value: value.text.into_owned(), span })
-            }
-            Err(unusable) => {
-                let span = self.whole_source("environment", name);
-                let (title, label) = match unusable {
-                    InvalidVariable::NotText => {
-                        (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned())
-                    }
-                    InvalidVariable::Padded => (
-                        format!("`{name}` has white space or a control character at an end"),
-                        "remove it, or set the value in the configuration file".to_owned(),
-                    ),
-                    InvalidVariable::SetTwice => {
-                        (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
-                    }
-                    InvalidVariable::Unreadable(why) => {
-                        (format!("the file that `{name}{FILE}` names can't be used"), why)
-                    }
-                };
-                self.push(Diagnostic::new(title, span, label));
-                None
-            }
-        }
+        self.push(mistake.help("`${NAME}` is replaced by the variable, or by the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
     }
 
     fn flag(&mut self, key: &str, text: &str) -> Located<String> {
@@ -510,49 +441,11 @@ impl<'e> SettingsReader<'e> {
             kind @ ("integer" | "array") => format!("an {kind}"),
             kind => format!("a {kind}"),
         };
-        self.push(Diagnostic::new(format!("`{name}` must be {wanted}"), span, format!("this is {is}")));
+        self.push(Diagnostic::new(
+            format!("invalid value for `{name}`: expected {wanted}"),
+            span,
+            format!("this is {is}"),
+        ));
         None
     }
-
-    /// Warns of variables that look like settings and set nothing: misspelt ones, and those of tables that the document lacks. Their
-    /// values may be secrets and are not shown. `of_flags` are variables of flags that are no settings.
-    pub fn check_variables(&mut self, of_flags: &[&str]) {
-        let is_asked = |name: &str| {
-            [Some(name), name.strip_suffix(FILE)]
-                .into_iter()
-                .flatten()
-                .any(|name| self.asked.contains(name) || self.asked_old.contains(name))
-        };
-        let is_unknown = |name: &&str| !is_asked(name) && !of_flags.contains(name);
-        let unknown: Vec<&str> = self.environment.own_names().filter(is_unknown).collect();
-        for name in unknown {
-            let help = self.nearest_variable(name, of_flags).map(|near| format!("did you mean `{near}`?"));
-            let span = self.whole_source("environment", name);
-            self.push(Diagnostic::warning(format!("`{name}` sets nothing"), span, "no such setting").help(help));
-        }
-    }
-
-    /// A known variable whose name is nearly this one, or ends nearly like it.
-    fn nearest_variable<'n>(&'n self, name: &str, of_flags: &[&'n str]) -> Option<&'n str> {
-        // A setting that lets everybody use a port is never suggested.
-        let opens = |name: &&str| name.ends_with("_ALLOW_ANONYMOUS");
-        let known =
-            || self.asked.iter().map(String::as_str).chain(of_flags.iter().copied()).filter(|name| !opens(name));
-        let ends = || known().flat_map(|known| known.match_indices('_').map(move |(at, _)| (&known[at + 1..], known)));
-        let near = nearest(name.strip_prefix(PREFIX)?, ends().map(|(end, _)| end))?;
-        ends().find(|(end, _)| *end == near).map(|(_, known)| known)
-    }
-}
-
-/// The parts of a variable's value between commas, without the blanks around them.
-fn split(found: &Located<String>) -> Located<Vec<Located<String>>> {
-    let mut offset = 0;
-    let mut parts = Vec::new();
-    for part in found.value.split(',') {
-        let blank = part.len() - part.trim_start().len();
-        let value = part.trim().to_owned();
-        parts.push(Located { span: found.span.part(offset + blank, value.len()), value });
-        offset += part.len() + 1;
-    }
-    Located { value: parts, span: found.span.clone() }
 }

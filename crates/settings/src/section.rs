@@ -71,7 +71,7 @@ impl<'d> Section<'d> {
         self.entries?.get_key_value(name)
     }
 
-    /// What of the setting `key` had another name.
+    /// The parts of the setting `key` that had other names.
     pub(crate) fn renamed(&self, key: &str) -> Option<&'static OldName> {
         self.old_names.iter().find(|renamed| renamed.key == key && renamed.is_in(&self.path))
     }
@@ -99,8 +99,8 @@ impl<'d> Section<'d> {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// A key of this table with its path, to be displayed. It is no text yet, because to build one for every setting takes 0.1 s with
-    /// thousands of tables.
+    /// A key of this table with its path, to be displayed. It is formatted late, because formatting one for every
+    /// setting takes 0.1 s with thousands of tables.
     #[must_use]
     pub const fn key_path<'p>(&'p self, key: &'p str) -> KeyPath<'p> {
         KeyPath { section: self.path.as_slice(), key }

@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<u64, InvalidValue> {
             .help("for example 512MiB or 1.5GB; units are KB, MB, GB, TB (thousands) and KiB, MiB, GiB, TiB (1024s)")
     };
     let text = text.trim();
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim_start().to_ascii_lowercase());
     let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<u64, InvalidValue> {
     bytes.checked_add(fraction(part, *factor).ok_or_else(wrong)?).ok_or_else(wrong)
 }
 
-/// The part of a unit behind the point; what is less than a byte is left out.
+/// The part of a unit after the point; fractions of a byte are dropped.
 fn fraction(digits: &str, factor: u64) -> Option<u64> {
     let scale = 10_u128.checked_pow(u32::try_from(digits.len()).ok()?)?;
     let part = u128::from(digits.parse::<u64>().ok()?);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_are_read_in_common_notations() {
         for (text, bytes) in [
             ("0", 0),
             ("4096", 4096),

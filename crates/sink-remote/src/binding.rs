@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use sink::{Mark, Reason, SinkError};
 use writer_protocol::{SinkInfo, wire};
 
-/// The pause before a refused writer is asked again: the operator may have corrected it.
+/// The pause before an unused writer is tried again: the operator may have corrected it.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
 /// The store and layout that a sink is bound to. The sink's handles share it.
@@ -36,7 +36,7 @@ struct State {
     refused: BTreeMap<String, Refused>,
 }
 
-/// A writer that is passed over.
+/// A writer that isn't used.
 #[derive(Debug)]
 struct Refused {
     since: Instant,
@@ -98,7 +98,7 @@ impl Binding {
     /// A warning for the operator: what the store may lose, and which writers aren't used.
     pub(crate) fn warning(&self) -> Option<Reason> {
         let state = self.held();
-        let of_store = state.bound.as_ref().and_then(|bound| bound.info.caution.clone());
+        let of_store = state.bound.as_ref().and_then(|bound| bound.info.warning.clone());
         let of_writers = state.refused.values().map(|refused| format!("not used: {}", refused.reason));
         let all: Vec<String> = of_store.into_iter().chain(of_writers).collect();
         (!all.is_empty()).then(|| all.join("; ").into())
@@ -116,7 +116,7 @@ impl Binding {
         request
     }
 
-    /// Whether the writer was refused within the last `REFUSED_FOR`.
+    /// Whether the writer was put last within `REFUSED_FOR`.
     pub(super) fn is_refused(&self, server: &str) -> bool {
         self.held().refused.get(server).is_some_and(|refused| refused.since.elapsed() < REFUSED_FOR)
     }
@@ -138,18 +138,18 @@ impl Binding {
             (Some(mark), _) if has_other_store => {
                 let found = info.mark.as_deref().unwrap_or("none");
                 format!(
-                    "writer {server} stores what its sink `{sink}` gets in another store (mark {found}) than the one that was used \
-                     before (mark {mark}): let it use that store. If the other store replaces it for good: {}",
+                    "writer {server} stores the events of its sink `{sink}` in another store (mark {found}) than before (mark {mark}): \
+                     configure the previous store. If the new one replaces it permanently: {}",
                     OperatorCommand::RouteAccept(sink)
                 )
             }
             (_, Some(bound)) if bound.server != server => self
                 .difference((&bound.server, &bound.info), (server, info))
-                .unwrap_or_else(|| format!("writer {server} had another sink `{sink}` until now: it is asked again")),
+                .unwrap_or_else(|| format!("writer {server} changed its sink `{sink}`: the gateway retries")),
             (_, Some(_)) => format!(
-                "writer {server} was restarted with another sink `{sink}`: it is used when all writers of the upstream have the same"
+                "writer {server} was restarted with another sink `{sink}`: the gateway uses it when all writers of the upstream have the same sink"
             ),
-            (_, None) => format!("writer {server} has another sink `{sink}` than was asked for: it is asked again"),
+            (_, None) => format!("writer {server} has another sink `{sink}` than the gateway expects: the gateway retries"),
         }
         .into();
         state.refused.insert(server.to_owned(), Refused::now(reason.clone(), has_other_store));
@@ -168,8 +168,8 @@ impl Binding {
         (one.1.mark != other.1.mark).then(|| {
             let mark = |info: &SinkInfo| info.mark.clone().unwrap_or_else(|| "none".to_owned());
             format!(
-                "writers {} and {} store what their sink `{sink}` gets in two stores (marks {} and {}): let both use one store, or \
-                 take one of them out of the upstream",
+                "writers {} and {} store the events of their sink `{sink}` in two stores (marks {} and {}): let both use one store, or \
+                 remove one of them from the upstream",
                 one.0,
                 other.0,
                 mark(one.1),
@@ -208,13 +208,13 @@ impl Binding {
         let as_before = |(_, info): &(String, SinkInfo)| {
             state.bound.as_ref().is_some_and(|bound| bound.info.difference(info).is_none())
         };
-        // Writers with a changed sink are refused when they are used.
+        // A writer with a changed sink answers `differs` when it is used.
         if let Some(at) = agreeing.iter().position(as_before) {
             agreeing = vec![agreeing.swap_remove(at)];
         }
         let mut agreeing = agreeing.into_iter();
         let Some((server, info)) = agreeing.next() else {
-            let reason = wrong.unwrap_or_else(|| "no writer says what its sink is".into());
+            let reason = wrong.unwrap_or_else(|| "no writer describes its sink".into());
             return Err(SinkError::Misconfigured(reason));
         };
         for (other, of_other) in agreeing {
@@ -237,7 +237,7 @@ mod tests {
         SinkInfo {
             kind: "postgres".into(),
             reads: false,
-            caution: None,
+            warning: None,
             mark: Some(Mark([mark; 16]).to_string()),
             parts: BTreeMap::from([("table".to_owned(), table.to_owned())]),
             objects: None,
@@ -254,11 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn writers_that_differ_before_one_is_known_are_refused_together() {
+    fn unbound_sink_accepts_no_differing_writers() {
         let binding = Binding::new("warehouse");
         let two_stores = bind(&binding, &[("a", info(1, "t")), ("b", info(2, "t"))]).unwrap_err();
         assert!(
-            two_stores.contains("writers a and b store what their sink `warehouse` gets in two stores"),
+            two_stores.contains("writers a and b store the events of their sink `warehouse` in two stores"),
             "{two_stores}"
         );
         let two_tables = bind(&binding, &[("a", info(1, "t")), ("b", info(1, "u"))]).unwrap_err();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_known_decides_which_writer_is_right() {
+    fn known_store_decides_between_writers() {
         let binding = Binding::new("warehouse");
         binding.expect(Mark([2; 16]));
         bind(&binding, &[("a", info(1, "t")), ("b", info(2, "t"))]).unwrap();
@@ -281,17 +281,17 @@ mod tests {
         let warning = binding.warning().unwrap();
         assert!(warning.contains("writer a") && warning.contains("forebay route accept"), "{warning}");
         let none = bind(&binding, &[("a", info(1, "t"))]).unwrap_err();
-        assert!(none.contains("writer a stores what its sink `warehouse` gets in another store"), "{none}");
+        assert!(none.contains("writer a stores the events of its sink `warehouse` in another store"), "{none}");
         binding.unbind();
         bind(&binding, &[("a", info(1, "t"))]).unwrap();
         assert_eq!(binding.mark(), Some(Mark([1; 16])));
     }
 
     #[test]
-    fn writers_may_change_their_sink_one_after_the_other() {
+    fn writers_change_their_sink_one_by_one() {
         let binding = Binding::new("warehouse");
         bind(&binding, &[("a", info(1, "t")), ("b", info(1, "t"))]).unwrap();
-        // The first was changed: the other one goes on.
+        // The first one was changed: the other one stays in use.
         let refused = binding.refuse("a", &info(1, "u"));
         assert!(refused.contains("writer a was restarted with another sink `warehouse`"), "{refused}");
         bind(&binding, &[("a", info(1, "u")), ("b", info(1, "t"))]).unwrap();

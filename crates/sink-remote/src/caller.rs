@@ -24,7 +24,7 @@ use writer_protocol::SinkInfo;
 
 /// A working writer sends a newline each second: one that is silent for this long is treated as dead.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// The longest pause of a lane that found no writer: one may be back at any moment, and a refused connection costs little.
+/// The longest pause of a lane that found no writer: one may be back at any moment, and a failed connection costs little.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// After a search that found no writer, lanes share its result for this long. The lanes of a sink so search about once a second together.
 const SEARCH_PAUSE: Duration = Duration::from_millis(500);
@@ -35,7 +35,7 @@ const SURVEY_MAX: Duration = STORE_TIMEOUT;
 /// How long the first description of the sink waits for the other writers' ones. A difference is so found before the sink is bound.
 const COMPARE_FOR: Duration = Duration::from_millis(500);
 
-/// A sink's way to the writers of an upstream. The connections belong to the thread that uses them.
+/// Sends a sink's requests to the writers of an upstream. The connections belong to the thread that uses them.
 pub(crate) struct Caller {
     config: RemoteConfig,
     exchange: Exchange,
@@ -103,7 +103,7 @@ impl Caller {
         Self::waiting(config, binding, SILENCE_MAX)
     }
 
-    /// The same sink with connections of its own, for requests with another limit of silence.
+    /// The same sink with separate connections, for requests with another limit of silence.
     pub(crate) fn to_read(&self, silence_max: Duration) -> Self {
         Self::waiting(self.config.clone(), self.binding.clone(), silence_max)
     }
@@ -241,7 +241,7 @@ impl Caller {
         None
     }
 
-    /// Asks a writer for bytes. Returns an answer of any status before its body is read, unless it is a writer's own refusal.
+    /// Asks a writer for bytes. Returns an answer of any status before its body is read, unless a writer rejects the request.
     pub(crate) async fn download(&self, call: &Call<'_>) -> Result<HttpResponse, SinkError> {
         let Order { available, others } = self.order(call);
         let (is_first, mut failures) = (available.is_empty(), Failures::new(self.no_writer()));
@@ -258,8 +258,8 @@ impl Caller {
     /// The writers in the order in which they are tried.
     fn order(&self, call: &Call<'_>) -> Order {
         let RemoteConfig { upstream, server, sink, .. } = &self.config;
-        let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
-        let lane = call.lane.unwrap_or(&nobody);
+        let any_lane = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
+        let lane = call.lane.unwrap_or(&any_lane);
         let choice = Choice { lane, sink, server: server.as_deref(), is_batch: call.stores().is_some() };
         let mut order = upstream.state().order(&choice);
         order.available.sort_by_key(|server| self.binding.is_refused(&server.label()));
@@ -269,7 +269,7 @@ impl Caller {
     fn no_writer(&self) -> SinkError {
         let UpstreamConfig { name, writers, .. } = self.config.upstream.config();
         let by = if matches!(writers, Writers::Etcd { .. }) { "etcd" } else { "DNS" };
-        SinkError::Unavailable(format!("{by} has not named a writer of the upstream {name} yet").into())
+        SinkError::Unavailable(format!("{by} has named no writer of the upstream {name} yet").into())
     }
 
     /// Runs `work` while no other lane searches or surveys.
@@ -319,5 +319,5 @@ enum Tried<T> {
 }
 
 pub(super) fn odd(what: &str) -> SinkError {
-    SinkError::Unavailable(format!("the writer answers {what}: run the same release of gateway and writer").into())
+    SinkError::Unavailable(format!("the writer answers {what}: check the proxies between gateway and writer").into())
 }

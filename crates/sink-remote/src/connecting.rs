@@ -17,7 +17,7 @@ impl Caller {
         if was_bound {
             let call = Call::new(Method::GET, "");
             match self.call::<SinkInfo>(&call).await.and_then(|answer| answer) {
-                // If no writer has the bound sink any more, the operator may have changed all of them: ask again.
+                // If no writer has the bound sink, the operator may have changed all of them: ask again.
                 Err(SinkError::Misconfigured(_)) => {}
                 answered => return answered.map(drop),
             }

@@ -14,6 +14,7 @@ use super::binding::Binding;
 use super::upstream::{RequestOutcome, Upstream, UpstreamConfig, WriterServer};
 use net::http_client::{HttpClient, HttpFailure, HttpOptions, HttpResponse, RequestBody, empty, full, shortened};
 use sink::{Batch, Reason, SinkError};
+use writer_protocol::version::{self, Peer};
 use writer_protocol::{Outcome, SinkInfo, wire};
 
 /// The largest answer that isn't about a batch, in bytes.
@@ -103,17 +104,21 @@ impl Exchange {
         self.client.close_idle();
     }
 
-    /// Asks a writer for bytes. Returns an answer of any status before its body is read, unless it is a writer's own refusal.
+    /// Asks a writer for bytes. Returns an answer of any status before its body is read, unless a writer rejects the request.
     pub(crate) async fn download(&self, server: &WriterServer, call: &Call<'_>) -> Result<HttpResponse, Unanswered> {
         let in_flight = server.begin();
         let answer = self.send(server, call).await?;
-        if !is_of_object(&answer) {
+        let writer = peer(&answer);
+        if !is_of_object(&answer, &writer) {
             let status = answer.status();
             let body = answer.bytes(ANSWER_BYTES_MAX).await.map_err(|failure| failed(server, &failure))?;
             in_flight.answered(None);
-            return Err(self.refused(server, status, &body));
+            return Err(self.refused(server, &writer, status, &body));
         }
         in_flight.answered(None);
+        if !writer.is_current() {
+            return Err(Unanswered::Unsent(other_version(server, &writer)));
+        }
         server.answers(true);
         server.count(RequestOutcome::Answered);
         Ok(answer)
@@ -128,6 +133,7 @@ impl Exchange {
         let in_flight = server.begin();
         let answer = self.send(server, call).await?;
         let is_draining = answer.headers().contains_key(wire::DRAINING);
+        let writer = peer(&answer);
         let status = answer.status();
         // If the store is slow, the writer sends one byte a second: no minimum rate applies.
         let body = answer.at_any_rate().bytes(call.answer_max);
@@ -139,7 +145,7 @@ impl Exchange {
         }
         if status != StatusCode::OK {
             in_flight.answered(None);
-            return Err(self.refused(server, status, &body));
+            return Err(self.refused(server, &writer, status, &body));
         }
         let Some(parsed) = parse(&body) else {
             in_flight.answered(None);
@@ -148,6 +154,10 @@ impl Exchange {
             server.eject(reason(&error));
             return Err(Unanswered::Unknown(error));
         };
+        if !writer.is_current() {
+            in_flight.answered(None);
+            return Err(Unanswered::Unknown(other_version(server, &writer)));
+        }
         in_flight.answered(call.stores());
         let is_probe = call.stores().is_none();
         if !is_draining {
@@ -176,7 +186,7 @@ impl Exchange {
     fn cut_off(&self, server: &WriterServer, limit: Duration) -> Unanswered {
         server.count(RequestOutcome::NoAnswer);
         let words: Reason = format!(
-            "writer {} has sent heartbeats for {limit:?} and no answer of its sink {}: check its store, or raise response_timeout \
+            "writer {} has sent heartbeats for {limit:?} without an answer of its sink {}: check its store, or raise response_timeout \
              of the upstream",
             server.label(),
             self.sink
@@ -188,9 +198,12 @@ impl Exchange {
 
     /// The writer, a proxy before it, or another server at its address answered with a status other than 200. The next attempt uses another
     /// writer.
-    fn refused(&self, server: &WriterServer, status: StatusCode, body: &[u8]) -> Unanswered {
-        server.count(RequestOutcome::Refused);
+    fn refused(&self, server: &WriterServer, writer: &Peer, status: StatusCode, body: &[u8]) -> Unanswered {
         let detail = detail(body);
+        if has_other_version(writer, status, detail.is_some()) {
+            return Unanswered::Unsent(other_version(server, writer));
+        }
+        server.count(RequestOutcome::Refused);
         let words = words(server, status, detail.clone());
         match status {
             // A rejection of one call says nothing of the writer's other calls.
@@ -229,7 +242,7 @@ impl Exchange {
             .endpoint()
             .url(&format!("{}/{sink}{}", wire::PATH, call.path))
             .map_err(|error| wrong(&error.to_string()))?;
-        let mut request = Request::builder().method(call.method.clone()).uri(url);
+        let mut request = Request::builder().method(call.method.clone()).uri(url).header(wire::PROTOCOL, version::OWN);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, token.header());
         }
@@ -239,7 +252,7 @@ impl Exchange {
         }
         if let Some(batch) = call.batch {
             request = request.header(wire::POSITIONS, format!("{}-{}", batch.first(), batch.last()));
-            request = request.header(wire::FLOOR, batch.floor()).header(wire::AGAIN, batch.again());
+            request = request.header(wire::MIN_POSITION, batch.floor()).header(wire::RESENT_THROUGH, batch.again());
             if let Some(claim) = batch.claim() {
                 request = request.header(wire::CLAIM, claim.to_string());
             }
@@ -273,7 +286,7 @@ fn reason(error: &SinkError) -> Reason {
     error.to_string().into()
 }
 
-/// The reason that a writer gives for a refusal. `None`: the body is not a writer's.
+/// The writer's reason for a rejection. `None`: the body is not a writer's.
 fn detail(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Problem {
@@ -288,21 +301,47 @@ fn words(server: &WriterServer, status: StatusCode, detail: Option<String>) -> R
     format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
 }
 
+/// The version and the release of a writer, by its answer.
+fn peer(answer: &HttpResponse) -> Peer {
+    Peer::new(answer.headers().get(wire::PROTOCOL).and_then(|value| value.to_str().ok()))
+}
+
+/// Whether a writer of another version rejected the request. `has_detail`: the body is a writer's. A writer that names no version rejects what it
+/// doesn't understand with one of these statuses; others, such as that of a missing token, have their own messages.
+fn has_other_version(writer: &Peer, status: StatusCode, has_detail: bool) -> bool {
+    let is_unknown_to_it = matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::NOT_FOUND
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::UNSUPPORTED_MEDIA_TYPE
+    );
+    if writer.is_named() { !writer.is_current() } else { has_detail && is_unknown_to_it }
+}
+
+/// The writer has another version, and no lane uses it until an upgrade. Its answer is never a rejection of events.
+fn other_version(server: &WriterServer, writer: &Peer) -> SinkError {
+    server.count(RequestOutcome::Refused);
+    let reason: Reason = format!("writer {}: {}", server.label(), version::writer_differs(writer)).into();
+    server.eject(reason.clone());
+    SinkError::Unavailable(reason)
+}
+
 /// Whether a writer may answer a request for an object like this. A missing object has an empty body.
-fn is_of_object(answer: &HttpResponse) -> bool {
+fn is_of_object(answer: &HttpResponse, writer: &Peer) -> bool {
     let is = |name, wanted: &str| answer.headers().get(name).is_some_and(|value| value == wanted);
     match answer.status() {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED => true,
         StatusCode::NOT_FOUND => is(CONTENT_LENGTH, "0"),
-        StatusCode::BAD_GATEWAY => !is(CONTENT_TYPE, wire::PROBLEM),
+        StatusCode::BAD_GATEWAY => writer.is_named() && !is(CONTENT_TYPE, wire::PROBLEM),
         _ => false,
     }
 }
 
 /// The answer of 200 is not a writer's.
 fn foreign(server: &WriterServer) -> SinkError {
-    let what =
-        "answers 200, but not as a Forebay writer: check the address, and run the same release of gateway and writer";
+    let what = "answers 200, but not as a Forebay writer: check the address";
     SinkError::Unavailable(format!("writer {} {what}", server.label()).into())
 }
 
@@ -331,7 +370,7 @@ pub(crate) enum Parsed<T> {
     Differs(SinkInfo),
 }
 
-/// Parses an answer of 200. `None`: no writer of this release answers like this.
+/// Parses an answer of 200. `None`: no writer answers like this.
 fn parse<T: DeserializeOwned>(answer: &[u8]) -> Option<Parsed<T>> {
     match serde_json::from_slice::<Outcome>(answer) {
         Ok(Outcome::Differs { info }) => Some(Parsed::Differs(info)),

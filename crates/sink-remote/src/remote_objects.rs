@@ -31,7 +31,7 @@ const READ_SILENCE_MAX: Duration = OBJECT_READ_TIMEOUT;
 pub struct RemoteObjects {
     uploader: Uploader,
     writers: Writers,
-    /// The sink as a writer's gateways read it, made when the first of them reads.
+    /// The sink as a writer's gateways read it, created by the first read.
     reader: OnceLock<ContainerReader<Writers>>,
 }
 
@@ -144,7 +144,7 @@ impl Writers {
         let call = Call { lane: Some(lane), headers, content, ..Call::new(Method::PUT, &path) };
         match self.caller.call(&call).await.and_then(|answer| answer).map_err(ObjectStoreError::Writer)? {
             Outcome::Stored => Ok(()),
-            _ => Err(ObjectStoreError::Writer(unclear("says of an object what it can say of a batch only"))),
+            _ => Err(ObjectStoreError::Writer(unclear("answers an object with the outcome of a batch"))),
         }
     }
 }
@@ -166,6 +166,6 @@ impl UploadTarget for Writers {
 }
 
 fn unclear(what: &str) -> SinkError {
-    let reason: Reason = format!("the writer {what}: run the same release of gateway and writer").into();
+    let reason: Reason = format!("the writer {what}: check the proxies between gateway and writer").into();
     SinkError::Unavailable(reason)
 }

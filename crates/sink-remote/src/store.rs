@@ -45,11 +45,11 @@ impl Remote {
 
     /// What the store holds of a lane, if that fits the kind of store.
     fn fitting(&self, answer: HeldAnswer) -> Result<Option<Held>, SinkError> {
-        let held = answer.into_held().ok_or_else(|| odd("a claim that is none"))?;
+        let held = answer.into_held().ok_or_else(|| odd("with a malformed claim"))?;
         if held.is_some() == self.shared.caller.config().capabilities().fenced {
             return Ok(held);
         }
-        Err(odd("a cursor that its kind of store can't have"))
+        Err(odd("with the cursor of another kind of store"))
     }
 }
 
@@ -114,7 +114,7 @@ impl Store for Remote {
     }
 }
 
-/// Reads through the writers, with connections of its own.
+/// Reads through the writers, with separate connections.
 struct Reader(Caller);
 
 impl PageReader for Reader {

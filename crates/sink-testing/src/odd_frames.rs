@@ -7,7 +7,7 @@ use bytes::Bytes;
 use event::{EventId, Lane, Origin};
 use limits::{JSON_DEPTH_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use sink::{Batch, Record, SinkError, Write, WriteOutcome};
-use writer_protocol::{frame, wire};
+use writer_protocol::{frame, version, wire};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conformance::SinkHarness;
@@ -124,7 +124,7 @@ fn push(batch: &mut Batch, sequence: u64, odd: &Odd) {
     batch.push(&block, &record);
 }
 
-/// A batch of a record as gateways send them and this one.
+/// A batch of a valid record and this one.
 fn batch(odd: &Odd) -> Batch {
     let mut batch = Batch::new(lane(0xaa), 1);
     push(&mut batch, 1, &Odd::default());
@@ -132,7 +132,7 @@ fn batch(odd: &Odd) -> Batch {
     batch
 }
 
-/// Frames whose records are as gateways send them, and whose bytes are not.
+/// Frames with valid records and invalid bytes.
 fn spoilt_frames() -> Vec<Vec<u8>> {
     let good = frame::encode(&batch(&Odd::default()));
     let content = &good[..good.len() - CHECKSUM_BYTES];
@@ -168,13 +168,14 @@ fn frames() -> Vec<Vec<u8>> {
     records().iter().map(|odd| frame::encode(&batch(odd)).to_vec()).chain(spoilt_frames()).collect()
 }
 
-/// Posts a frame, and gives the writer's answer.
+/// Posts a frame, and returns the writer's answer.
 fn post(writer: SocketAddr, frame: &[u8]) -> String {
     let (lane, content_type) = (wire::lane_text(&lane(0xaa)), wire::CONTENT_TYPE);
     let head = format!(
-        "POST {}/store HTTP/1.1\r\nHost: {writer}\r\nConnection: close\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-2\r\n\
-         Forebay-Floor: 0\r\nForebay-Again: 0\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
+        "POST {}/store HTTP/1.1\r\nHost: {writer}\r\nConnection: close\r\nForebay-Protocol: {}\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-2\r\n\
+         Forebay-Min-Position: 0\r\nForebay-Resent-Through: 0\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
         wire::PATH,
+        version::OWN,
         frame.len()
     );
     let mut stream = TcpStream::connect(writer).unwrap();

@@ -72,7 +72,7 @@ impl EtcdServer {
         etcd.arg("--data-dir").arg(self.folder.join("data")).args(["--listen-client-urls", &client]);
         etcd.args(["--advertise-client-urls", &client, "--listen-peer-urls", &peer]);
         etcd.args(["--initial-advertise-peer-urls", &peer, "--initial-cluster", &format!("default={peer}")]);
-        // A restart extends leases by an election time-out.
+        // A restart extends leases by an election timeout.
         etcd.args(["--election-timeout", "500", "--heartbeat-interval", "50"]);
         if self.is_secure {
             etcd.arg("--cert-file").arg(self.folder.join("etcd.pem"));

@@ -1,6 +1,6 @@
-//! Structured fuzzing on the stable toolchain: inputs are mutations of real ones, and what brings a new outcome is mutated further.
+//! Structured fuzzing on the stable toolchain: inputs are mutations of real ones, and an input with a new outcome is mutated further.
 //!
-//! A test gives samples and a dictionary of tokens, and checks each input: it must not panic, and what is true of all inputs must hold.
+//! A test gives samples and a dictionary of tokens, and checks each input: it must not panic, and the rules for all inputs must hold.
 //! The check returns the outcome, such as the kind of an error. `cargo xtask fuzz` sets how long each target runs.
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ const GROWTH_MAX: usize = 4096;
 const KEPT_MAX: usize = 4096;
 const MUTATIONS_MAX: u64 = 6;
 
-/// What inputs are made of.
+/// The parts of inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Corpus<'a> {
     /// Real inputs.
@@ -57,7 +57,7 @@ pub fn run<O: Hash>(target: &str, corpus: Corpus<'_>, mut check: impl FnMut(&[u8
     count
 }
 
-/// Where inputs come from.
+/// The sources of inputs.
 struct Inputs<'a> {
     tokens: &'a [&'a [u8]],
     kept: Vec<Vec<u8>>,
@@ -106,7 +106,7 @@ impl<'a> Inputs<'a> {
                 let piece = other[from..to].to_vec();
                 input.splice(at..end, piece);
             }
-            // A number at or beside a boundary.
+            // A number at or next to a boundary.
             6 if at + 4 <= input.len() => {
                 let value = self.random.pick(&[0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0xffff, 0x0100_0000]);
                 input[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_planted_mistake_is_found() {
+    fn planted_error_is_found() {
         let corpus = Corpus { samples: &[b"{\"a\":1}"], tokens: &[b"[", b"null"] };
         let found = catch_unwind(|| run("planted", corpus, |input| assert!(!input.starts_with(b"[[null"))));
         // The outcome says how far an input got, as the kinds of errors do.

@@ -1,5 +1,5 @@
-//! What tests, benchmarks and campaigns start: servers of stores and proxies before them, each on free ports and in a
-//! folder of its own, which end with the test however that ends. It needs nothing but std and the crates `random` and `tracing`, and isn't shipped.
+//! Servers of stores and proxies for tests, benchmarks and campaigns, each on free ports and in a
+//! separate folder. They end with the test, however that ends. It needs nothing but std and the crates `random` and `tracing`, and isn't shipped.
 #![allow(missing_docs, reason = "names of servers and of what they answer say it")]
 #![allow(
     clippy::unwrap_used,

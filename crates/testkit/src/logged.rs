@@ -1,4 +1,4 @@
-//! Keeps what the code under test logs on the test's thread, one line for each event: the message, and the fields as `name=value`.
+//! Keeps the log of the code under test on the test's thread, one line for each event: the message, and the fields as `name=value`.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

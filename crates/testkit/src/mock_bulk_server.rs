@@ -1,14 +1,14 @@
-//! A small server in the place of Elasticsearch or OpenSearch, which answers `_bulk` requests as a test wants: a test can't make a real
+//! A small server that replaces Elasticsearch or OpenSearch and answers `_bulk` requests as a test wants: a test can't make a real
 //! one too busy on demand.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What the store says of itself.
+/// The store's description of itself.
 pub const ABOUT: &str = r#"{"version": {"number": "2.19.1", "distribution": "opensearch"}}"#;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Method and path.
@@ -61,14 +61,14 @@ impl MockBulkServer {
         format!("http://{}", self.address)
     }
 
-    /// Method and path of all requests that have come since this was last asked.
+    /// Method and path of all requests since the last call.
     pub fn asked(&self) -> Vec<String> {
         let mut requests = self.requests.lock().unwrap();
         let line = |request: Request| request.line.split([' ', '?']).take(2).collect::<Vec<_>>().join(" ");
         std::mem::take(&mut *requests).into_iter().map(line).collect()
     }
 
-    /// The `_bulk` requests that have come since this was last asked.
+    /// The `_bulk` requests since the last call.
     pub fn bulks(&self) -> Vec<Request> {
         let mut requests = self.requests.lock().unwrap();
         std::mem::take(&mut *requests).into_iter().filter(Request::is_bulk).collect()

@@ -1,10 +1,10 @@
-//! A server that answers what a test wants, for what the real one doesn't do when it is asked to. Each connection has one request.
+//! A server that answers as a test wants, for answers that the real one doesn't give on request. Each connection has one request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct MockRequest {
     pub method: String,
@@ -19,7 +19,7 @@ impl MockRequest {
     }
 }
 
-/// What is answered: status, headers, body.
+/// The answer: status, headers, body.
 pub type MockResponse = (u16, Vec<(&'static str, String)>, Vec<u8>);
 
 /// A running server. It ends with the process.

@@ -17,7 +17,7 @@ use crate::tools::tool;
 const PATIENCE: Duration = Duration::from_mins(5);
 /// Of a server that shall begin quickly and take little memory, with time for nothing else.
 pub const SMALL: &[&str] = &["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
-/// What the runner of the server takes as a base; the server listens on the port after it, or on one that follows.
+/// The base port of the server's runner; the server listens on the port after it, or on one that follows.
 const BASE_PORTS: std::ops::Range<u16> = 9200..9298;
 /// The runner's own program leaves the role `ingest` out; pipelines need it.
 const WITH_INGEST: &str = r#"import org.codelibs.opensearch.runner.OpenSearchRunner;
@@ -31,7 +31,7 @@ public class Run { public static void main(String[] arguments) throws Exception 
 "#;
 /// The folder of its programs.
 const JARS: &str = "opensearch/lib";
-/// What the log says when the server is there, with its address behind.
+/// The log's message when the server is ready, followed by its address.
 const LISTENS: &str = "HttpServerTransport] publish_address {";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// The address of a running server that the test programs of a run share.
@@ -50,7 +50,7 @@ pub struct OpenSearch {
     watcher: Option<Child>,
 }
 
-/// What the server answers.
+/// The server's answer.
 #[derive(Clone, Debug)]
 pub struct OpenSearchResponse {
     pub status: u16,
@@ -75,12 +75,12 @@ impl OpenSearch {
         SERVER.get_or_init(|| std::env::var(SHARED).ok().map(attached).or_else(Self::start_shared)).as_ref()
     }
 
-    /// The server that a run shares: it lives as long as what this returns.
+    /// The server that a run shares: it lives as long as the returned value.
     pub fn start_shared() -> Option<Self> {
         Self::start_as(tool(JARS), SMALL, true)
     }
 
-    /// A running server; `None`, and a message, where it wasn't fetched.
+    /// A running server; `None`, and a message, if it wasn't fetched.
     pub fn start() -> Option<Self> {
         Self::start_from(tool(JARS), SMALL)
     }
@@ -160,12 +160,12 @@ impl OpenSearch {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Where it listens: also after it was killed and runs again.
+    /// Its address: also after it was killed and runs again.
     pub fn address(&self) -> SocketAddr {
         self.listening().unwrap()
     }
 
-    /// Ends the server at once, as a crash would. It is one process.
+    /// Ends the server immediately, as a crash would. It is one process.
     pub fn kill(&self) {
         let Some(mut child) = self.running.lock().unwrap().take() else { return };
         child.kill().unwrap();
@@ -176,7 +176,7 @@ impl OpenSearch {
         &self.folder
     }
 
-    /// What it answers to a request past sink and proxy. A connection that fails, fails the test.
+    /// Its answer to a direct request. A connection that fails, fails the test.
     pub fn ask(&self, method: &str, path: &str, body: &str) -> OpenSearchResponse {
         try_ask(self.address(), method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
@@ -211,7 +211,7 @@ fn free_base(number: u32) -> u16 {
     (0..bases).map(base).find(|base| ports::reserve(base + 1)).unwrap()
 }
 
-/// Asks over a connection of its own.
+/// Asks over a separate connection.
 pub fn try_ask(address: SocketAddr, method: &str, path: &str, body: &str) -> std::io::Result<OpenSearchResponse> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -6,8 +6,8 @@ use std::os::unix::net::{self, UnixListener};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Below the ports that outgoing connections are given, of which one could be taken between the search and the start of a server, or
-/// while a server is down that shall come back; and a client that knocks while none listens is never connected to itself.
+/// Below the ports of outgoing connections. One of those could be in use by the start of a server, or while a restarted server is down; and
+/// a client that connects to a port without a listener could be connected to itself.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 17_000;
 /// Processes begin so many ports apart.

@@ -35,7 +35,7 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// A database of its own on the server that the run shares, or else this process. For tests that neither stop nor set up their server.
+    /// A separate database on the server that the run shares, or else this process. For tests that neither stop nor set up their server.
     pub fn shared() -> Option<Self> {
         static OF_THIS_PROCESS: OnceLock<Option<PostgresServer>> = OnceLock::new();
         let folder = std::env::var_os(SHARED).map(PathBuf::from);
@@ -57,17 +57,17 @@ impl PostgresServer {
         Some(shared)
     }
 
-    /// The server that a run shares: it lives as long as what this returns.
+    /// The server that a run shares: it lives as long as the returned value.
     pub fn start_shared() -> Option<Self> {
         Self::start_with(SETTINGS_OF_SHARED)
     }
 
-    /// A running server; `None`, and a message, where PostgreSQL isn't installed.
+    /// A running server; `None`, and a message, if PostgreSQL isn't installed.
     pub fn start() -> Option<Self> {
         Self::start_with(&["shared_buffers=32MB", "autovacuum=off"])
     }
 
-    /// The same with settings of its own.
+    /// The same with additional settings.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
         let server = Self::prepare(settings.iter().map(|setting| (*setting).to_owned()).collect())?;
         let mut initdb = server.command("initdb");
@@ -95,7 +95,7 @@ impl PostgresServer {
         Some(Self { folder, programs, settings, port, database, process: Mutex::default(), watcher: Some(watcher) })
     }
 
-    /// Another server that follows this one, and has what this one has by now.
+    /// Another server that replicates this one, and has this one's data by now.
     pub fn standby(&self) -> Self {
         let standby = Self::prepare(self.settings.clone()).unwrap();
         let mut copy = self.command("pg_basebackup");
@@ -196,7 +196,7 @@ impl PostgresServer {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends all processes of the server at once, as a crash would; not those of the shared one.
+    /// Ends all processes of the server immediately, as a crash would; not those of the shared one.
     pub fn kill(&self) {
         let Some(mut child) = self.process.lock().unwrap().take() else { return };
         let id = child.id();
@@ -226,7 +226,7 @@ impl PostgresServer {
         self.folder.display().to_string().replace('/', "%2F")
     }
 
-    /// What a sink connects to.
+    /// The URL for a sink.
     pub fn url(&self) -> String {
         format!("postgres://postgres@{}:{}/{}", self.host(), self.port, self.database)
     }
@@ -236,7 +236,7 @@ impl PostgresServer {
         format!("postgres://postgres@{address}/{}?sslmode=disable", self.database)
     }
 
-    /// What `psql` answers to `sql`: rows as lines, columns between bars.
+    /// The output of `psql` for `sql`: rows as lines, columns between bars.
     pub fn psql(&self, sql: &str) -> String {
         self.try_psql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
@@ -285,7 +285,7 @@ fn own(path: &Path) {
     }
 }
 
-/// Where the newest version's programs are.
+/// The folder of the newest version's programs.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let version = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
@@ -293,7 +293,7 @@ fn programs() -> Option<PathBuf> {
     newest.join("postgres").exists().then_some(newest)
 }
 
-/// The account to run as, where the server would refuse: it doesn't run as root.
+/// The account to run as, if needed: the server doesn't run as root.
 pub fn account() -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
     if fs::metadata("/proc/self").ok()?.uid() != 0 {

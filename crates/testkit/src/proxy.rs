@@ -1,5 +1,5 @@
-//! A proxy before the server: it counts what the server answers, cuts connections after so many bytes, and stands still
-//! when it is told to.
+//! A proxy before the server: it counts the bytes of answers, cuts connections after so many bytes, and freezes
+//! on request.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,17 +7,17 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// What the proxy lets through.
+/// The state of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Open,
     /// So many bytes of answers still; then every connection is cut, and new ones are too.
     Until(usize),
-    /// So many bytes of answers still; then nothing goes either way, and nothing is lost.
+    /// So many bytes of answers still; then nothing is forwarded, and nothing is lost.
     FrozenAfter(usize),
 }
 
-/// Where the server listens.
+/// The server's address.
 enum Server {
     Socket(PathBuf),
     Address(SocketAddr),
@@ -36,7 +36,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy to the server behind this socket.
+    /// A proxy to the server at this socket.
     pub fn start(socket: &Path) -> Self {
         Self::before(Server::Socket(socket.to_owned()))
     }
@@ -60,13 +60,13 @@ impl Proxy {
         proxy
     }
 
-    /// Where the proxy listens.
+    /// The proxy's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     fn serve(&self, client: TcpStream, server: &Server) {
-        // A server that is down is one that cuts at once.
+        // A server that is down cuts immediately.
         // Small pieces follow each other: held back until the one before is acknowledged, each takes 40 ms.
         client.set_nodelay(true).unwrap();
         match server {
@@ -106,7 +106,7 @@ impl Proxy {
         to.end();
     }
 
-    /// How many of so many bytes may be handed on, as soon as any may; none where the connection is to be cut.
+    /// How many of so many bytes may be forwarded, as soon as any may; none if the connection has to be cut.
     fn pass(&self, count: usize, are_answers: bool) -> usize {
         let (state, changed) = &*self.state;
         let frozen = |state: &mut State| state.mode == Mode::FrozenAfter(0);
@@ -119,12 +119,12 @@ impl Proxy {
         self.set(Mode::Until(bytes))
     }
 
-    /// Stands still as soon as the server has answered so many bytes more, until the hindrance is dropped.
+    /// Freezes as soon as the server has answered so many bytes more, until the guard is dropped.
     pub fn freeze_after(&self, bytes: usize) -> FaultGuard {
         self.set(Mode::FrozenAfter(bytes))
     }
 
-    /// Whether it stands still by now.
+    /// Whether it is frozen by now.
     pub fn is_frozen(&self) -> bool {
         self.state.0.lock().unwrap().mode == Mode::FrozenAfter(0)
     }
@@ -156,7 +156,7 @@ impl State {
     }
 }
 
-/// Opens the proxy again when it goes.
+/// Opens the proxy again on drop.
 pub struct FaultGuard(Proxy);
 
 impl Drop for FaultGuard {

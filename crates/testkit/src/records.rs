@@ -1,4 +1,4 @@
-//! Real records that some tests use. They are not part of the sources: a variable names their folder, and nothing is looked for elsewhere.
+//! Real records that some tests use. They are not part of the sources: a variable names their folder.
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where it puts a program or its files: a path below its folder, such as `nats/nats-server`.
+/// The path of a program or its files in the tools' folder, such as `nats/nats-server`.
 pub fn tool(path: &str) -> PathBuf {
     target_directory().join("tools").join(path)
 }

@@ -1,4 +1,5 @@
-//! The Gregorian calendar of the years 0 to 9999, and microseconds since 1970 (UTC). jiff's core knows the calendar; only this file uses it.
+//! The Gregorian calendar of the years 0 to 9999, and microseconds since 1970 (UTC). Only this file uses jiff's core
+//! for the calendar.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +11,7 @@ pub use jiff_core::civil::Date;
 pub const SECOND: i64 = 1_000_000;
 /// Microseconds in a minute.
 pub const MINUTE: i64 = 60 * SECOND;
-/// The times of the years 0 to 9999, which every format can say: microseconds since 1970, UTC.
+/// The times of the years 0 to 9999, which every format can express: microseconds since 1970, UTC.
 pub const TIMES: RangeInclusive<i64> = -62_167_219_200 * SECOND..=253_402_300_799 * SECOND + 999_999;
 
 const DAY_SECONDS: i64 = 86_400;
@@ -29,7 +30,7 @@ pub fn day_of_year(year: i64, number: i64) -> Option<Date> {
     Date::from_day_of_year(year, i16::try_from(number).ok()?).ok()
 }
 
-/// The second of the day. A leap second, the sixtieth of a minute, counts as the one before, so that it stays in its day.
+/// The second of the day. A leap second, the sixtieth of a minute, counts as the one before, so it stays in its day.
 #[must_use]
 pub fn second_of_day(hour: i64, minute: i64, second: i64) -> Option<i64> {
     let is_clock = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);

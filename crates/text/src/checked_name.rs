@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Which texts are names of one sort.
+/// The rule of one kind of names.
 pub trait NameRule {
     /// Why a text is no such name.
     type Error;
@@ -99,8 +99,8 @@ impl<R> fmt::Debug for CheckedName<R> {
     }
 }
 
-/// Whether a text has 1 to `bytes_max` bytes, of which each may stand in the name and the first one may begin it.
+/// Whether a text has 1 to `bytes_max` bytes, each of which is allowed in the name, and the first one at its beginning.
 #[must_use]
-pub fn is_name_of(text: &str, bytes_max: usize, may_begin: fn(u8) -> bool, may_stand: fn(u8) -> bool) -> bool {
-    text.len() <= bytes_max && text.bytes().next().is_some_and(may_begin) && text.bytes().all(may_stand)
+pub fn is_name_of(text: &str, bytes_max: usize, may_begin: fn(u8) -> bool, is_allowed: fn(u8) -> bool) -> bool {
+    text.len() <= bytes_max && text.bytes().next().is_some_and(may_begin) && text.bytes().all(is_allowed)
 }

@@ -1,14 +1,14 @@
-//! Lengths of time as people write them: `10s`, `1500ms`, `1h 30min`, `7d`.
+//! Lengths of time as written in configurations: `10s`, `1500ms`, `1h 30min`, `7d`.
 
 use std::time::Duration;
 
-/// What a length looks like.
+/// The format of a length.
 pub const WANTED: &str = "wanted a number with a unit: us, ms, s, m or min, h, d, w";
 
-/// Reads a length. Months and years have none: they are refused, and so is `M`, which is easily written for minutes.
+/// Reads a length. Months and years have none: they are rejected, and so is `M`, which is easily written for minutes.
 ///
 /// # Errors
-/// What is wrong, and what was wanted.
+/// The error, and the expected format.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let units = text.split(|character: char| !character.is_alphabetic()).filter(|unit| !unit.is_empty());
     for unit in units {
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_length_is_read() {
+    fn units_with_a_length_are_read() {
         for (text, seconds) in
             [("1m", 60.0), ("1h 30min", 5400.0), ("1500ms", 1.5), ("2w", 1_209_600.0), ("1.5h", 5400.0)]
         {

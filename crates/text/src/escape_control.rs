@@ -1,11 +1,11 @@
-//! Texts of others (stores, clients) as logs, answers and terminals may show them: control characters become visible escapes.
+//! External texts (of stores, clients) for logs, responses and terminals: control characters become visible escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with each character that has an effect instead of a shape replaced by its JSON escape: control characters (C0, DEL, C1:
-/// `\u001b` begins the commands of terminals), line breaks (which would forge lines of a log), and what reorders or hides the text
-/// around it.
+/// The text with JSON escapes instead of characters that have an effect and no shape. These are control characters (C0,
+/// DEL, C1: `\u001b` begins the commands of terminals), line breaks (which would forge lines of a log), and characters
+/// that reorder or hide the text around them.
 #[must_use]
 pub fn escape_control(text: &str) -> Cow<'_, str> {
     // Few texts have such a character, and most are ASCII.
@@ -19,7 +19,7 @@ pub fn escape_control(text: &str) -> Cow<'_, str> {
             '\t' => shown.push_str("\\t"),
             character if has_effect(character) => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
-                    // A text can't fail to be written to.
+                    // Writing to a text can't fail.
                     let _ = write!(shown, "\\u{unit:04x}");
                 }
             }
@@ -34,7 +34,7 @@ const fn has_effect(character: char) -> bool {
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         // Marks, embeddings, overrides and isolates of direction; separators of lines and paragraphs.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Characters without a shape, but for the joiners that scripts need.
+        // Characters without a shape, except the joiners that scripts need.
         | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         | '\u{e0000}'..='\u{e007f}')
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_with_an_effect_become_their_escapes_and_no_other_does() {
+    fn only_characters_with_an_effect_are_escaped() {
         for (text, shown) in [
             ("\u{1b}[31mred\u{7}", "\\u001b[31mred\\u0007"),
             ("a\r\n2026 ERROR forged\tb", "a\\r\\n2026 ERROR forged\\tb"),

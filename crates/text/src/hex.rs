@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits, in small letters.
+//! Bytes as hexadecimal digits, in lowercase.
 
 use std::fmt::{self, Write};
 
@@ -19,7 +19,7 @@ pub fn encode(bytes: &[u8]) -> String {
     Hex(bytes).to_string()
 }
 
-/// The bytes of a text, also of one in capital letters; `None` if it isn't pairs of digits.
+/// The bytes of a text, including uppercase; `None` if it isn't pairs of digits.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
@@ -27,7 +27,7 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
-/// The same for `N` bytes, no more and no fewer.
+/// The same for exactly `N` bytes.
 #[must_use]
 pub fn decode_array<const N: usize>(text: &str) -> Option<[u8; N]> {
     decode(text)?.try_into().ok()

@@ -1,4 +1,4 @@
-//! How values are written as text and read from it: times, durations, names, escapes, plurals, commands for operators.
+//! Values as text: times, durations, names, escapes, plurals, commands for operators.
 //!
 //! This crate does no I/O and reads no clock.
 

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// Everything but the characters that mean only themselves in each part of a URL (unreserved, RFC 3986 §2.3).
+/// Everything except the characters that have no special meaning in any part of a URL (unreserved, RFC 3986 §2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const RESERVED_IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_decoded_unless_they_are_not_encoded_utf8() {
+    fn values_of_encoded_utf8_are_decoded() {
         assert_eq!(decode("a+b%2fc%C3%a9").as_deref(), Some("a+b/cé"));
         for wrong in ["%", "%4", "%4g", "%%41", "%é", "%ff", "a%+1"] {
             assert_eq!(decode(wrong), None, "{wrong}");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A count of what `noun`, in the singular, names. Its plural ends in `s`.
+/// A count with its noun, which is given in the singular. Its plural ends in `s`.
 pub fn counted<N: PartialEq + From<u8> + fmt::Display>(count: N, noun: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| {
         let ending = if count == N::from(1) { "" } else { "s" };

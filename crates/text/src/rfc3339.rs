@@ -1,4 +1,4 @@
-//! Times as people write them (RFC 3339) and as events have them: microseconds since 1970, UTC.
+//! Times as text (RFC 3339) and as in events: microseconds since 1970, UTC.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use crate::calendar::{MINUTE, SECOND, civil, date, microseconds, second_of_day};
 use crate::time_fields::{digits, fraction, offset};
 
 const WANTED: &str = "wanted a time such as 2026-11-21T13:00:00Z or 2026-11-21T14:00:00+01:00";
-/// Bytes of a time as it is written.
+/// Bytes of a time as text.
 const TEXT_BYTES: usize = 27;
 
 /// Reads a time of RFC 3339. A leap second counts as the one before.
 ///
 /// # Errors
-/// What was wanted instead.
+/// The expected format.
 pub fn parse(text: &str) -> Result<i64, String> {
     let (local, offset) = split_offset(text).ok_or(WANTED)?;
     match parse_lenient(local) {
@@ -21,8 +21,9 @@ pub fn parse(text: &str) -> Result<i64, String> {
     }
 }
 
-/// Reads RFC 3339 and what ISO 8601 allows in addition: a date alone, no seconds, a comma before the fraction, a blank for the `T`, no
-/// offset, or one without its colon or its minutes. Returns the time that the clock shows, and the minutes of its offset from UTC.
+/// Reads RFC 3339, and the forms that ISO 8601 allows in addition: a date alone, no seconds, a comma before the
+/// fraction, a blank for the `T`, no offset, or one without its colon or its minutes. Returns the local time, and the
+/// minutes of its offset from UTC.
 #[must_use]
 pub fn parse_lenient(text: &str) -> Option<(i64, Option<i64>)> {
     let (day, rest) = text.split_at_checked(10)?;
@@ -49,13 +50,13 @@ pub fn parse_lenient(text: &str) -> Option<(i64, Option<i64>)> {
     }
 }
 
-/// Whether a date and a time of day are as RFC 3339 wants them, of those that [`parse_lenient`] reads.
+/// Whether a text that [`parse_lenient`] reads has a date and a time of day in RFC 3339's form.
 fn is_complete(local: &str) -> bool {
     let has_colon = |at| local.as_bytes().get(at) == Some(&b':');
     has_colon(13) && has_colon(16) && !local.contains(',') && local.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// The time without its offset, and that in minutes.
+/// The local time, and its offset in minutes.
 fn split_offset(text: &str) -> Option<(&str, i64)> {
     if let Some(local) = text.strip_suffix(['Z', 'z']) {
         return Some((local, 0));
@@ -71,13 +72,13 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
     }
 }
 
-/// Writes a time, in UTC. One that no such text can say becomes the nearest that can be said.
+/// Writes a time, in UTC. One that the format can't express becomes the nearest.
 #[must_use]
 pub fn format(microseconds: i64) -> String {
     String::from_utf8_lossy(&text(microseconds)).into_owned()
 }
 
-/// The same without memory of its own, for who writes many: ASCII letters.
+/// The same without allocated memory, for callers that write many: ASCII.
 #[must_use]
 pub fn text(microseconds: i64) -> [u8; TEXT_BYTES] {
     let (date, second, microsecond) = civil(microseconds);
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_1970_is_a_time_too() {
+    fn times_before_1970_are_valid() {
         assert_eq!(parse("1969-12-31T23:59:59.999999Z"), Ok(-1));
         assert_eq!(parse("0001-01-01T00:00:00Z"), Ok(-62_135_596_800 * SECOND));
         assert_eq!(parse("2026-11-21t13:00:00z"), parse("2026-11-21T13:00:00Z"));

@@ -1,4 +1,4 @@
-//! The fields of which times in texts consist: numbers, fractions of a second, offsets from UTC.
+//! The fields of times as text: numbers, fractions of a second, offsets from UTC.
 
 /// A number of digits alone.
 #[must_use]

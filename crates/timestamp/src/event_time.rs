@@ -1,4 +1,4 @@
-//! When an event happened, as it says itself.
+//! The time of an event in its payload.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::{TimeFormat, Zone};
 use json::text;
 use json::{InvalidPointer, JsonPointer};
 
-/// Where the time of an event is in its payload, and how it is read: as `coerce` reads times.
+/// The place of an event's time in its payload, and its format: as for `coerce`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TimeRule {
     pointer: JsonPointer,
@@ -33,8 +33,8 @@ impl FromStr for TimeRule {
 }
 
 impl fmt::Debug for TimeRule {
-    /// What decides on the times that are read. Fingerprints of aggregates are made of it: without options it is the pointer alone, as
-    /// before there were options, so that an upgrade begins no aggregate anew.
+    /// The options that decide on the times. Fingerprints of aggregates contain this text. Without options it is the
+    /// pointer alone, as before there were options, so an upgrade restarts no aggregate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.pointer, f)?;
         match (&self.format, self.zone) {
@@ -59,19 +59,19 @@ impl TimeRule {
         Some(Self { zone: Some(Zone::parse(zone)?), ..self })
     }
 
-    /// Events with a time that cannot be read are refused.
+    /// Events with a time that cannot be read are rejected.
     #[must_use]
     pub fn refusing(self) -> Self {
         Self { refuses: true, ..self }
     }
 
-    /// Whether events with a time that cannot be read are refused.
+    /// Whether events with a time that cannot be read are rejected.
     #[must_use]
     pub const fn refuses(&self) -> bool {
         self.refuses
     }
 
-    /// Where the time is.
+    /// The place of the time.
     #[must_use]
     pub const fn pointer(&self) -> &JsonPointer {
         &self.pointer
@@ -84,7 +84,7 @@ impl TimeRule {
     pub fn read(&self, payload: &str) -> Result<Option<i64>, String> {
         let Some(json) = self.pointer.lookup(payload).filter(|json| *json != "null") else { return Ok(None) };
         let Some(text) = text::scalar(json) else {
-            return Err(format!("the value is {}, and should be a string or a number", text::kind(json)));
+            return Err(format!("the value is {}, but should be a string or a number", text::kind(json)));
         };
         self.format.read(text.trim(), self.zone).map(Some)
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn only_options_change_what_fingerprints_are_made_of() {
+    fn only_options_change_fingerprints() {
         assert_eq!(format!("{:?}", Some(rule().refusing())), "Some(\"/at\")");
         assert_ne!(format!("{:?}", rule().with_zone("UTC").unwrap()), "\"/at\"");
         assert_ne!(format!("{:?}", rule().with_format("unix").unwrap()), "\"/at\"");

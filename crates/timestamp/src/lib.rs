@@ -1,4 +1,4 @@
-//! Times in payloads: how they are written, in which zone, and where an event has its own.
+//! Times in payloads: their formats, their zones, and the place of an event's time.
 
 mod event_time;
 mod strftime;
@@ -13,30 +13,30 @@ pub use strftime::TimePattern;
 /// The form in which a time is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
-    /// RFC 3339, also with a blank in the place of `T` and without an offset.
+    /// RFC 3339, also with a blank instead of `T` and without an offset.
     Rfc3339,
-    /// Units since 1970, so many in a second.
+    /// Units since 1970, with this many in a second.
     Unix(i64),
     /// A pattern in the notation of `strftime`.
     Pattern(TimePattern),
 }
 
-/// Why a time is not read whose offset from UTC is unknown.
+/// Why a time without an offset from UTC isn't read.
 const NO_OFFSET: &str = "the time has no offset from UTC, and no zone is configured";
 
-/// The zone of a time that doesn't say one.
+/// The zone of a time without an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// How far its clocks are ahead of UTC.
+    /// Its offset from UTC.
     minutes: i64,
 }
 
-/// How a time is written.
+/// The form in which a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeText {
     /// In UTC, with as many digits of a second as it has: none, three or six.
     Rfc3339,
-    /// Whole units since 1970, so many in a second.
+    /// Whole units since 1970, with this many in a second.
     Unix(i64),
 }
 
@@ -63,7 +63,7 @@ impl TimeFormat {
         })
     }
 
-    /// Microseconds since 1970. The zone is that of a time which doesn't say one.
+    /// Microseconds since 1970. `zone` is that of a time without an offset.
     ///
     /// # Errors
     /// Why the text is no time in this format.
@@ -84,7 +84,7 @@ impl TimeFormat {
 }
 
 impl Zone {
-    /// That of UTC.
+    /// The zone of UTC.
     pub const UTC: Self = Self { minutes: 0 };
 
     /// A zone such as `UTC` or `+01:00`.
@@ -96,7 +96,7 @@ impl Zone {
         }
     }
 
-    /// Microseconds since 1970 of what its clocks show.
+    /// Microseconds since 1970 of a local time.
     const fn to_utc(self, local: i64) -> i64 {
         local - self.minutes * MINUTE
     }
@@ -119,7 +119,7 @@ impl TimeText {
 /// Digits that microseconds of any time have at most.
 const DIGITS_MAX: i64 = 19;
 
-/// A number of units since 1970, however JSON writes it: `1795168800`, `1.7951688e9`.
+/// A number of units since 1970, in any form of JSON: `1795168800`, `1.7951688e9`.
 fn read_unix(text: &str, units: i64) -> Option<i64> {
     let (is_negative, number) = text.strip_prefix('-').map_or((false, text), |number| (true, number));
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
@@ -136,7 +136,7 @@ fn read_unix(text: &str, units: i64) -> Option<i64> {
     if digits.clone().next().is_none() {
         return Some(0);
     }
-    // So many of the digits are whole microseconds.
+    // This many of the digits are whole microseconds.
     let length = |count: usize| i64::try_from(count).ok();
     let count = length(whole.len())? - length(zeros)? + i64::from(exponent) + 6 - i64::from(units.ilog10());
     if count > DIGITS_MAX {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn invalid_times_are_not_read() {
         for (format, texts) in [
             (
                 "rfc3339",
@@ -248,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_time_is_read_as_it_was_written(time in TIMES) {
+        fn written_time_is_read_unchanged(time in TIMES) {
             prop_assert_eq!(TimeFormat::Rfc3339.read(&rfc3339::format_short(time), None), Ok(time));
             let mut micros = String::new();
             TimeText::Unix(1_000_000).write(time, &mut micros);

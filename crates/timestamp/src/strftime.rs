@@ -13,7 +13,7 @@ pub struct TimePattern {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// A character that stands there; a blank is as many as there are.
+    /// This character; a blank matches any number of them.
     Is(char),
     Year,
     ShortYear,
@@ -21,7 +21,7 @@ enum Part {
     MonthName,
     Day,
     DayOfYear,
-    /// Of a week, which nobody needs.
+    /// The name of a day of the week, which is ignored.
     DayName,
     Hour,
     Hour12,
@@ -48,7 +48,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// What was read so far.
+/// The fields that were read so far.
 #[derive(Default)]
 struct Read {
     year: Option<i64>,
@@ -72,9 +72,9 @@ impl TimePattern {
                 parts.push(Part::Is(character));
                 continue;
             }
-            let letter = characters.next().unwrap_or(' ');
-            parts.extend_from_slice(parts_of(letter).ok_or_else(|| {
-                format!("has `%{letter}`; known are %Y %y %m %b %d %e %j %a %H %I %p %M %S %f %z %s %F %T and %%")
+            let directive = characters.next().unwrap_or(' ');
+            parts.extend_from_slice(parts_of(directive).ok_or_else(|| {
+                format!("has `%{directive}`; known are %Y %y %m %b %d %e %j %a %H %I %p %M %S %f %z %s %F %T and %%")
             })?);
         }
         let has = |part| parts.contains(&part);
@@ -84,7 +84,7 @@ impl TimePattern {
         if has_date || has(Part::Unix) {
             return Ok(Self { parts });
         }
-        Err("says no date: it needs %Y, %m and %d, or %s".to_owned())
+        Err("has no date: it needs %Y, %m and %d, or %s".to_owned())
     }
 
     /// Microseconds since 1970.
@@ -94,15 +94,15 @@ impl TimePattern {
             rest = part.read(rest, &mut read).ok_or("the value doesn't have the form of the format")?;
         }
         if !rest.trim().is_empty() {
-            return Err("the value goes on where the format ends".to_owned());
+            return Err("the value continues after the end of the format".to_owned());
         }
         let Some(zone) = read.zone(zone) else { return Err(NO_OFFSET.to_owned()) };
         read.time(zone).ok_or_else(|| "there is no such day or hour".to_owned())
     }
 }
 
-fn parts_of(letter: char) -> Option<&'static [Part]> {
-    Some(match letter {
+fn parts_of(directive: char) -> Option<&'static [Part]> {
+    Some(match directive {
         'Y' => &[Part::Year],
         'y' => &[Part::ShortYear],
         'm' => &[Part::Month],
@@ -126,7 +126,7 @@ fn parts_of(letter: char) -> Option<&'static [Part]> {
 }
 
 impl Part {
-    /// Reads this part; what is left of the text.
+    /// Reads this part; returns the rest of the text.
     fn read<'t>(self, text: &'t str, read: &mut Read) -> Option<&'t str> {
         let blanks = || text.trim_start();
         let number = |most| read_digits(blanks(), most);
@@ -176,7 +176,7 @@ impl Part {
 }
 
 impl Read {
-    /// The zone that the text says, or else the given one. Units since 1970 need none.
+    /// The zone in the text, or else the given one. Units since 1970 need none.
     fn zone(&self, given: Option<Zone>) -> Option<Zone> {
         let said = self.offset.map(|minutes| Zone { minutes });
         said.or(given).or(self.unix.map(|_| Zone::UTC))
@@ -200,13 +200,13 @@ impl Read {
     }
 }
 
-/// The number with which the text begins, of at most so many digits, and what follows.
+/// The number at the text's beginning, of at most this many digits, and the rest.
 fn read_digits(text: &str, most: usize) -> Option<(i64, &str)> {
     let count = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     Some((digits(&text[..count])?, &text[count..]))
 }
 
-/// A month's name, in full or its first three letters.
+/// A month's name, in full or its first three characters.
 fn read_month(text: &str) -> Option<(i64, &str)> {
     let name: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
     let lower = name.to_ascii_lowercase();

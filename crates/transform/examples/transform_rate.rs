@@ -1,5 +1,5 @@
-//! Measures what five steps cost on an access record, beside checking it; and what hostile ones cost until they are
-//! stopped.
+//! Measures the cost of five steps on an access record, next to the cost of its check, and the cost of hostile steps
+//! until they are stopped.
 //!
 //! `cargo run --release -p transform --example transform_rate`
 
@@ -37,8 +37,8 @@ const SINGLE: [&str; 16] = [
     r#"[{"filter": "status < 500"}]"#,
     r#"[{"sample": 1, "by": "/client"}]"#,
 ];
-const TURN: Duration = Duration::from_millis(4);
-const TURNS: usize = 150;
+const ROUND: Duration = Duration::from_millis(4);
+const ROUNDS: usize = 150;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let check = best(|| json::check(black_box(ACCESS).as_bytes()).is_ok());
@@ -65,7 +65,7 @@ fn cost(steps: &str) -> Result<f64, Box<dyn Error>> {
     }))
 }
 
-/// Steps and documents that are made to cost time.
+/// Steps and documents that are designed to cost time.
 fn hostile() -> Result<(), Box<dyn Error>> {
     let bits: String =
         (0_u32..400_000).map(|bit| if bit.wrapping_mul(2_654_435_769) >> 31 == 0 { '0' } else { '1' }).collect();
@@ -110,12 +110,12 @@ fn many(step: impl Fn(usize) -> String) -> String {
     format!("[{}]", (0..100).map(step).collect::<Vec<_>>().join(","))
 }
 
-/// Nanoseconds of one run, in the best turn.
+/// Nanoseconds of one run, in the best round.
 fn best(mut run: impl FnMut() -> bool) -> f64 {
     let mut best = f64::INFINITY;
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         let (begun, mut runs) = (Instant::now(), 0_u32);
-        while begun.elapsed() < TURN {
+        while begun.elapsed() < ROUND {
             for _ in 0..100 {
                 assert!(black_box(run()), "it goes on");
             }

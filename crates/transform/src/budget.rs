@@ -1,17 +1,17 @@
-//! What the steps may do to one event: operations are counted, not time, so that an event is refused on every machine or on none.
+//! The budget of the steps for one event. Operations are counted, not time, so every machine rejects the same events.
 
 use limits::{EXPRESSION_STEPS_MAX, TRANSFORM_WORK_MAX};
 
-/// What a step takes, whatever it does.
+/// The cost of a step, regardless of its result.
 const STEP: usize = 16;
-/// What a step of an expression takes: it may make a value.
+/// The cost of a step of an expression: it may create a value.
 const EXPRESSION_STEP: usize = 16;
-/// What a part takes of which something is made that has a name, such as a member of another object.
+/// The cost of a copied part that has a name, such as a member of another object.
 const NAMED_PART: usize = 64;
 /// Bytes that are copied in an operation.
 const COPIED_BYTES: usize = 4;
 
-/// What there is left to spend on one event.
+/// The remaining budget for one event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     most: usize,
@@ -25,47 +25,47 @@ impl Budget {
         Self { most, left: most, is_exhausted: false }
     }
 
-    /// Operations that there are still.
+    /// The remaining operations.
     pub(super) const fn left(&self) -> usize {
         self.left
     }
 
-    /// Operations that were taken.
+    /// Operations that were spent.
     pub(super) const fn spent(&self) -> usize {
         self.most - self.left
     }
 
-    /// Whether more was asked for than there was: whatever a step says of failures, the event is refused.
+    /// Whether the budget is exhausted: then the event is rejected, regardless of the step's `on_error`.
     pub(super) const fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 
-    /// Takes operations.
+    /// Spends operations.
     pub(super) fn spend(&mut self, operations: usize) -> Result<(), String> {
         let left = self.left.checked_sub(operations);
         self.left = left.unwrap_or(0);
         self.is_exhausted |= left.is_none();
         left.map(|_| ()).ok_or_else(|| {
-            format!("the steps take more than {TRANSFORM_WORK_MAX} operations on this event: it is too large for what they do")
+            format!("the steps need more than {TRANSFORM_WORK_MAX} operations for this event: it is too large for them")
         })
     }
 
-    /// Takes what a step costs that does nothing.
+    /// Spends the cost of a step that does nothing.
     pub(super) fn spend_step(&mut self) -> Result<(), String> {
         self.spend(STEP)
     }
 
-    /// Takes what it costs to copy a text.
+    /// Spends the cost of copying a text.
     pub(super) fn spend_copy(&mut self, bytes: usize) -> Result<(), String> {
         self.spend(bytes / COPIED_BYTES)
     }
 
-    /// Takes what it costs to make a part with a name.
+    /// Spends the cost of creating a part with a name.
     pub(super) fn spend_named(&mut self) -> Result<(), String> {
         self.spend(NAMED_PART)
     }
 
-    /// Has an expression worked out with the steps that there are, and takes those that it took.
+    /// Evaluates an expression within the remaining operations, and spends those that it needed.
     pub(super) fn evaluate<T>(&mut self, work: impl FnOnce(&mut usize) -> T, is_stopped: impl FnOnce(&T) -> bool) -> T {
         let most = (self.left / EXPRESSION_STEP).min(2 * EXPRESSION_STEPS_MAX);
         let mut steps = most;

@@ -1,4 +1,4 @@
-//! What makes another value of one: each a function from JSON text to JSON text.
+//! Changes of single values: each is a function from JSON text to JSON text.
 
 mod coerce;
 mod hash;
@@ -41,20 +41,20 @@ pub(super) enum Change {
     Lookup(Lookup),
 }
 
-/// What a change gives.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum ChangeResult {
     /// A value, which was written.
     Value,
-    /// Nothing: all stays as it is.
+    /// Nothing: the value stays unchanged.
     Nothing,
 }
 
-/// What can't be changed says why.
+/// The reason why the value can't be changed.
 type Changed = Result<(), String>;
 
 impl Change {
-    /// How often a byte that is read counts: it costs some ten nanoseconds where objects are made of it.
+    /// The cost of a byte that is read: it takes about ten nanoseconds if objects are built of it.
     pub(super) const fn weight(&self) -> usize {
         match self {
             Self::Unflatten(_) | Self::Parse(_) => 4,
@@ -62,13 +62,13 @@ impl Change {
         }
     }
 
-    /// Whether it makes a value unreadable in its place.
+    /// Whether it makes a value unreadable.
     pub(super) const fn hides(&self) -> bool {
         matches!(self, Self::Hash(_) | Self::Mask(_) | Self::Redact(_) | Self::Replace(_) | Self::Truncate(_))
     }
 
-    /// Writes what becomes of a value that isn't null.
-    pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Result<Made, String> {
+    /// Writes the result for a value that isn't null.
+    pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Result<ChangeResult, String> {
         match self {
             Self::Lower => words::lower(json, out)?,
             Self::Upper => words::upper(json, out)?,
@@ -87,11 +87,11 @@ impl Change {
             Self::Lookup(lookup) => return lookup.apply(json, out),
         }
         check_room(out)?;
-        Ok(Made::Value)
+        Ok(ChangeResult::Value)
     }
 }
 
-/// Whether what was written so far is no longer than an event may be.
+/// Whether the output so far is no longer than an event may be.
 fn check_room(out: &str) -> Changed {
     if out.len() <= EVENT_BYTES_MAX {
         return Ok(());
@@ -99,7 +99,7 @@ fn check_room(out: &str) -> Changed {
     Err(format!("the result has more than {EVENT_BYTES_MAX} bytes"))
 }
 
-/// Why a value that should be something else isn't taken.
+/// The reason why a value of another kind isn't accepted.
 fn unfit<T>(json: &str, wanted: &str) -> Result<T, String> {
     Err(format!("the value is {}, and should be {wanted}", text::kind(json)))
 }

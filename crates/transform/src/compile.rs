@@ -1,4 +1,4 @@
-//! From steps as they are written to steps that run. All mistakes are told at once.
+//! From configured steps to compiled ones. All mistakes are reported together.
 
 mod changes;
 mod whole;
@@ -15,7 +15,7 @@ use super::tables::Tables;
 use did_you_mean::nearest;
 use expression::Expression;
 
-/// Reads an operation out of its keys; none where that went wrong, which was told.
+/// Reads an operation from its keys; `None` after a mistake, which was reported.
 type Read = fn(&mut Options<'_>, &mut Around<'_>) -> Option<Operation>;
 
 /// An operation: the key that names it, the other keys it knows, and how it is read.
@@ -25,7 +25,7 @@ pub(super) struct Known {
     read: Read,
 }
 
-/// What stands around a step.
+/// The surroundings of a step.
 pub(super) struct Around<'a> {
     tables: &'a Tables,
     /// Windows of the steps before it.
@@ -73,7 +73,7 @@ pub(super) const OPERATIONS: &[Known] = &[
 
 /// Whether some step has this key.
 #[must_use]
-pub fn knows_key(key: &str) -> bool {
+pub fn is_step_key(key: &str) -> bool {
     let has = |known: &Known| known.name == key || known.keys.contains(&key);
     EVERYWHERE.contains(&key) || OPERATIONS.iter().any(has)
 }
@@ -87,7 +87,7 @@ pub(super) fn compile(specs: &[StepSpec], tables: &Tables) -> Result<Vec<Step>, 
         mistakes.append(&mut options.mistakes);
     }
     if specs.len() > TRANSFORM_STEPS_MAX {
-        let message = format!("a transform has at most {TRANSFORM_STEPS_MAX} steps, and this one {}", specs.len());
+        let message = format!("a transform has at most {TRANSFORM_STEPS_MAX} steps, but this one has {}", specs.len());
         mistakes.push(StepDiagnostic::new(TRANSFORM_STEPS_MAX + 1, StepLocation::Step, message));
     }
     if !mistakes.is_empty() {
@@ -98,14 +98,14 @@ pub(super) fn compile(specs: &[StepSpec], tables: &Tables) -> Result<Vec<Step>, 
     Ok(steps)
 }
 
-/// One step; none if anything is wrong with it, which was told.
+/// One step; `None` after a mistake, which was reported.
 fn step(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Step> {
-    check_twice(options);
+    check_repeated(options);
     let known = operation(options);
     if let Some(known) = known {
         check_keys(options, known);
     }
-    // Told too where it isn't known what the step does.
+    // Checked even if the step's operation is unknown.
     let when = options.expression("when");
     let words = [("refuse", OnError::Refuse), ("skip", OnError::Skip), ("mark", OnError::Mark)];
     let on_error = options.choice("on_error", &words).unwrap_or_default();
@@ -115,8 +115,8 @@ fn step(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Step> {
     Some(Step { number: options.step, name: known.name, when, unambiguous, on_error, operation })
 }
 
-/// TOML has no key twice, but whoever else makes a step may.
-fn check_twice(options: &mut Options<'_>) {
+/// TOML has no key twice, but other sources of steps may.
+fn check_repeated(options: &mut Options<'_>) {
     let mut seen = HashSet::new();
     for (key, _) in &options.spec.0 {
         if !seen.insert(key) {
@@ -138,15 +138,15 @@ fn operation(options: &mut Options<'_>) -> Option<&'static Known> {
         let near = spec.0.iter().find_map(|(key, _)| nearest(key, names()).map(|near| (key.clone(), near)));
         let (at, help) = match near {
             Some((key, near)) => (StepLocation::Key(key), format!("did you mean `{near}`?")),
-            None => (StepLocation::Step, format!("one key names what it does: {}", all.join(", "))),
+            None => (StepLocation::Step, format!("a step has one of these keys: {}", all.join(", "))),
         };
         options.mistake(at, "the step names no operation").help = Some(help);
         return None;
     };
     for second in named {
-        let message = format!("a step does one thing, and this one also says `{}`", first.name);
+        let message = format!("a step has one operation, and this one also has `{}`", first.name);
         options.mistake(StepLocation::Key(second.name.to_owned()), message).help =
-            Some("write two steps, one behind the other".to_owned());
+            Some("write two steps, one after the other".to_owned());
     }
     Some(first)
 }
@@ -158,9 +158,8 @@ fn check_keys(options: &mut Options<'_>, known: &Known) {
     for key in unknown {
         let help = match nearest(key, keys()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("it knows {}", keys().collect::<Vec<_>>().join(", ")),
+            None => format!("its keys are {}", keys().collect::<Vec<_>>().join(", ")),
         };
-        options.mistake(StepLocation::Key(key.clone()), format!("`{}` knows no such key", known.name)).help =
-            Some(help);
+        options.mistake(StepLocation::Key(key.clone()), format!("`{}` has no such key", known.name)).help = Some(help);
     }
 }

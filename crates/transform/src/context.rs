@@ -1,29 +1,29 @@
-//! What a step may ask that doesn't stand in the payload. Time is an argument here, as everything is.
+//! Facts of an event that aren't in the payload. Time is an argument here, as everything is.
 
-// What an address is, and nothing that could be done with one.
+// An address, without any function of the network.
 use core::net::IpAddr;
 use std::fmt;
 
-/// What is known of an event beside its payload.
+/// The facts of an event in addition to its payload.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {
     /// When it was received, in microseconds since 1970.
     pub received_at: i64,
     /// The address of its client, if it is known.
     pub client: Option<IpAddr>,
-    /// Who sent it: the token's name, `""` without tokens.
+    /// Its source: the token's name, `""` without tokens.
     pub source: &'c str,
     /// Its type.
     pub event_type: &'c str,
-    /// What it is known by, if its sender gave it an id or a key: a sample is drawn by it, so that an event that comes
-    /// again meets the same fate. Where this is empty, the payload is taken.
+    /// The id or key that its client gave it, if any: a sample is drawn by it, so a duplicate gets the same result. If
+    /// it is empty, the sample is drawn by the payload.
     pub key: &'c [u8],
-    /// The value of a header of its request. Names are given in small letters.
+    /// The value of a header of its request, by its name in lowercase.
     pub header: &'c dyn Fn(&str) -> Option<&'c str>,
 }
 
 impl<'c> Context<'c> {
-    /// That of an event of which nothing is known.
+    /// The context of an event without known facts.
     pub const UNKNOWN: Context<'c> =
         Context { received_at: 0, client: None, source: "", event_type: "", key: &[], header: &|_| None };
 }
@@ -37,7 +37,7 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
-/// Something that is known of an event.
+/// A fact of an event.
 #[derive(Clone, Debug)]
 pub(super) enum Fact {
     ReceivedTime,
@@ -48,7 +48,7 @@ pub(super) enum Fact {
 }
 
 impl Fact {
-    /// The fact as JSON; nothing where it isn't known.
+    /// The fact as JSON; `None` if it is unknown.
     pub(super) fn write(&self, context: &Context<'_>, out: &mut String) -> Option<()> {
         let text = match self {
             Self::ReceivedTime => return write_time(context.received_at, out),

@@ -1,44 +1,45 @@
-//! What `dedupe` remembers: the values that it has seen lately, as far as it has room.
+//! The memory of `dedupe`: the values that it has seen recently, up to its limit.
 //!
-//! A value is kept only when its event is stored. Until then it is known to its own request, and to no other: what was
-//! never stored can't have anything left out. Where it turns out later that something wasn't stored, nobody knows which values that
-//! had: then an epoch ends, and what was kept by requests of one that has ended is known to nobody any more.
+//! A value is kept only when its event is stored. Until then only its own request sees it: an event that was never
+//! stored can't cause others to be dropped. If an event turns out later not to be stored, its values are unknown. Then
+//! an epoch ends, and no request sees values that were kept by requests of an earlier epoch.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// How much later than a request a value may have been seen, in microseconds. Requests are dated when their heads come, and bodies
-/// may take their time. What was seen later than that was dated by a clock that has been put back since: its time would be over only
-/// when the clock is there again.
+/// How much later than a request a value may have been seen, in microseconds. Requests are dated when their heads
+/// arrive, and bodies may take longer. A value with a later time was dated by a clock that has been set back since: it
+/// would expire only when the clock reaches that time again.
 const AHEAD_MAX: i64 = 60_000_000;
 
-/// What the steps of one transform remember, as one request sees it: what was kept, and what its own events have.
+/// The memory of the steps of one transform as one request sees it: the kept values, and those of this request's
+/// events.
 #[derive(Debug, Default)]
 pub struct Windows {
     kept: Option<Arc<Kept>>,
-    /// In which the request began.
+    /// The epoch in which the request began.
     epoch: u64,
     /// Values of this request, in their order.
     own: Vec<Seen>,
     own_keys: HashSet<(usize, u128)>,
-    /// One of them came again since somebody asked.
-    has_leant: bool,
+    /// Whether one of them was seen again since the last [`Windows::take_own_duplicate`].
+    has_repeated: bool,
 }
 
 /// A moment in the life of [`Windows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowMark(usize);
 
-/// How long, and how many.
+/// The duration, and the number of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) microseconds: i64,
     pub(super) values: usize,
 }
 
-/// What all requests see. A lock is held for one value.
+/// The part that all requests see. A lock is held for one value.
 #[derive(Debug)]
 struct Kept {
     seed: u64,
@@ -50,7 +51,7 @@ struct Window {
     bounds: Bounds,
     /// When each was seen, and in which epoch.
     seen: HashMap<u128, (i64, u64)>,
-    /// Which came when. A value whose time was over before it came again stands here twice.
+    /// The values in order of their times. A value that was seen again after it expired is here twice.
     order: VecDeque<(u128, i64)>,
 }
 
@@ -62,11 +63,11 @@ struct Seen {
 }
 
 impl Windows {
-    /// `seed` must be random: who knows it can make a value that is taken for another one.
+    /// `seed` must be random: a client that knows it can construct values with the same hash.
     pub(super) fn new(seed: u64, bounds: impl Iterator<Item = Bounds>) -> Self {
         let window = |bounds| Arc::new(Mutex::new(Window { bounds, seen: HashMap::new(), order: VecDeque::new() }));
         let windows: Vec<_> = bounds.map(window).collect();
-        // Most transforms remember nothing: theirs cost no allocation, however often they are made.
+        // Most transforms have no window: theirs cost no allocation, however often they are created.
         let kept = (!windows.is_empty()).then(|| Arc::new(Kept { seed, windows }));
         Self { kept, ..Self::default() }
     }
@@ -77,35 +78,35 @@ impl Windows {
         Self { kept: self.kept.clone(), epoch, ..Self::default() }
     }
 
-    /// These, with the first `count` of `before` in the place of their own: what the one sees from now on, the other does too.
+    /// These windows, sharing the first `count` with `before`: a value that one sees from now on, the other sees too.
     #[must_use]
     pub fn sharing(&self, before: &Self, count: usize) -> Self {
         let (Some(own), Some(known)) = (&self.kept, &before.kept) else { return self.for_request(self.epoch) };
         let shared = known.windows.iter().take(count);
         let windows = shared.chain(own.windows.iter().skip(count)).take(own.windows.len()).cloned().collect();
-        // Values are known by their hashes: what was seen before is found only with the seed of before.
+        // Values are known by their hashes: earlier values are found only with the earlier seed.
         Self { kept: Some(Arc::new(Kept { seed: known.seed, windows })), ..Self::default() }
     }
 
     /// Whether, since the last call, a value was a duplicate of one in this request.
     pub const fn take_own_duplicate(&mut self) -> bool {
-        std::mem::replace(&mut self.has_leant, false)
+        std::mem::replace(&mut self.has_repeated, false)
     }
 
-    /// What is remembered up to now of this request.
+    /// The current length of this request's memory.
     #[must_use]
     pub const fn mark(&self) -> WindowMark {
         WindowMark(self.own.len())
     }
 
-    /// Forgets what this request has had since.
+    /// Forgets the values of this request since then.
     pub fn forget_since(&mut self, mark: WindowMark) {
         for seen in self.own.split_off(mark.0.min(self.own.len())) {
             self.own_keys.remove(&(seen.window, seen.key));
         }
     }
 
-    /// The events of this request are stored, or will be if anything is: all requests see what they have.
+    /// The events of this request are stored, or will be if any is: all requests see their values.
     pub fn keep(&mut self) {
         for Seen { window, key, at } in self.own.drain(..) {
             let kept = self.kept.as_ref().and_then(|kept| kept.window(window));
@@ -114,8 +115,8 @@ impl Windows {
         self.own_keys.clear();
     }
 
-    /// Records a value, and returns whether the window had it already. Without a window of that number, as in a state of another
-    /// transform, nothing was seen.
+    /// Records a value, and returns whether the window had it already. Without a window of that number, as in a state
+    /// of another transform, no value was seen.
     pub(super) fn record_value(&mut self, window: usize, value: &str, now: i64) -> bool {
         let Some(all) = &self.kept else { return false };
         let key = xxh3_128_with_seed(value.as_bytes(), all.seed);
@@ -124,7 +125,7 @@ impl Windows {
             return true;
         }
         if !self.own_keys.insert((window, key)) {
-            self.has_leant = true;
+            self.has_repeated = true;
             return true;
         }
         drop(kept);
@@ -144,7 +145,7 @@ impl Window {
         self.seen.get(&key).is_some_and(|(at, kept_in)| self.holds(*at, now) && *kept_in == epoch)
     }
 
-    /// Whether what was seen at a time still counts.
+    /// Whether a value of this time and epoch still counts.
     const fn holds(&self, at: i64, now: i64) -> bool {
         self.oldest(now) <= at && at <= now.saturating_add(AHEAD_MAX)
     }
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_seen_until_its_time_is_over() {
+    fn value_is_seen_until_it_expires() {
         let mut windows = windows(10);
         assert!(!windows.record_value(0, "a", 0));
         windows.keep();
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_put_leaves_nothing_out_for_longer_than_the_window() {
+    fn clock_change_drops_nothing_beyond_the_window() {
         let hour = 3_600_000_000;
         let all = windows(10);
         let stored = |now| {
@@ -208,15 +209,15 @@ mod tests {
             is_new
         };
         assert!(stored(hour));
-        assert!(stored(0), "put back: by its date it would be left out for an hour");
-        assert!(!stored(0) && !stored(100), "it is dated anew");
+        assert!(stored(0), "set back: by its time it would be dropped for an hour");
+        assert!(!stored(0) && !stored(100), "it has a new time");
         assert!(stored(101) && !stored(201));
-        assert!(stored(hour + 1), "and put ahead again: its first date is forgotten");
+        assert!(stored(hour + 1), "and set ahead again: its first time is forgotten");
         assert!(!stored(hour + 101));
     }
 
     #[test]
-    fn a_request_that_took_its_time_sees_what_came_meanwhile() {
+    fn slow_request_sees_later_values() {
         let mut windows = windows(10);
         assert!(!windows.record_value(0, "a", AHEAD_MAX));
         windows.keep();
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_has_had_since_a_mark_can_be_forgotten() {
+    fn values_since_a_mark_can_be_forgotten() {
         let mut windows = windows(10);
         windows.record_value(0, "a", 0);
         let mark = windows.mark();
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_can_be_shared_with_those_that_take_their_place() {
+    fn windows_can_be_shared_with_their_successors() {
         let two = |seed| Windows::new(seed, [Bounds { microseconds: 100, values: 9 }; 2].into_iter());
         let mut before = two(7);
         assert!(!before.record_value(0, "a", 0) && !before.record_value(1, "b", 0));
@@ -257,23 +258,23 @@ mod tests {
         assert!(!after.record_value(1, "b", 0), "the second is new");
         after.record_value(0, "c", 0);
         after.keep();
-        assert!(before.record_value(0, "c", 0), "who still works with those of before sees it too");
+        assert!(before.record_value(0, "c", 0), "a request with the earlier windows sees it too");
         assert!(!before.record_value(1, "c", 0));
         assert!(!windows(9).sharing(&Windows::default(), 1).record_value(0, "a", 0));
     }
 
     #[test]
-    fn others_see_what_is_kept_and_nothing_else() {
+    fn other_requests_see_only_kept_values() {
         let mut first = windows(10);
         let mut second = first.for_request(0);
         assert!(!first.record_value(0, "a", 0));
-        assert!(!second.record_value(0, "a", 0), "the first may yet be refused");
+        assert!(!second.record_value(0, "a", 0), "the first may still be rejected");
         first.keep();
         assert!(first.for_request(0).record_value(0, "a", 0));
     }
 
     #[test]
-    fn what_was_kept_in_another_epoch_is_not_known() {
+    fn value_of_an_earlier_epoch_is_unknown() {
         let all = windows(10);
         let [mut late, mut other] = [4, 4].map(|epoch| all.for_request(epoch));
         assert!(!late.record_value(0, "a", 0) && !other.record_value(0, "b", 0));
@@ -282,11 +283,11 @@ mod tests {
             !all.for_request(5).record_value(0, "a", 0),
             "kept when its epoch had ended already, or shortly before"
         );
-        assert!(all.for_request(4).record_value(0, "a", 0), "who began in it will hear that it has ended");
+        assert!(all.for_request(4).record_value(0, "a", 0), "a request that began in it will learn that it has ended");
         let mut next = all.for_request(5);
         assert!(!next.record_value(0, "b", 0));
         next.keep();
         other.keep();
-        assert!(all.for_request(5).record_value(0, "b", 0), "what comes late takes nothing away");
+        assert!(all.for_request(5).record_value(0, "b", 0), "a late request removes nothing");
     }
 }

@@ -1,18 +1,18 @@
-//! What is wrong with a step as it was written, so that a caret can be put under it.
+//! A mistake in a configured step, with its place for the caret.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A mistake in a step. As text: the step, the key, what is wrong, what to do.
+/// A mistake in a step. As text: the step, the key, the mistake, the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepDiagnostic {
     /// The step, from 1.
     pub step: usize,
-    /// Which part of the step is meant.
+    /// The part of the step.
     pub at: StepLocation,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to do, if that isn't plain.
+    /// The remedy, if it isn't obvious.
     pub help: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl StepDiagnostic {
 }
 
 impl StepLocation {
-    /// The key that is meant, if it is one or its value.
+    /// The key, if the place is a key or its value.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! One document on its way through the steps, and how a step ends.
+//! One document on its path through the steps, and the outcome of a step.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::context::Context;
 use super::dedupe_window::Windows;
 use super::tree::{EditError, Tree};
 
-/// One document on its way through the steps.
+/// One document on its path through the steps.
 pub(super) struct Run<'r, 'c> {
     pub(super) context: &'r Context<'c>,
     pub(super) tree: &'r mut Tree,
-    /// What the current step makes.
+    /// The output of the current step.
     pub(super) made: &'r mut String,
     pub(super) windows: &'r mut Windows,
     pub(super) budget: Budget,
-    /// The payload as it was received.
+    /// The payload as received.
     pub(super) received: &'r str,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Run<'r, 'c> {
 pub(super) struct Failure {
     pub(super) pointer: Option<String>,
     pub(super) detail: String,
-    /// The event is refused, whatever the step says of failures.
+    /// The event is rejected, regardless of the step's `on_error`.
     pub(super) is_final: bool,
 }
 
@@ -47,7 +47,7 @@ impl From<EditError> for Failure {
     }
 }
 
-/// Whether an event goes on.
+/// Whether an event continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StepOutcome {
     GoesOn,
@@ -56,7 +56,7 @@ pub(super) enum StepOutcome {
     Becomes(Exploded),
 }
 
-/// The events that were made of an array.
+/// The events that an array was split into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Exploded {
     pub(super) array: Arc<str>,
@@ -66,13 +66,13 @@ pub(super) struct Exploded {
 }
 
 impl Run<'_, '_> {
-    /// What stands at a pointer, if it isn't null.
+    /// The value at a pointer, if it isn't null.
     pub(super) fn value(&mut self, at: &JsonPointer) -> Result<Option<&str>, Failure> {
         let found = self.tree.get(at).map_err(|error| failure(at, &error))?;
         Ok(found.filter(|json| *json != "null"))
     }
 
-    /// Takes what the last search in the document took.
+    /// Spends the cost of the last search in the document.
     pub(super) fn spend_search(&mut self) -> Result<(), Failure> {
         let passed = self.tree.take_passed();
         self.budget.spend(passed).map_err(Failure::new)

@@ -1,4 +1,4 @@
-//! Takes a document through the steps.
+//! Runs the steps on a document.
 
 use limits::{EVENT_BYTES_MAX, EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
@@ -9,12 +9,12 @@ use super::trace::{Did, Observer};
 use json::JsonPointer;
 use json::text;
 
-/// The array in which steps with `on_error = "mark"` say what failed.
+/// The array in which steps with `on_error = "mark"` record their errors.
 pub(super) const ERRORS: &str = "/transform_errors";
 
-/// How a document comes to its end.
+/// The end of a document.
 pub(super) enum End {
-    /// It stands in the tree.
+    /// It is in the tree.
     Whole,
     Filtered(Filtered),
     /// Its parts have been gathered.
@@ -25,14 +25,14 @@ pub(super) enum End {
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) several: Several,
-    /// The elements that the next event is made of.
+    /// The elements that the next event comes from.
     elements: Vec<Origin>,
     count: u32,
     bytes: usize,
 }
 
 impl Run<'_, '_> {
-    /// Does these steps on the document in the tree.
+    /// Runs these steps on the document in the tree.
     pub(super) fn steps(
         &mut self,
         steps: &[Step],
@@ -66,13 +66,13 @@ impl Run<'_, '_> {
         Ok(End::Whole)
     }
 
-    /// Nothing where the step's condition is false.
+    /// `None` if the step's condition is false.
     fn step(&mut self, step: &Step) -> Result<Option<StepOutcome>, Failure> {
         if self.applies(step)? { self.apply(&step.operation).map(Some) } else { Ok(None) }
     }
 
     fn fail(&mut self, step: &Step, failure: Failure, observer: &mut Observer<'_>) -> Result<(), StepError> {
-        // What has cost all that it may is refused, or a step that hides something could be passed by.
+        // If the budget is exhausted the event is rejected: otherwise a step that hides something could be bypassed.
         let on_error = if failure.is_final || self.budget.is_exhausted() { OnError::Refuse } else { step.on_error };
         match on_error {
             OnError::Refuse => {
@@ -86,7 +86,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// What is no object, or has something else under that name, can't be marked: it goes on without.
+    /// A payload that is no object, or has another value under that name, can't be marked: it continues without a mark.
     fn mark(&mut self, step: &Step, failure: &Failure) {
         let pointer = failure.pointer.as_deref().map(|pointer| format!("\"pointer\":{},", text::string(pointer)));
         let detail = text::string(&failure.detail);
@@ -114,7 +114,7 @@ impl Run<'_, '_> {
         for (number, (event, place)) in events.iter().zip(places).enumerate() {
             let (array, first) = (array.clone(), gathered.count);
             gathered.elements.push(Origin { step: step.number, array, place: place.clone(), first });
-            let (mark, gone_on) = (self.windows.mark(), gathered.several.events.len());
+            let (mark, continued) = (self.windows.mark(), gathered.several.events.len());
             // It is read, and written once more.
             self.budget.spend_copy(2 * event.len()).map_err(|detail| step.error(Failure::new(detail)))?;
             self.tree.read(event);
@@ -132,8 +132,8 @@ impl Run<'_, '_> {
                     self.windows.forget_since(mark);
                     gathered.leave_out(by).map_err(|detail| step.error(Failure::new(detail)))?;
                 }
-                // Of a part of which nothing goes on nothing is remembered.
-                End::Exploded if gathered.several.events.len() == gone_on => self.windows.forget_since(mark),
+                // If no event of a part continues, its values are forgotten.
+                End::Exploded if gathered.several.events.len() == continued => self.windows.forget_since(mark),
                 End::Exploded => {}
             }
             gathered.elements.pop();
@@ -147,7 +147,7 @@ impl Gathered {
         check_length(&event)?;
         self.bytes += event.len();
         if self.bytes > TRANSFORM_BYTES_MAX {
-            return Err(format!("the events that this makes have more than {TRANSFORM_BYTES_MAX} bytes together"));
+            return Err(format!("the resulting events have more than {TRANSFORM_BYTES_MAX} bytes together"));
         }
         self.several.events.push(DerivedEvent { number: self.count, payload: event, elements: self.elements.clone() });
         self.advance()
@@ -161,18 +161,18 @@ impl Gathered {
     fn advance(&mut self) -> Result<(), String> {
         self.count += 1;
         if self.count as usize > EXPLODE_MAX {
-            return Err(format!("this makes more than {EXPLODE_MAX} events of one"));
+            return Err(format!("one event becomes more than {EXPLODE_MAX} events"));
         }
         Ok(())
     }
 }
 
-/// Whether an event isn't too long to go on.
+/// Whether an event is short enough to continue.
 pub(super) fn check_length(event: &str) -> Result<(), String> {
     if event.len() <= EVENT_BYTES_MAX {
         return Ok(());
     }
-    Err(format!("the event has {} bytes in the end, and may have {EVENT_BYTES_MAX}", event.len()))
+    Err(format!("the transformed event has {} bytes; at most {EVENT_BYTES_MAX} are allowed", event.len()))
 }
 
 impl Step {

@@ -1,4 +1,4 @@
-//! One event made several: one for each element of an array.
+//! One event becomes several: one for each element of an array.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct Explode {
 }
 
 impl Run<'_, '_> {
-    /// Each event is a copy with an element in the place of the array.
+    /// Each event is a copy with one element instead of the array.
     pub(super) fn explode(&mut self, explode: &Explode) -> Result<StepOutcome, Failure> {
         let Explode { at, to } = explode;
         let Some(json) = self.value(at)? else { return Ok(StepOutcome::GoesOn) };
@@ -42,7 +42,7 @@ impl Run<'_, '_> {
             let spent = self.budget.spend(passed).and_then(|()| self.budget.spend_copy(event.len()));
             spent.map_err(|detail| Failure::at(at, detail))?;
             if bytes > TRANSFORM_BYTES_MAX {
-                let detail = format!("the events that this makes have more than {TRANSFORM_BYTES_MAX} bytes together");
+                let detail = format!("the resulting events have more than {TRANSFORM_BYTES_MAX} bytes together");
                 return Err(Failure::at(at, detail));
             }
             events.push(event);

@@ -1,4 +1,4 @@
-//! What a pattern finds in a string, as members.
+//! The groups of a pattern's match in a string, as members.
 
 use super::document_run::{Failure, Run, failure};
 use json::JsonPointer;
@@ -20,10 +20,10 @@ impl Run<'_, '_> {
             return Err(Failure::at(at, format!("the value is {}, and should be a string", text::kind(json))));
         };
         let text = text.into_owned();
-        let spent = self.budget.spend(extract.pattern.scout().look(&text, 0, self.budget.left()).operations);
+        let spent = self.budget.spend(extract.pattern.scout().scan(&text, 0, self.budget.left()).operations);
         spent.map_err(|detail| Failure::at(at, detail))?;
         let Some(found) = extract.pattern.regex().captures(&text) else {
-            return Err(Failure::at(at, "the pattern isn't found in the value"));
+            return Err(Failure::at(at, "the value doesn't match the pattern"));
         };
         for (group, to) in &extract.groups {
             let Some(part) = found.get(*group) else { continue };

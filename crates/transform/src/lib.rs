@@ -1,8 +1,8 @@
-//! Changes events by steps that a configuration names, before they are stored.
+//! Changes events by configured steps before they are stored.
 //!
-//! Steps are compiled once. On an event they open only what they name; everything else stays as it was written, byte for byte.
-//! What they may cost is bounded, in time and in bytes, whatever they say and whatever the event holds.
-//! `docs/transform.md` says what there is.
+//! Steps are compiled once. On an event they open only the values that they name; everything else stays unchanged, byte
+//! for byte. Their cost is bounded in time and in bytes, for any steps and any event. `docs/transform.md` describes
+//! them all.
 
 mod budget;
 mod change;
@@ -29,7 +29,7 @@ mod tests;
 mod trace;
 mod tree;
 
-pub use compile::knows_key;
+pub use compile::is_step_key;
 pub use context::Context;
 pub use dedupe_window::{WindowMark, Windows};
 pub use diagnostic::{StepDiagnostic, StepLocation};
@@ -53,7 +53,7 @@ use tree::Tree;
 
 use json::ValueView;
 
-/// Steps that were compiled.
+/// Compiled steps.
 #[derive(Clone, Debug)]
 pub struct Transform {
     steps: Vec<Step>,
@@ -76,13 +76,13 @@ impl Transform {
         compile::compile(steps, tables).map(|steps| Self { steps })
     }
 
-    /// What its steps remember from one event to the next. `seed` must be random.
+    /// The memory of its steps from one event to the next. `seed` must be random.
     #[must_use]
     pub fn windows(&self, seed: u64) -> Windows {
         Windows::new(seed, self.steps.iter().filter_map(Step::window))
     }
 
-    /// The headers of requests that its steps ask for, in small letters.
+    /// The headers of requests that its steps use, in lowercase.
     pub fn headers(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter_map(|step| match &step.operation {
             Operation::Set { value: Source::Fact(Fact::Header(name)), .. } => Some(name.as_str()),
@@ -90,34 +90,34 @@ impl Transform {
         })
     }
 
-    /// What the steps do, in their order.
+    /// The names of the steps' operations, in order.
     pub fn operations(&self) -> impl Iterator<Item = &'static str> {
         self.steps.iter().map(|step| step.name)
     }
 
-    /// Whether a step takes something out of payloads or makes it unreadable: then what was sent isn't to be stored as it was.
+    /// Whether a step removes a part of payloads or makes it unreadable: then the original must not be stored.
     #[must_use]
     pub fn withholds(&self) -> bool {
         self.steps.iter().any(|step| step.operation.withholds())
     }
 
-    /// The steps that may take an event out.
+    /// The steps that may drop an event.
     pub fn filters(&self) -> impl Iterator<Item = Filtered> {
         self.steps.iter().filter(|step| step.operation.may_filter()).map(Step::filtered)
     }
 
-    /// Whether what an event is known by decides on it, see [`Context::key`].
+    /// Whether the event's id or key decides on it, see [`Context::key`].
     #[must_use]
     pub fn asks_for_key(&self) -> bool {
         self.steps.iter().any(|step| matches!(&step.operation, Operation::Sample(_)))
     }
 
-    /// Takes an event through the steps. `payload` must have passed [`json::check`]. `windows` are those that
-    /// [`Transform::windows`] made, or of those [for this request](Windows::for_request); what they remember of an event that
-    /// then isn't stored must be forgotten, see [`Windows::forget_since`].
+    /// Runs the steps on an event. `payload` must have passed [`json::check`]. `windows` are those of
+    /// [`Transform::windows`], or those [for this request](Windows::for_request). If the event isn't stored, their
+    /// memory of it must be forgotten, see [`Windows::forget_since`].
     ///
     /// # Errors
-    /// [`StepError`] where a step fails, unless it says that the event goes on then.
+    /// [`StepError`] if a step fails, unless the event continues by the step's `on_error`.
     pub fn run<'s>(
         &self,
         payload: &str,
@@ -128,11 +128,11 @@ impl Transform {
         self.run_within(&mut { TRANSFORM_WORK_MAX }, ValueView::unread(payload), context, windows, scratch)
     }
 
-    /// The same with fewer `operations` than there may be, which become those that it has taken: an event that takes more is stopped,
-    /// and can be taken again. Where the payload's values were read, for a schema, they aren't looked for again.
+    /// The same within a smaller budget: `operations` becomes the number that was spent. An event that needs more is
+    /// stopped, and can be run again. If the payload's values were read, for a schema, they aren't searched again.
     ///
     /// # Errors
-    /// As [`Transform::run`], and a [`StepError`] that is [exhausted](StepError::exhausted) where it was stopped.
+    /// As [`Transform::run`], and a [`StepError`] that is [exhausted](StepError::exhausted) if it was stopped.
     pub fn run_within<'s>(
         &self,
         operations: &mut usize,
@@ -144,7 +144,7 @@ impl Transform {
         self.observed((payload, operations), context, windows, scratch, Observer(None))
     }
 
-    /// The same, and hands over what each step did and how long it took by `clock`.
+    /// The same, and reports each step's result and its duration by `clock`.
     ///
     /// # Errors
     /// As [`Transform::run`].
@@ -184,7 +184,7 @@ impl Transform {
             buffer.clear();
             buffer.shrink_to(tree::KEPT_BYTES);
         }
-        // What an event before has left uncounted isn't this one's.
+        // The uncounted cost of an earlier event isn't this one's.
         tree.take_passed();
         tree.read(payload.payload());
         tree.take_members(payload);
@@ -222,7 +222,7 @@ impl Step {
 }
 
 impl TransformOutcome<'_> {
-    /// Whether anything of the event is to be stored.
+    /// Whether any part of the event is to be stored.
     #[must_use]
     pub const fn goes_on(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Reads the keys of one step, and gathers what is wrong with them.
+//! Reads the keys of one step, and gathers their mistakes.
 
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ impl<'s> Options<'s> {
         self.mistakes.last_mut().expect("it was just pushed")
     }
 
-    /// Says that a value is wrong.
+    /// Reports a wrong value.
     pub(super) fn wrong<T>(&mut self, key: &str, message: impl Into<String>) -> Option<T> {
         self.mistake(StepLocation::Value(key.to_owned()), message);
         None
@@ -32,7 +32,7 @@ impl<'s> Options<'s> {
     }
 
     fn wrong_kind<T>(&mut self, key: &str, wanted: &str, setting: &Setting) -> Option<T> {
-        self.wrong(key, format!("should be {wanted}, and is {}", setting.kind()))
+        self.wrong(key, format!("should be {wanted}, but is {}", setting.kind()))
     }
 
     pub(super) fn text(&mut self, key: &str) -> Option<&'s str> {
@@ -42,13 +42,13 @@ impl<'s> Options<'s> {
         }
     }
 
-    /// A text that there must be.
+    /// A required text.
     pub(super) fn needed_text(&mut self, key: &str, example: &str) -> Option<&'s str> {
         self.need(key, example)?;
         self.text(key)
     }
 
-    /// Says that a key is missing, if it is.
+    /// Reports a key that is missing.
     pub(super) fn need(&mut self, key: &str, example: &str) -> Option<()> {
         if self.has(key) {
             return Some(());
@@ -79,7 +79,7 @@ impl<'s> Options<'s> {
     pub(super) fn number(&mut self, key: &str) -> Option<f64> {
         match self.spec.get(key)? {
             Setting::Integer(number) => {
-                #[allow(clippy::cast_precision_loss, reason = "who writes so large a number meant no certain one")]
+                #[allow(clippy::cast_precision_loss, reason = "so large a number needs no precision")]
                 let number = *number as f64;
                 Some(number)
             }
@@ -124,7 +124,7 @@ impl<'s> Options<'s> {
                     .map(|(number, element)| match element {
                         Setting::Text(text) => self.parse_pointer(text, StepLocation::Element(key.to_owned(), number)),
                         other => {
-                            let message = format!("should be a JSON pointer, and is {}", other.kind());
+                            let message = format!("should be a JSON pointer, but is {}", other.kind());
                             self.mistake(StepLocation::Element(key.to_owned(), number), message);
                             None
                         }

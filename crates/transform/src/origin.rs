@@ -1,4 +1,4 @@
-//! Where a value of the events comes from that `explode` makes: from an element of the array, or from what is around it.
+//! The origin of a value in events of `explode`: an element of the array, or its surroundings.
 
 use super::Transform;
 use super::step::{OnError, Operation, Source, Step};
@@ -23,9 +23,9 @@ impl Transform {
 }
 
 impl Step {
-    /// Makes of the places behind the step those before it from which their values come.
+    /// Replaces the places after the step by the places before it from which their values come.
     fn trace_back(&self, places: &mut Vec<JsonPointer>) {
-        // Whether the step is done on every event that goes on.
+        // Whether every event that continues passed the step.
         let is_always = self.when.is_none() && self.on_error == OnError::Refuse;
         match &self.operation {
             Operation::Move { at, to } | Operation::Copy { at, to } => {
@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-/// Adds the sources of each place within `to`, which takes their place if the step `is_always` done.
+/// Adds the sources of each place within `to`, and removes the place if the step `is_always` done.
 fn replace(
     places: &mut Vec<JsonPointer>,
     to: &JsonPointer,
@@ -87,7 +87,7 @@ mod tests {
     use crate::{StepSpec, Tables, Transform};
 
     #[test]
-    fn a_value_comes_from_an_element_or_from_what_is_around_it() {
+    fn value_comes_from_an_element_or_its_surroundings() {
         for (steps, pointer, from) in [
             (r#"[{"explode": "/batch", "to": ""}]"#, "/id", &[1][..]),
             (r#"[{"explode": "/items"}]"#, "/items/id", &[1]),

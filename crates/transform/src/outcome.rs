@@ -1,17 +1,17 @@
-//! What becomes of an event.
+//! The outcome of a transform.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a transform makes of one event.
+/// The outcome for one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransformOutcome<'s> {
     /// It is the same, byte for byte.
     Unchanged,
-    /// It goes on like this.
+    /// It continues with this payload.
     Changed(&'s str),
-    /// It goes no further.
+    /// It was dropped.
     Filtered(Filtered),
     /// It has become several.
     Several(Several),
@@ -20,46 +20,47 @@ pub enum TransformOutcome<'s> {
 /// The events that one has become.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Several {
-    /// Those that go on.
+    /// Those that continue.
     pub events: Vec<DerivedEvent>,
-    /// Those that go no further.
+    /// Those that were dropped.
     pub filtered: Vec<Filtered>,
 }
 
 /// One of the events that one has become.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DerivedEvent {
-    /// Its number, from 0, among all that the event became. Those that go no further are counted too, so that an id that is derived
-    /// from the number doesn't depend on what becomes of the others.
+    /// Its number, from 0, among all events that the event became. Dropped ones are counted too, so an id that is
+    /// derived from the number doesn't depend on the others.
     pub number: u32,
     /// The event itself.
     pub payload: String,
-    /// The elements that it was made of, the outermost first.
+    /// The elements that it comes from, the outermost first.
     pub(super) elements: Vec<Origin>,
 }
 
-/// An element of which `explode` made an event.
+/// An element that `explode` turned into an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     /// The step, from 1.
     pub(super) step: usize,
     pub(super) array: Arc<str>,
     pub(super) place: Range<usize>,
-    /// The number of the first event that was made of it.
+    /// The number of its first event.
     pub(super) first: u32,
 }
 
-/// The element that an event was made of.
+/// The element of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'p> {
     /// Its bytes as `explode` found them.
     pub text: &'p str,
-    /// The event's number among those that were made of the element, if a later `explode` made several of it.
+    /// The event's number among those of the element, if a later `explode` split it further.
     pub number: Option<u32>,
 }
 
 impl DerivedEvent {
-    /// The element that the first of these steps made this event of which was done, see [`super::Transform::elements_with`].
+    /// The element that the first of these steps that ran turned into this event, see
+    /// [`super::Transform::elements_with`].
     #[must_use]
     pub fn element(&self, steps: &[usize]) -> Option<Element<'_>> {
         let found = steps.iter().find_map(|step| self.elements.iter().position(|element| element.step == *step))?;
@@ -70,35 +71,35 @@ impl DerivedEvent {
     }
 }
 
-/// Which step took an event out.
+/// The step that dropped an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filtered {
     /// The step, from 1.
     pub step: usize,
-    /// What it does: `filter`, `sample`, `dedupe`, or `explode` where the array was empty.
+    /// Its operation: `filter`, `sample`, `dedupe`, or `explode` if the array was empty.
     pub operation: &'static str,
 }
 
 impl Filtered {
-    /// Whether another event stands for this one, which must then be stored.
+    /// Whether another event makes this one a duplicate, and must then be stored.
     #[must_use]
-    pub fn came_before(&self) -> bool {
+    pub fn is_duplicate(&self) -> bool {
         self.operation == "dedupe"
     }
 }
 
-/// Why an event is refused. As text: the step, the place in the payload, what is wrong.
+/// Why an event is rejected. As text: the step, the place in the payload, the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepError {
     /// The step, from 1.
     pub step: usize,
-    /// What it does.
+    /// Its operation.
     pub operation: &'static str,
-    /// Where in the payload, as a JSON pointer; nothing where the whole is meant.
+    /// The place in the payload, as a JSON pointer; `None` for the whole payload.
     pub pointer: Option<String>,
-    /// What is wrong.
+    /// The error.
     pub detail: String,
-    /// Whether it would have taken more operations than there were.
+    /// Whether it needed more operations than allowed.
     pub exhausted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the steps read and change, place by place, for tools that follow a transform without an event.
+//! The places that steps read and change, for tools that follow a transform without an event.
 
 use expression::Expression;
 use json::JsonPointer;
@@ -10,24 +10,24 @@ use super::execute::ERRORS;
 use super::explode::Explode;
 use super::step::{OnError, Operation, Source, Step};
 
-/// A tool that follows which places of a payload can have a value.
+/// A tool that tracks which places of a payload can have a value.
 pub trait PlaceTracker {
     /// A step reads a place. `in_expression` says whether an expression names it.
     fn read(&mut self, step: usize, at: StepLocation, place: &JsonPointer, in_expression: bool);
-    /// From now on, anything may be there.
+    /// From now on, any value may be there.
     fn open(&mut self, place: &JsonPointer);
-    /// From now on, nothing is there. The whole payload can't be removed.
+    /// From now on, no value is there. The whole payload can't be removed.
     fn remove(&mut self, place: &JsonPointer);
-    /// What is there may be removed. Elements behind it move then.
+    /// The value there may be removed. Later elements move then.
     fn may_go(&mut self, place: &JsonPointer);
-    /// From now on, what was at `from` is at `to`. If there was nothing, what was at `to` stays.
+    /// From now on, the value at `from` is at `to`. If there was none, the value at `to` stays.
     fn copy(&mut self, from: &JsonPointer, to: &JsonPointer);
-    /// From now on, nothing is anywhere else.
+    /// From now on, no other place has a value.
     fn keep(&mut self, places: &[JsonPointer]);
 }
 
 impl Transform {
-    /// Tells a tracker what each step reads and then what it changes, in the order of the steps.
+    /// Reports to a tracker what each step reads and then what it changes, in the order of the steps.
     pub fn track(&self, tracker: &mut impl PlaceTracker) {
         for step in &self.steps {
             step.reads(tracker);
@@ -67,9 +67,9 @@ impl Step {
         }
     }
 
-    /// What can stand where behind the step.
+    /// The places that can have a value after the step.
     fn follow(&self, tracker: &mut impl PlaceTracker) {
-        // Whether the step is done on every event that goes on.
+        // Whether every event that continues passed the step.
         let is_always = self.when.is_none() && self.on_error == OnError::Refuse;
         if self.on_error == OnError::Mark
             && let Ok(errors) = ERRORS.parse()
@@ -109,14 +109,14 @@ fn relocate(tracker: &mut impl PlaceTracker, at: &JsonPointer, to: &JsonPointer,
         return tracker.open(to);
     }
     tracker.copy(at, to);
-    // What was put around the place, or into it, isn't taken away with it.
+    // Values that were put around the place, or into it, aren't removed with it.
     if !at.is_within(to) && !to.is_within(at) {
         tracker.remove(at);
     }
 }
 
 impl Change {
-    /// Whether nothing can stand behind it where nothing could before: what it makes is the same with other texts, or has no parts.
+    /// Whether no new place can have a value after it: its result is the same with other texts, or has no parts.
     const fn keeps_places(&self) -> bool {
         match self {
             Self::Lower

@@ -1,4 +1,4 @@
-//! Steps that take an event out: by lot, and because it came before.
+//! Steps that drop an event: at random, and as a duplicate.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -6,7 +6,7 @@ use super::document_run::{Failure, Run, StepOutcome};
 use json::JsonPointer;
 use json::text;
 
-/// Which part of the events goes on.
+/// The part of the events that continues.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     /// Events whose hash is at most this; none if there is none.
@@ -37,7 +37,7 @@ impl Sample {
 }
 
 impl Run<'_, '_> {
-    /// The lot is a hash of what stands in the event, so that it falls alike when the event comes again, on any machine.
+    /// The draw is a hash of the event's values, so a duplicate gets the same result, on any machine.
     pub(super) fn sample(&mut self, sample: &Sample) -> Result<StepOutcome, Failure> {
         let hash = match self.values(&sample.by)? {
             Some(values) => xxh3_64(values.as_bytes()),
@@ -55,7 +55,7 @@ impl Run<'_, '_> {
         Ok(if has_seen { StepOutcome::IsFiltered } else { StepOutcome::GoesOn })
     }
 
-    /// The values as one text, which no others give; none where all are absent or null.
+    /// The values as one text, which is unique to them; `None` if all are absent or null.
     fn values(&mut self, pointers: &[JsonPointer]) -> Result<Option<String>, Failure> {
         let (mut values, mut is_one_there, mut bytes) = (String::new(), false, 0);
         for at in pointers {

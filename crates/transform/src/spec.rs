@@ -1,11 +1,11 @@
-//! A step as somebody wrote it: keys and values, before anybody knows what they mean.
+//! A configured step: keys and values, before they are interpreted.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-/// A step as it stands in the configuration: `{ drop = "/referrer", when = "referrer == null" }`.
+/// A step as in the configuration: `{ drop = "/referrer", when = "referrer == null" }`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepSpec(pub Vec<(String, Setting)>);
 
@@ -13,7 +13,7 @@ pub struct StepSpec(pub Vec<(String, Setting)>);
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Setting {
-    /// Nothing, which TOML has no way to write.
+    /// Nothing, which TOML can't express.
     Null,
     /// True or false.
     Bool(bool),
@@ -36,7 +36,7 @@ impl StepSpec {
 }
 
 impl Setting {
-    /// What it is, in words.
+    /// Its kind, in words.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for StepSpec {
     }
 }
 
-/// The entries of a table in their order, also where a key is there twice.
+/// The entries of a table in their order, including repeated keys.
 fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Setting)>, D::Error> {
     struct Entries;
 

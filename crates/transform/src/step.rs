@@ -1,6 +1,6 @@
-//! A step after it was compiled, and what it does to a document.
+//! A compiled step, and its effect on a document.
 
-use super::change::{Change, Made};
+use super::change::{Change, ChangeResult};
 use super::context::Fact;
 use super::dedupe_window::Bounds;
 use super::document_run::{Failure, Run, StepOutcome, failure};
@@ -18,28 +18,29 @@ pub(super) struct Step {
     pub(super) number: usize,
     pub(super) name: &'static str,
     pub(super) when: Option<Expression>,
-    /// What a step that hides reads for its condition: each place, and whether all within it is read. A name may not occur twice there.
+    /// The places that the condition of a hiding step reads, and whether all within each is read. A name may not occur
+    /// twice there.
     pub(super) unambiguous: Vec<(JsonPointer, bool)>,
     pub(super) on_error: OnError,
     pub(super) operation: Operation,
 }
 
-/// What becomes of an event that a step fails on.
+/// The handling of an event that a step fails on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum OnError {
-    /// It is refused.
+    /// It is rejected.
     #[default]
     Refuse,
-    /// It goes on as if the step weren't there.
+    /// It continues unchanged by the step.
     Skip,
-    /// It goes on, and says in `/transform_errors` what failed.
+    /// It continues, and says in `/transform_errors` what failed.
     Mark,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
-    /// Puts a value; `default` only where there is none.
+    /// Sets a value; `default` only if there is none.
     Set {
         at: JsonPointer,
         value: Source,
@@ -59,7 +60,7 @@ pub(super) enum Operation {
     },
     Drop(Vec<JsonPointer>),
     Keep(Vec<JsonPointer>),
-    /// Makes another value of each that there is, in its place or elsewhere.
+    /// Changes each existing value, in place or to another place.
     Change {
         at: Vec<JsonPointer>,
         to: Option<JsonPointer>,
@@ -90,18 +91,18 @@ impl Operation {
         }
     }
 
-    /// Whether something of a payload isn't to be stored because of it.
+    /// Whether a part of a payload isn't to be stored because of it.
     pub(super) const fn withholds(&self) -> bool {
         self.hides() && !matches!(self, Self::Rename { .. } | Self::Move { .. })
     }
 
-    /// Whether it may take an event out.
+    /// Whether it may drop an event.
     pub(super) const fn may_filter(&self) -> bool {
         matches!(self, Self::Filter(_) | Self::Sample(_) | Self::Dedupe { .. } | Self::Explode(_))
     }
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Json(String),
@@ -109,7 +110,7 @@ pub(super) enum Source {
     Fact(Fact),
 }
 
-/// How a step reads a value.
+/// The way in which a step reads a value.
 type Get = for<'t> fn(&'t mut Tree, &JsonPointer) -> Result<Option<&'t str>, EditError>;
 
 impl Run<'_, '_> {
@@ -120,13 +121,14 @@ impl Run<'_, '_> {
         step.when.as_ref().map_or(Ok(true), |when| self.holds(when))
     }
 
-    /// Fails if a name occurs twice in what a condition reads: another parser may take another of the members than the condition does.
+    /// Fails if a name occurs twice in the condition's input: another parser may choose another of the members than the
+    /// condition does.
     fn check_names(&mut self, places: &[(JsonPointer, bool)]) -> Result<(), Failure> {
         for (place, with_parts) in places {
             let is_ambiguous = self.tree.check_ambiguous(place, *with_parts).map_err(|error| failure(place, &error))?;
             self.spend_search()?;
             if is_ambiguous {
-                let detail = "a name occurs twice in what the condition of this step reads";
+                let detail = "a name occurs twice in the values that this step's condition reads";
                 return Err(Failure { is_final: true, ..Failure::at(place, detail) });
             }
         }
@@ -141,7 +143,7 @@ impl Run<'_, '_> {
         holds.map_err(|error| Failure::new(error.to_string()))
     }
 
-    /// Does what the step does, and takes what it cost to find the parts that it names.
+    /// Runs the step, and spends the cost of finding the parts that it names.
     pub(super) fn apply(&mut self, operation: &Operation) -> Result<StepOutcome, Failure> {
         let verdict = self.operate(operation);
         self.spend_search()?;
@@ -202,7 +204,7 @@ impl Run<'_, '_> {
         self.tree.put(to, self.made).map_err(|error| failure(to, &error))
     }
 
-    /// Where the new place is around the old one, the old one is gone when the new one is there.
+    /// If the new place is around the old one, the old one is gone when the new one is there.
     fn relocate(&mut self, at: &JsonPointer, to: &JsonPointer) -> Result<(), Failure> {
         self.copy(at, to, Tree::get_sole)?;
         if !at.is_within(to) {
@@ -211,7 +213,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Changes each value that can be changed, and tells the first that can't.
+    /// Changes each value that can be changed, and reports the first that can't.
     fn change(&mut self, pointers: &[JsonPointer], to: Option<&JsonPointer>, change: &Change) -> Result<(), Failure> {
         let mut result = Ok(());
         for at in pointers {
@@ -230,8 +232,8 @@ impl Run<'_, '_> {
         self.made.clear();
         let is_made = change.apply(json, self.made, &mut self.budget).map_err(|detail| Failure::at(at, detail))?;
         match is_made {
-            Made::Value => self.tree.put(to, self.made).map_err(|error| failure(to, &error)),
-            Made::Nothing => Ok(()),
+            ChangeResult::Value => self.tree.put(to, self.made).map_err(|error| failure(to, &error)),
+            ChangeResult::Nothing => Ok(()),
         }
     }
 }

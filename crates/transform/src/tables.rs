@@ -1,4 +1,4 @@
-//! Tables that steps look values up in: made once of texts that somebody else has read.
+//! Tables that steps look values up in: built once from texts that the caller has read.
 
 mod csv;
 
@@ -21,22 +21,22 @@ pub(super) struct Table(HashMap<String, String>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTable {
     /// It has too many bytes.
-    #[error("a table has at most {TABLE_BYTES_MAX} bytes, and this one {0}")]
+    #[error("a table has at most {TABLE_BYTES_MAX} bytes, but this one has {0}")]
     TooLarge(usize),
     /// It is no JSON.
-    #[error("the table is no JSON: {0}")]
+    #[error("the table is not valid JSON: {0}")]
     NotJson(String),
     /// It is JSON of another form.
-    #[error("a table in JSON is one object: each name is a key, and what it has is found under it")]
+    #[error("a table in JSON must be one object, with a member for each key")]
     NoObject,
     /// A value of it would make an event too long.
-    #[error("what stands under `{0}` has more than {EVENT_BYTES_MAX} bytes")]
+    #[error("the value of key `{0}` has more than {EVENT_BYTES_MAX} bytes")]
     LongValue(String),
     /// A line of CSV has another number of fields than the first one, or a quote that isn't closed.
     #[error("line {0} of the table: {1}")]
     Line(usize, &'static str),
     /// There is no such column.
-    #[error("the table has no column `{0}`; it has {1}")]
+    #[error("the table has no column `{0}`, only {1}")]
     NoColumn(String, String),
 }
 
@@ -44,7 +44,7 @@ impl Tables {
     /// Adds a table in JSON: one object, whose names are the keys.
     ///
     /// # Errors
-    /// [`InvalidTable`] where it isn't one.
+    /// [`InvalidTable`] if it isn't one.
     pub fn add_json(&mut self, name: &str, text: &str) -> Result<(), InvalidTable> {
         check_size(text)?;
         let value = json::check(text.as_bytes()).map_err(|error| InvalidTable::NotJson(error.to_string()))?;
@@ -55,11 +55,11 @@ impl Tables {
         self.add(name, rows.collect())
     }
 
-    /// Adds a table in CSV (RFC 4180). Its first line names the columns. Keys stand in the column `key`, or in the first;
-    /// what is found is the column `value`, or an object of all others. Of lines with the same key the last counts.
+    /// Adds a table in CSV (RFC 4180). Its first line names the columns. Keys are in the column `key`, or in the first;
+    /// the result is the column `value`, or an object of all others. Of lines with the same key the last counts.
     ///
     /// # Errors
-    /// [`InvalidTable`] where it isn't one.
+    /// [`InvalidTable`] if it isn't one.
     pub fn add_csv(
         &mut self,
         name: &str,
@@ -82,7 +82,7 @@ impl Tables {
         for record in records {
             let (line, fields) = record?;
             if fields.len() != columns.len() {
-                return Err(InvalidTable::Line(line, "it has more or fewer fields than the first line names"));
+                return Err(InvalidTable::Line(line, "the number of fields differs from the first line's"));
             }
             let found = match value {
                 Some(value) => text::string(&fields[value]),
@@ -151,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn wrong_tables_say_what_is_wrong() {
+    fn invalid_tables_are_errors() {
         assert_eq!(
             csv("a,b\n1\n", None, None).unwrap_err().to_string(),
-            "line 2 of the table: it has more or fewer fields than the first line names"
+            "line 2 of the table: the number of fields differs from the first line's"
         );
         assert!(matches!(csv("a,b\n\n1,\"2", None, None), Err(InvalidTable::Line(3, _))));
         assert!(matches!(csv("a,b,a", None, None), Err(InvalidTable::Line(1, _))));

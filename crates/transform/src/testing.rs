@@ -1,11 +1,11 @@
-//! Generated documents and steps, for the tests of this crate and of those that follow steps.
+//! Generated documents and steps, for the tests of this crate and of crates that follow steps.
 
 use json::testing::json_text;
 use proptest::prelude::*;
 
 use crate::Tables;
 
-/// Documents with the names that the steps ask for, and any others.
+/// Documents with the names that the steps use, and any others.
 pub fn document() -> impl Strategy<Value = String> {
     let string = prop::sample::select(vec![
         "\"a=1 b=2\"",
@@ -47,7 +47,7 @@ pub fn pointer() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..4).prop_map(|parts| parts.iter().map(|part| format!("/{part}")).collect())
 }
 
-/// What stands behind the pointer in a step.
+/// The rest of a step after the pointer.
 pub const OPTIONS: &[(&str, &str)] = &[
     ("set", r#""value": {"x": [1.5, null]}"#),
     ("set", r#""to": "a == b || c != null""#),
@@ -109,7 +109,7 @@ pub fn step() -> impl Strategy<Value = String> {
     })
 }
 
-/// The tables that the steps look into.
+/// The tables that the steps use.
 #[must_use]
 pub fn tables() -> Tables {
     let mut tables = Tables::default();

@@ -1,4 +1,4 @@
-//! What holds for all steps: nothing panics, what comes out is JSON, and nothing changes that no step touches.
+//! Properties of all steps: nothing panics, the result is JSON, and values that no step names are unchanged.
 
 mod hiding;
 mod hostile;
@@ -18,7 +18,7 @@ fn compiled(steps: &str) -> Transform {
     Transform::compile(&specs(steps), &Tables::default()).unwrap()
 }
 
-/// What becomes of an event: the events, and which step took how many out.
+/// The outcome of an event: the events, and how many each step dropped.
 fn run(steps: &str, event: &str) -> Result<String, String> {
     let transform = compiled(steps);
     let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());

@@ -1,4 +1,4 @@
-//! What each step did to an event: for people who try a transform out.
+//! The effect of each step on an event, for users who try a transform.
 
 use std::time::Duration;
 
@@ -7,37 +7,38 @@ use limits::TRACED_BYTES_MAX;
 use super::step::Step;
 use super::tree::Tree;
 
-/// What one step did.
+/// The effect of one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced {
     /// The step, from 1.
     pub step: usize,
-    /// What it does.
+    /// Its operation.
     pub operation: &'static str,
-    /// Which of several events was meant, where `explode` has made them: its number at each explosion.
+    /// Which of several events of `explode` it was: its number at each explosion.
     pub part: Vec<usize>,
-    /// What it did.
+    /// Its effect.
     pub did: Did,
     /// How long it took.
     pub took: Duration,
-    /// The event behind it, or the array of those that it has become; nothing where those before had [`TRACED_BYTES_MAX`] together.
+    /// The event after it, or the array of those that it has become; `None` if the earlier ones had
+    /// [`TRACED_BYTES_MAX`] together.
     pub payload: Option<String>,
 }
 
-/// What a step did.
+/// The effect of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Did {
-    /// It was done.
+    /// It ran.
     Done,
     /// Its condition was false.
     NotMet,
-    /// It failed, and the event goes on.
+    /// It failed, and the event continues.
     Skipped(String),
-    /// It failed, and the event is refused.
+    /// It failed, and the event is rejected.
     Refused(String),
-    /// The event goes no further.
+    /// The event was dropped.
     Filtered,
-    /// The event becomes so many.
+    /// The event became this many.
     Exploded(usize),
 }
 
@@ -46,9 +47,9 @@ pub(super) struct Tracer<'f> {
     each: &'f mut dyn FnMut(Traced),
     part: Vec<usize>,
     clock: &'f dyn Fn() -> Duration,
-    /// When the step began that is being done.
+    /// When the current step began.
     began: Duration,
-    /// Bytes of payloads that may still be handed on: a look at each of a hundred steps would cost more than these.
+    /// Bytes of payloads that may still be reported: reporting each of a hundred steps would cost more than these.
     left: usize,
 }
 
@@ -59,46 +60,46 @@ impl<'f> Tracer<'f> {
 }
 
 impl Tracer<'_> {
-    /// Hands a step on, unless there was enough of payloads with what it has made.
-    fn hand_on(&mut self, step: &Step, did: Did, payload: impl FnOnce() -> String) {
+    /// Reports a step, without its payload if the earlier ones had enough bytes.
+    fn report(&mut self, step: &Step, did: Did, payload: impl FnOnce() -> String) {
         let took = (self.clock)().saturating_sub(self.began);
         let payload = (self.left > 0).then(payload);
         self.left = self.left.saturating_sub(payload.as_ref().map_or(0, String::len));
         let part = self.part.clone();
         (self.each)(Traced { step: step.number, operation: step.name, part, did, took, payload });
-        // What it takes to look on isn't the next step's.
+        // The time of the report isn't the next step's.
         self.began = (self.clock)();
     }
 }
 
-/// What observes the steps while a transform runs: most often nothing.
+/// The observer of the steps while a transform runs: usually none.
 pub(super) struct Observer<'f>(pub(super) Option<Tracer<'f>>);
 
 impl Observer<'_> {
-    /// A step is over.
+    /// A step has ended.
     pub(super) fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
         let Some(tracer) = &mut self.0 else { return };
-        tracer.hand_on(step, did(), || {
+        tracer.report(step, did(), || {
             let mut payload = String::new();
             tree.write_document(&mut payload);
             payload
         });
     }
 
-    /// A step is over that has made these of an event.
+    /// A step has ended with these events.
     pub(super) fn exploded(&mut self, step: &Step, events: &[String]) {
         let Some(tracer) = &mut self.0 else { return };
-        tracer.hand_on(step, Did::Exploded(events.len()), || format!("[{}]", events.join(",")));
+        tracer.report(step, Did::Exploded(events.len()), || format!("[{}]", events.join(",")));
     }
 
-    /// What follows is about one of several events, until `leave`.
+    /// From now on the steps are of one of several events, until `leave`.
     pub(super) fn enter(&mut self, part: usize) {
         let Some(tracer) = &mut self.0 else { return };
         tracer.part.push(part);
         tracer.began = (tracer.clock)();
     }
 
-    /// That is over.
+    /// The end of that.
     pub(super) fn leave(&mut self) {
         if let Some(tracer) = &mut self.0 {
             tracer.part.pop();

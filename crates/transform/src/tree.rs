@@ -1,8 +1,8 @@
-//! One document as a tree that is opened only where a step goes. Everything else stays the text that it was, and is
-//! copied as it was written.
+//! One document as a tree that is opened only where a step needs it. Everything else stays the original text, and is
+//! copied unchanged.
 //!
-//! All text stands in one buffer, the ground: first the document as it came, behind it what steps made. Nodes hold
-//! places in it. So nothing is borrowed, and the buffers serve for the next document.
+//! All text is in one buffer, the ground: first the received document, after it the output of steps. Nodes refer to
+//! ranges of it. So nothing is borrowed, and the buffers are reused for the next document.
 
 mod edit;
 mod keep;
@@ -40,7 +40,7 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).expect("the ground has a document and TRANSFORM_BYTES_MAX at most")
 }
 
-/// Bytes that are read in the time in which a part is passed by.
+/// Bytes that are read in the time in which a part is skipped.
 const BYTES_PER_PART: usize = 4;
 
 /// A node by its number.
@@ -58,49 +58,49 @@ impl NodeId {
 /// A value of the document.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The name with its quotes, where it is a member.
+    /// The name with its quotes, if it is a member.
     key: Span,
-    /// The value as text; out of date where the node is stale.
+    /// The value as text; out of date if the node is stale.
     value: Span,
     /// The next member or element of the same object or array.
     next: Option<NodeId>,
-    /// The number of its parts' list, where it isn't closed.
+    /// The number of its parts' list, if it isn't closed.
     parts: u32,
     shape: Shape,
     /// Whether its parts were changed since it was text.
     stale: bool,
     /// Whether there are escapes in its name.
     escaped: bool,
-    /// Whether name and value stand in the ground as a member is written, one behind the other.
+    /// Whether name and value are in the ground as a member, one after the other.
     whole: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// A value that nobody has looked into.
+    /// A value that hasn't been read.
     Closed,
     Object,
     Array,
 }
 
-/// What a search for a member gives.
+/// The result of a search for a member.
 struct Found {
     /// The last of that name.
     found: Option<NodeId>,
     /// Whether there are others.
-    has_twins: bool,
+    is_repeated: bool,
 }
 
-/// Why a tree can't be changed so.
+/// Why a tree can't be changed that way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EditError {
-    #[error("{0} is {1}: nothing can stand within it")]
+    #[error("{0} is {1}, not an object or an array")]
     NoContainer(String, &'static str),
-    #[error("the array has {0} elements: a new one goes to number {0}, or to `-`")]
+    #[error("the array has {0} elements: add one with number {0} or `-`")]
     NoSuchElement(usize),
     #[error("arrays and objects would nest deeper than {JSON_DEPTH_MAX} levels")]
     TooDeep,
-    #[error("the steps make more than {TRANSFORM_BYTES_MAX} bytes of this event")]
+    #[error("the steps create more than {TRANSFORM_BYTES_MAX} bytes for this event")]
     TooLong,
 }
 
@@ -109,22 +109,22 @@ pub(super) enum EditError {
 pub(super) struct Tree {
     ground: String,
     nodes: Vec<Node>,
-    /// What the name of each node is told by.
+    /// The tag of each node's name.
     tags: Vec<Tag>,
     /// The parts of those that are open.
     parts: Vec<Parts>,
     /// Whether any node but the document as a whole was stale.
     has_stale_parts: bool,
-    /// Whether the nodes behind the first are the document's members, though it is closed.
+    /// Whether the nodes after the first are the document's members, though it is closed.
     has_members: bool,
-    /// Bytes of the ground that are the document as it came.
+    /// Bytes of the ground that are the received document.
     source: usize,
     spare: String,
-    /// Parts that searches have passed by.
+    /// Parts that searches have skipped.
     passed: Cell<usize>,
 }
 
-/// Buffers that a usual document leaves behind; larger ones are given back.
+/// Buffers of this size are kept for the next document; larger ones are freed.
 pub(super) const KEPT_BYTES: usize = 64 * 1024;
 const KEPT_NODES: usize = 2048;
 
@@ -146,13 +146,13 @@ impl Tree {
         self.push(Node::closed(Span::default(), Span::new(0, json.len())), Tag::default());
     }
 
-    /// Whether it isn't the document any more with which it began.
+    /// Whether it differs from the document with which it began.
     pub(super) fn is_changed(&self) -> bool {
         let root = &self.nodes[0];
         root.stale || (root.value != Span::new(0, self.source) && self.text(root.value) != &self.ground[..self.source])
     }
 
-    /// How many parts searches have passed by since this was asked.
+    /// How many parts searches have skipped since the last call.
     pub(super) fn take_passed(&mut self) -> usize {
         self.passed.take()
     }
@@ -173,7 +173,7 @@ impl Tree {
         &mut self.nodes[id.index()]
     }
 
-    /// What stands at the pointer, as text; `None` where nothing does. Of members of the same name the last counts.
+    /// The value at the pointer, as text; `None` if there is none. Of members of the same name the last counts.
     pub(super) fn get(&mut self, pointer: &JsonPointer) -> Result<Option<&str>, EditError> {
         let Some(id) = self.find(pointer) else { return Ok(None) };
         self.refresh(id)?;
@@ -200,7 +200,7 @@ impl Tree {
         Ok((document, fields))
     }
 
-    /// Makes texts of the members that have these names.
+    /// Creates texts of the members that have these names.
     fn refresh_members(&mut self, names: &[String]) -> Result<(), EditError> {
         self.pass(self.parts_of(NodeId::ROOT).count);
         if !self.has_stale_parts {

@@ -18,7 +18,7 @@ use writer_protocol::wire::{HEARTBEAT, PROBLEM};
 /// The result of a sink's call, as JSON.
 pub(super) type Work = Pin<Box<dyn Future<Output = Bytes> + Send>>;
 
-/// A refused request: it had no effect.
+/// A rejected request: it had no effect.
 #[derive(Debug)]
 pub(super) struct Refused {
     status: StatusCode,

@@ -1,4 +1,4 @@
-//! Authentication at the writer's port: it admits gateways with a token of the scope `deliver`, and refuses web pages. A token may be
+//! Authentication at the writer's port: it admits gateways with a token of the scope `deliver`, and rejects cross-origin requests. A token may be
 //! bound to one gateway.
 
 use access::{Scope, ShownToken, is_known_host, is_own_origin};
@@ -13,7 +13,7 @@ use crate::answer::Refused;
 /// An admitted request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admitted {
-    /// The origin of the only gateway whose lanes it may name, if its token is bound to one.
+    /// The only gateway whose lanes it may name, if its token is bound to one.
     origin: Option<Origin>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn admit(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<Ad
     let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
     let shown = shown.and_then(ShownToken::bearer);
     match writer.tokens.current().check(writer.demand, shown.as_ref(), now) {
-        // No page of another host has a token, so a request with one may name any host.
+        // A page of another host has no token, so a request with a token may name any host.
         Ok(Some(token)) if token.scopes.has(Scope::Deliver) => Ok(Admitted { origin: token.origin }),
         Ok(Some(_)) => Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", "the token lacks the scope `deliver`")),
         Ok(None) => check_page(writer, headers).map(|()| Admitted { origin: None }),
@@ -59,8 +59,8 @@ fn check_page(writer: &Writer, headers: &HeaderMap) -> Result<(), Refused> {
     let host = bytes(HOST);
     // Every browser sends the header Host.
     if writer.is_loopback && host.is_some_and(|host| !is_known_host(host, &[])) {
-        let detail = "the header Host must have an IP address or `localhost`, for another's name may lead here too: call the writer by \
-                      its address, or make a token (forebay token new NAME --scope deliver)";
+        let detail = "the header Host must have an IP address or `localhost`: call the writer by its address, or create a token (forebay \
+                      token new NAME --scope deliver)";
         return Err(Refused::new(StatusCode::FORBIDDEN, "cross_origin", detail));
     }
     let is_own = |origin: &[u8]| is_own_origin(origin, host.unwrap_or_default(), writer.tls.is_some());

@@ -15,12 +15,12 @@ use net::newcomers::{Closed, Place};
 use net::tls::HandshakeOutcome;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use writer_protocol::wire;
+use writer_protocol::{version, wire};
 
 use crate::answer::Refused;
 use crate::{Phase, Writer, request};
 
-/// The time-out of the TLS handshake.
+/// The timeout of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection is open before its first request that is admitted, the handshake included.
 const NEWCOMER_MAX: Duration = Duration::from_secs(20);
@@ -32,11 +32,12 @@ const _: () = assert!(
     IDLE_MAX.as_secs() >= wire::IDLE_MAX.as_secs() + 30,
     "a gateway loses a batch's answer if the writer closes the connection at the moment of the request"
 );
-/// Bytes of a request's head, and of a body's part that is read at a time. hyper keeps such a buffer for each idle connection: with its own
-/// limit of 400 KiB a connection that has had a large batch would keep as much.
+/// The size of hyper's read buffer, which limits a request's head too. hyper keeps a buffer for each idle connection. With its default limit of
+/// 400 KiB, a connection would keep that after a large batch.
 const BUFFER_BYTES_MAX: usize = 8 * 1024;
 
-/// Serves a connection until its end. One that isn't admitted ends early: when another needs its place, or when its time is over.
+/// Serves a connection until its end. Before its first admitted request it ends early: if another connection
+/// needs its place, or after [`NEWCOMER_MAX`].
 pub(super) async fn serve(stream: TcpStream, place: Place, closed: Closed, writer: &Arc<Writer>) {
     let place = Arc::new(place);
     tokio::select! {
@@ -46,7 +47,7 @@ pub(super) async fn serve(stream: TcpStream, place: Place, closed: Closed, write
     }
 }
 
-/// Ends when a newcomer has had its time.
+/// Ends when a newcomer's time is over.
 async fn expired(place: &Place) {
     tokio::time::sleep(NEWCOMER_MAX).await;
     if place.is_admitted() {
@@ -64,11 +65,12 @@ async fn secured(stream: TcpStream, writer: &Arc<Writer>, place: &Arc<Place>) {
     }
 }
 
-/// Answers a request without TLS. What is behind its head is discarded.
+/// Answers a request without TLS. Discards the request's body.
 async fn refuse_plain(stream: TcpStream, writer: &Writer, place: &Place) {
     let answer = service_fn(async |_| {
         let detail = "this port speaks TLS: begin the URL with https://";
         let mut response = Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail).response();
+        response.headers_mut().insert(wire::PROTOCOL, HeaderValue::from_static(version::OWN));
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         Ok::<_, Infallible>(response)
     });
@@ -76,7 +78,7 @@ async fn refuse_plain(stream: TcpStream, writer: &Writer, place: &Place) {
     let _ = server(HANDSHAKE_TIMEOUT).serve_connection(io(stream, writer, place), answer).await;
 }
 
-/// A stream that is read on when it is closed, so that the response to a request that isn't read reaches its client.
+/// A stream that is drained when it is closed: the client gets the response even if its request is unread.
 fn io<S>(stream: S, writer: &Writer, place: &Place) -> TokioIo<Lingering<S>> {
     TokioIo::new(Lingering::new(stream, writer.drains.clone(), place.client()))
 }
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_is_kept_for_longer_than_a_gateway_uses_it() {
+    async fn idle_connection_outlives_its_use_by_gateways() {
         let writer = Writer::new(BTreeMap::new(), Arc::new(Tokens::default()), Demand::WithTokens, true, None);
         let (mut gateway, stream) = tokio::io::duplex(1024);
         let served = tokio::spawn(async move { served(stream, &Arc::new(writer)).await });
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_gateway_that_writes_first_hears_the_refusal() {
+    async fn gateway_gets_the_rejection_after_sending_a_body() {
         let tokens = Arc::new(Tokens::default());
         let writer = Arc::new(Writer::new(BTreeMap::new(), tokens, Demand::Always, true, None));
         for (start, status) in [("POST /v1/nowhere HTTP/1.1", "401"), ("POST /v1/nowhere HTTP/3.0", "400")] {
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_writer_that_stops_waits_for_no_gateway_that_keeps_its_connection() {
+    async fn stop_does_not_wait_for_idle_gateways() {
         for has_unread_body in [false, true] {
             let writer = Writer::new(BTreeMap::new(), Arc::new(Tokens::default()), Demand::WithTokens, true, None);
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -15,34 +15,34 @@ use crate::request_parts::bad_request;
 const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();
 
 /// # Errors
-/// A record is none that an intake accepts. Nothing of the batch may be stored.
+/// A record is invalid. Nothing of the batch may be stored.
 pub(super) fn check(batch: &Batch) -> Result<(), Refused> {
     if batch.len() > DELIVERY_RECORDS_MAX {
         let detail = format!("the batch has {} records, and may have at most {DELIVERY_RECORDS_MAX}", batch.len());
         return Err(bad_request(detail));
     }
     if batch.floor() > NUMBER_MAX {
-        return Err(bad_request(format!("the header {} is above {NUMBER_MAX}", wire::FLOOR)));
+        return Err(bad_request(format!("the header {} is above {NUMBER_MAX}", wire::MIN_POSITION)));
     }
     if batch.last() > NUMBER_MAX {
         return Err(bad_request(format!("the batch ends after position {NUMBER_MAX}")));
     }
     let mut faults = batch.records().filter_map(|record| Some((record.sequence, fault(&record)?)));
     faults.next().map_or(Ok(()), |(sequence, fault)| {
-        Err(bad_request(format!("the record at position {sequence} is none that a gateway accepts: {fault}")))
+        Err(bad_request(format!("the record at position {sequence} is invalid: {fault}")))
     })
 }
 
-/// Why the record is none that an intake accepts.
+/// Why an intake would reject the record.
 fn fault(record: &Record<'_>) -> Option<String> {
     if let Err(error) = TypeName::check(record.type_name) {
         return Some(format!("its type: {error}"));
     }
     if contains_token(record.type_name) || contains_token(record.source) {
-        return Some("its type or its source is a token".to_owned());
+        return Some("its type or source contains a token".to_owned());
     }
     if !record.source.is_empty() && record.source.parse::<Name>().is_err() {
-        return Some("its source is not a source's name".to_owned());
+        return Some("its source is not a valid name".to_owned());
     }
     if let Err(error) = json::check(record.payload) {
         return Some(format!("its payload: {error}"));

@@ -68,7 +68,7 @@ impl Offered {
         Self { kind, parts, sink, mark_seen: Arc::default(), room, last_call: LastCallCell::default() }
     }
 
-    /// How the last call of the store ended, whichever gateway asked for it; none before the first.
+    /// The result of the store's last call, by any gateway; `None` before the first one.
     #[must_use]
     pub fn last_call(&self) -> Option<LastCall> {
         self.last_call.get()
@@ -80,11 +80,11 @@ impl Offered {
 pub struct WriterCounters {
     /// Batches that a store has accepted.
     pub batches: Counter,
-    /// Records of these batches, also those that the store refused.
+    /// Records of these batches, also those that the store rejected.
     pub records: Counter,
     /// Objects, and descriptions of objects, that a store has accepted.
     pub objects: Counter,
-    /// Requests that were refused: bad frames, unknown sinks, tokens.
+    /// Rejected requests: bad frames, unknown sinks, tokens, other versions of the protocol.
     pub refused: Counter,
     /// Calls that failed in a sink.
     pub failed: Counter,
@@ -119,7 +119,7 @@ pub struct Writer {
 const UNIT: usize = 1024;
 
 impl Writer {
-    /// What these sinks of a writer take of memory; `fixed_bytes` are those of sinks that aren't scaled.
+    /// The memory of a writer with these sinks; `fixed_bytes` are those of sinks that aren't scaled.
     #[must_use]
     pub const fn memory_parts(sinks: usize, fixed_bytes: usize) -> WriterParts {
         WriterParts { sinks, frame_bytes: FRAME_BYTES_MAX, fixed_bytes }
@@ -170,8 +170,8 @@ impl Writer {
         &self.offered
     }
 
-    /// Serves until `stop` ends. Then the listener closes, each connection ends after its request in flight, whose response says that the
-    /// writer drains, and the future ends when no request is left.
+    /// Serves until `stop` ends. Then the listener closes, and each connection ends after its request in flight, whose response says that the
+    /// writer drains. The future ends when no request is left.
     ///
     /// A connection whose client hasn't sent a request with a valid token yet, if the port needs one, yields its place to the next one.
     pub async fn serve(
@@ -228,7 +228,7 @@ impl Writer {
 async fn accept(listener: &TcpListener) -> Option<(tokio::net::TcpStream, IpAddr)> {
     let accepted: io::Result<_> = listener.accept().await;
     let (stream, peer) = accepted.ok()?;
-    // Send small responses at once.
+    // Send small responses immediately.
     let _ = stream.set_nodelay(true);
     Some((stream, peer.ip().to_canonical()))
 }

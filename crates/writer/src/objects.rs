@@ -68,7 +68,9 @@ impl Named {
             .ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the object needs a Content-Length"))?;
         let digests = text(headers, DIGEST).and_then(digests_of);
         let (md5, sha256) = digests.ok_or_else(|| {
-            bad_request("the header Content-Digest lacks md5 or sha-256: run the same release of gateway and writer")
+            bad_request(
+                "the header Content-Digest has no md5 or no sha-256: check the proxies between gateway and writer",
+            )
         })?;
         let content_type = headers.get(CONTENT_TYPE).ok_or_else(|| bad_request("the object has no Content-Type"))?;
         let (body, rest) = Passing::new(body);
@@ -95,13 +97,13 @@ impl Named {
         }))
     }
 
-    /// Accepts only names of the lane's own objects, so that no gateway replaces another's by mistake.
+    /// Accepts only names of the lane's own objects, so a gateway can't replace another's by mistake.
     fn check_lane(&self, lane: &Lane) -> Result<(), Refused> {
         let place = self.store.place(&self.name);
         if place.is_some_and(|place| place.origin == lane.origin && place.position.shard == lane.shard) {
             return Ok(());
         }
-        Err(bad_request("the object's name isn't one of the lane that Forebay-Lane names"))
+        Err(bad_request("the lane of the object's name differs from Forebay-Lane"))
     }
 
     /// Returns the object, or a part of it.
@@ -115,12 +117,12 @@ impl Named {
         // If the store doesn't answer, `fetch` reports it.
         if let Ok(Some(_)) = offered.differing(expected, Check::AsSeen).await {
             let detail =
-                "this writer has another store or another sink than the gateway has used: see the gateway's log";
+                "this writer has another store or another sink than the gateway is bound to: see the gateway's log";
             return Err(Refused::new(StatusCode::CONFLICT, "differs", detail));
         }
         let units = u32::try_from(PASSING_BYTES_MAX.div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
         let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, self.room.clone().acquire_many_owned(units)).await else {
-            let detail = "batches and objects of this sink take all the memory that they may";
+            let detail = "batches and objects of this sink use all of its memory: its store has not answered them yet";
             return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
         };
         let fetched = self.store.fetch(&self.name, &query).await;
@@ -156,7 +158,7 @@ impl Named {
 async fn accept(room: &Semaphore, store: &ObjectSink, upload: ObjectUpload) -> Result<(), SinkError> {
     let units = u32::try_from(upload.bytes.min(PASSING_BYTES_MAX).div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
     let Ok(Ok(_permit)) = timeout(ROOM_WAIT_MAX, room.acquire_many(units)).await else {
-        let reason = "objects that the store has not answered take all the memory that they may";
+        let reason = "objects of this sink use all of its memory: its store has not answered them yet";
         return Err(SinkError::Unavailable(reason.into()));
     };
     store.accept(upload).await
@@ -197,7 +199,7 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 #[derive(Debug)]
 struct Passing {
     from: Option<Incoming>,
-    /// The time-out while it waits for the gateway.
+    /// The timeout while it waits for the gateway.
     silence: Option<Pin<Box<Sleep>>>,
     rest: Option<oneshot::Sender<Self>>,
 }
@@ -224,7 +226,7 @@ impl HttpBody for Passing {
             Poll::Pending => {
                 let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(BODY_SILENCE_MAX)));
                 std::task::ready!(silence.as_mut().poll(cx));
-                "the gateway sent nothing of the object for too long".into()
+                "the gateway stopped sending the object".into()
             }
         };
         self.from = None;

@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use writer_protocol::frame::{self, FRAME_BYTES_MAX};
 use writer_protocol::object::PATH;
 use writer_protocol::read::QueryJson;
+use writer_protocol::version::{self, Peer};
 use writer_protocol::{ClaimQuery, HeldAnswer, Outcome, wire};
 
 use crate::answer::{self, Refused, RequestBody, Work};
@@ -57,6 +58,7 @@ pub(super) async fn answer(
             response
         }
     };
+    response.headers_mut().insert(wire::PROTOCOL, HeaderValue::from_static(version::OWN));
     if writer.is_draining() {
         response.headers_mut().insert(wire::DRAINING, HeaderValue::from_static("true"));
     }
@@ -85,15 +87,14 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
         ("" | "/", &Method::POST) => return Err(plain_payload()),
         _ => rest.strip_prefix('/').ok_or_else(unknown_path)?,
     };
+    check_version(&head.method, &head.headers)?;
     let (name, call) = rest.split_once('/').unwrap_or((rest, ""));
     let offered = writer.offered.get(name).ok_or_else(|| unknown_sink(writer, name))?.clone();
     let (sink, expected) = (offered.sink.clone(), Expected::of(&head.headers)?);
     if let Some(object) = call.strip_prefix(PATH) {
         let object = Named::new(&offered, object)?;
         return match (&head.method, object) {
-            (&Method::PUT, None) => {
-                Err(bad_request("this is no name of an object of a gateway: run the same release of both"))
-            }
+            (&Method::PUT, None) => Err(bad_request("the path has no name of an object that a gateway creates")),
             (&Method::PUT, Some(object)) => {
                 let lane = lane(&head.headers, admitted)?;
                 let work = object.store(writer.clone(), &lane, &head.headers, body)?;
@@ -101,7 +102,7 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             }
             (&Method::GET, None) => Ok(Routed::Object(objects::empty(StatusCode::NOT_FOUND))),
             (&Method::GET, Some(object)) => object.give(&offered, &expected, &head.headers).await.map(Routed::Object),
-            _ => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", "an object takes GET and PUT")),
+            _ => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", "an object accepts GET and PUT")),
         };
     }
     let work = match (&head.method, call) {
@@ -116,7 +117,7 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             held(writer.clone(), offered.last_call.clone(), async move { sink.claim(&lane, claim, takeover).await })
         }
         (&Method::POST, "") => {
-            // Before the lane: a plain payload that was posted here by mistake has none either.
+            // Before the lane: a client's payload has no lane.
             check_content_type(&head.headers, &[wire::CONTENT_TYPE])?;
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(&offered, lane, &head.headers, body).await?;
@@ -127,11 +128,11 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             check_content_type(&head.headers, &BODY_TYPES)?;
             let length = length(&body, QUERY_BYTES_MAX)?;
             let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
-            let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query makes no sense"))?;
+            let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query is malformed"))?;
             writer.reads.clone().read(sink, query)
         }
         (_, "" | "cursor" | "claim" | "read") => {
-            let detail = "a sink takes GET and POST, its cursor GET, its claim and read POST";
+            let detail = "a sink accepts GET and POST, its cursor GET, its claim and read POST";
             return Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail));
         }
         _ => return Err(unknown_path()),
@@ -140,21 +141,33 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
     Ok(Routed::Work(offered.verified(expected, check, work)))
 }
 
+/// Rejects a request of another version before it can have an effect. 503 is the status after which a gateway of any version waits, keeps the
+/// events, and can't treat any of them as rejected.
+fn check_version(method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
+    let gateway = Peer::new(text(headers, wire::PROTOCOL));
+    if gateway.is_current() {
+        return Ok(());
+    }
+    // A client that posts a payload here by mistake names no version either.
+    if !gateway.is_named() && *method == Method::POST {
+        check_content_type(headers, &[wire::CONTENT_TYPE])?;
+    }
+    Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "protocol", version::gateway_differs(&gateway)))
+}
+
 fn unknown_path() -> Refused {
-    let detail = "a writer has /ingest/data/SINK and /ingest/data/SINK/cursor for gateways, /healthz and /readyz; events are \
-                  posted to a gateway";
+    let detail = "a writer has /ingest/data/SINK for gateways, /healthz and /readyz: post events to a gateway";
     Refused::new(StatusCode::NOT_FOUND, "path", detail)
 }
 
 fn plain_payload() -> Refused {
-    let detail =
-        "a writer has no journal and takes batches of gateways only: post payloads to a gateway's /ingest/data";
+    let detail = "a writer accepts batches of gateways only: post payloads to a gateway's /ingest/data";
     Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
 }
 
 fn unknown_sink(writer: &Writer, name: &str) -> Refused {
     let known: Vec<&str> = writer.offered.keys().map(String::as_str).collect();
-    let name: String = name.chars().take(64).filter(|letter| !letter.is_control()).collect();
+    let name: String = name.chars().take(64).filter(|char| !char.is_control()).collect();
     let detail = format!("this writer has no sink `{name}`; it has: {}", known.join(", "));
     Refused::new(StatusCode::NOT_FOUND, "sink", detail)
 }
@@ -162,7 +175,7 @@ fn unknown_sink(writer: &Writer, name: &str) -> Refused {
 fn lane(headers: &HeaderMap, admitted: Admitted) -> Result<Lane, Refused> {
     let lane = text(headers, wire::LANE).and_then(wire::lane_of);
     let lane = lane.ok_or_else(|| {
-        bad_request("the header Forebay-Lane is missing or is none: run the same release of gateway and writer")
+        bad_request("the header Forebay-Lane is missing or malformed: check the proxies between gateway and writer")
     })?;
     admitted.check(&lane)?;
     Ok(lane)
@@ -197,9 +210,7 @@ fn held(
 async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
     let length = length(&body, QUERY_BYTES_MAX)?;
     let query = serde_json::from_slice::<ClaimQuery>(&whole(body, length).await?).ok();
-    query
-        .and_then(ClaimQuery::into_takeover)
-        .ok_or_else(|| bad_request("the body asks for no claim: run the same release of gateway and writer"))
+    query.and_then(ClaimQuery::into_takeover).ok_or_else(|| bad_request("the body is no request for a claim"))
 }
 
 fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
@@ -220,7 +231,7 @@ fn check_content_type(headers: &HeaderMap, known: &[&str]) -> Result<(), Refused
         return Ok(());
     }
     let detail = format!(
-        "a writer takes requests of gateways only, with Content-Type: {}: post payloads to a gateway",
+        "a writer accepts requests of gateways only, with Content-Type: {}: post payloads to a gateway",
         known.join(" or ")
     );
     Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail))
@@ -234,20 +245,19 @@ async fn batch(
     body: Incoming,
 ) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
     let positions = text(headers, wire::POSITIONS).and_then(wire::positions_of);
-    let (first, last) =
-        positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;
+    let (first, last) = positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or malformed"))?;
     let length = length(&body, FRAME_BYTES_MAX)?;
     let units = u32::try_from(batch_memory_bytes(length).div_ceil(UNIT)).unwrap_or(u32::MAX);
     let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, offered.room.clone().acquire_many_owned(units)).await else {
-        // A connection that is closed with bytes unread loses the answer.
+        // If the connection closes with unread bytes, the gateway loses the answer.
         read(body, length, |_| {}).await?;
-        let detail = "batches of this sink that its store has not answered take all the memory that they may";
+        let detail = "batches of this sink use all of its memory: its store has not answered them yet";
         return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
     };
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
-    // A replay of dead letters says the highest number that there is: each may have been sent before.
-    let batch = batch.sent_after(position(headers, wire::FLOOR)?, position(headers, wire::AGAIN)?);
+    // A replay of dead letters sends the highest number: each record may have been sent before.
+    let batch = batch.sent_after(position(headers, wire::MIN_POSITION)?, position(headers, wire::RESENT_THROUGH)?);
     frame_check::check(&batch)?;
     let claim = parsed(headers, wire::CLAIM)?;
     let batch = match claim {
@@ -259,9 +269,7 @@ async fn batch(
 
 fn position(headers: &HeaderMap, name: &'static str) -> Result<u64, Refused> {
     let wrong = || {
-        bad_request(format!(
-            "the header {name} is missing or is no position: run the same release of gateway and writer"
-        ))
+        bad_request(format!("the header {name} is missing or malformed: check the proxies between gateway and writer"))
     };
     text(headers, name).and_then(|text| text.parse().ok()).ok_or_else(wrong)
 }
@@ -272,7 +280,7 @@ fn length(body: &Incoming, bytes_max: usize) -> Result<usize, Refused> {
     let length =
         length.ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the body needs a Content-Length"))?;
     if length > bytes_max {
-        let detail = format!("the body may have at most {bytes_max} bytes: run the same release of gateway and writer");
+        let detail = format!("the body has {length} bytes, and may have at most {bytes_max}");
         return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
     }
     Ok(length)
@@ -286,7 +294,7 @@ async fn whole(body: Incoming, length: usize) -> Result<Bytes, Refused> {
 
 /// Reads a body of so many bytes to its end.
 async fn read(mut body: Incoming, length: usize, mut take: impl FnMut(Bytes)) -> Result<(), Refused> {
-    let late = || Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body didn't come to its end in time");
+    let late = || Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body stopped or was too slow");
     let seconds = u64::try_from(length / BODY_RATE_MIN).unwrap_or(u64::MAX);
     let deadline = Instant::now() + BODY_SILENCE_MAX + Duration::from_secs(seconds);
     loop {
@@ -294,7 +302,7 @@ async fn read(mut body: Incoming, length: usize, mut take: impl FnMut(Bytes)) ->
         match timeout_at(piece_deadline, body.frame()).await.map_err(|_| late())? {
             None => return Ok(()),
             Some(Ok(frame)) => frame.into_data().map_or_else(drop, &mut take),
-            Some(Err(_)) => return Err(bad_request("the body was cut on its way")),
+            Some(Err(_)) => return Err(bad_request("the connection closed within the body")),
         }
     }
 }

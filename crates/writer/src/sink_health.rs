@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_that_of_the_first_call_with_the_same_end() {
+    fn since_is_the_first_call_with_this_result() {
         let cell = LastCallCell::default();
         let failed = |reason: &str| Err::<(), _>(SinkError::Unavailable(reason.into()));
         assert_eq!(cell.get(), None);

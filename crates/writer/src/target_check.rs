@@ -1,4 +1,5 @@
-//! Which store and which sink a gateway is bound to. A call for another one does nothing, and its response describes this one.
+//! Compares the writer's store and sink with those that the gateway is bound to. If one differs, the call does nothing, and the response
+//! describes the writer's.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -54,7 +55,7 @@ impl Offered {
         SinkInfo {
             kind: self.kind.to_owned(),
             reads: self.sink.can_read(),
-            caution: self.sink.warning().map(|warning| warning.to_string()),
+            warning: self.sink.warning().map(|warning| warning.to_string()),
             mark: mark.map(|mark| mark.to_string()),
             parts: self.parts.clone(),
             objects: ObjectSink::of(&self.sink).map(|store| ObjectLimits::from(&store.rules())),

@@ -1,4 +1,6 @@
-//! What one sink, or one slow gateway, may take from the others.
+//! A hanging sink or a slow gateway must not use the memory and the connections of others.
+
+mod other_versions;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -17,7 +19,7 @@ use sink::{Batch, Null, Record, Sink, Write};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
-use writer_protocol::{frame, wire};
+use writer_protocol::{frame, version, wire};
 
 use crate::reads::ReadRoom;
 use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
@@ -51,12 +53,13 @@ fn frame_of(sink: &str) -> Bytes {
 fn head(sink: &str, bytes: usize, more: &str) -> String {
     let (lane, content_type) = (wire::lane_text(&lane(sink)), wire::CONTENT_TYPE);
     format!(
-        "POST /ingest/data/{sink} HTTP/1.1\r\nHost: localhost\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-1\r\n\
-         Forebay-Floor: 0\r\nForebay-Again: 0\r\nContent-Type: {content_type}\r\nContent-Length: {bytes}\r\n{more}\r\n"
+        "POST /ingest/data/{sink} HTTP/1.1\r\nHost: localhost\r\nForebay-Protocol: {}\r\nForebay-Lane: {lane}\r\n\
+         Forebay-Positions: 1-1\r\nForebay-Min-Position: 0\r\nForebay-Resent-Through: 0\r\nContent-Type: {content_type}\r\nContent-Length: {bytes}\r\n{more}\r\n",
+        version::OWN
     )
 }
 
-/// A writer with two sinks that take everything.
+/// A writer with two sinks that accept everything.
 fn writer() -> Arc<Writer> {
     let offered = |name: &str| (name.to_owned(), Offered::new("null", BTreeMap::new(), Sink::new(Null)));
     let offered = ["slow", "other"].map(offered).into();
@@ -90,14 +93,14 @@ async fn post(writer: &Arc<Writer>, sink: &str, more: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sink_whose_store_hangs_leaves_the_memory_of_the_others() {
+async fn hanging_store_uses_no_memory_of_other_sinks() {
     let writer = writer();
     let room = writer.offered["slow"].room.clone();
     let batches = room.try_acquire_many(u32::try_from(room.available_permits()).unwrap()).unwrap();
     let begun = Instant::now();
     let refused = post(&writer, "slow", "").await;
-    assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("all the memory"), "{refused}");
-    assert!(begun.elapsed() < Duration::from_secs(3), "a gateway takes a writer that is silent for longer for dead");
+    assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("all of its memory"), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "a gateway treats a writer as dead that is silent for longer");
     assert!(begun.elapsed() >= ROOM_WAIT_MAX);
     let stored = post(&writer, "other", "").await;
     assert!(stored.starts_with("HTTP/1.1 200 ") && stored.contains("\"stored\""), "{stored}");
@@ -107,7 +110,7 @@ async fn a_sink_whose_store_hangs_leaves_the_memory_of_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_comes_too_slowly_gives_its_memory_back() {
+async fn slow_body_is_rejected_and_frees_its_memory() {
     let writer = writer();
     let room = writer.offered["slow"].room.clone();
     let all = room.available_permits();
@@ -119,14 +122,14 @@ async fn a_body_that_comes_too_slowly_gives_its_memory_back() {
         gateway.write_all(b"x").await.unwrap();
         let read = tokio::time::timeout(BODY_SILENCE_MAX / 2, answer(&mut gateway)).await;
         refused = read.unwrap_or_default();
-        assert!(begun.elapsed() < 2 * BODY_SILENCE_MAX, "a byte now and then holds the memory for ever");
+        assert!(begun.elapsed() < 2 * BODY_SILENCE_MAX, "a slow body keeps the memory");
     }
     assert!(refused.starts_with("HTTP/1.1 408 "), "{refused}");
     assert_eq!(room.available_permits(), all);
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_read_is_not_a_missing_one() {
+async fn malformed_header_is_not_a_missing_one() {
     let writer = writer();
     for name in ["Forebay-Claim", "Forebay-Mark", "Forebay-Layout"] {
         let refused = post(&writer, "other", &format!("{name}: \u{e4}\r\n")).await;
@@ -148,7 +151,9 @@ async fn silent_connections_yield_their_places_to_gateways() {
     const PLACES: usize = 4;
     let (address, writer) = listening(PLACES).await;
     let mut gateway = TcpStream::connect(address).await.unwrap();
-    let ask = b"GET /ingest/data/slow HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let ask =
+        format!("GET /ingest/data/slow HTTP/1.1\r\nHost: localhost\r\nForebay-Protocol: {}\r\n\r\n", version::OWN);
+    let ask = ask.as_bytes();
     gateway.write_all(ask).await.unwrap();
     let mut answer = [0; ANSWER_BYTES];
     assert!(gateway.read(&mut answer).await.unwrap() > 0);
@@ -168,7 +173,7 @@ async fn silent_connections_yield_their_places_to_gateways() {
 }
 
 #[tokio::test]
-async fn pages_are_bounded_whatever_a_gateway_asks_for() {
+async fn pages_are_bounded_for_any_query() {
     let writer = writer();
     let ask = |room: ReadRoom| {
         let wanted = Wanted::Stored(Filter::default());

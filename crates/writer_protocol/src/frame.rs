@@ -38,17 +38,17 @@ pub const FRAME_BYTES_MAX: usize = MAGIC.len()
 /// Why bytes are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
-    /// It has another magic number: not a frame of this version.
-    #[error("the body is no batch of this version: run the same release of gateway and writer")]
+    /// It has another magic number.
+    #[error("the body is no batch of a gateway")]
     Format,
     /// It is truncated, or has trailing bytes.
-    #[error("the batch is cut, or has bytes behind its end")]
+    #[error("the batch is truncated, or has bytes after its end")]
     Length,
     /// The checksum differs.
-    #[error("the batch was damaged on the way: its checksum differs")]
+    #[error("the batch was damaged in transit: its checksum differs")]
     Checksum,
     /// A record is malformed, or its sequence is out of range.
-    #[error("record {0} of the batch makes no sense")]
+    #[error("record {0} of the batch is malformed")]
     Record(usize),
 }
 
@@ -87,7 +87,7 @@ fn put(frame: &mut BytesMut, record: &Record<'_>) {
     frame.put_slice(record.payload);
 }
 
-/// Lengths are far below 4 GiB. The reader would refuse a saturated one.
+/// Lengths are far below 4 GiB. The reader would reject a saturated one.
 fn saturated(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
@@ -128,8 +128,8 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<Record<'a>> {
     let write = if flags & IS_UPSERT == 0 { Write::Insert } else { Write::Upsert(rest.try_get_u64_le().ok()?) };
     let lengths = (rest.try_get_u16_le().ok()?, rest.try_get_u16_le().ok()?, rest.try_get_u32_le().ok()?);
     let mut part = |length: usize| {
-        let (part, behind) = rest.split_at_checked(length)?;
-        *rest = behind;
+        let (part, after) = rest.split_at_checked(length)?;
+        *rest = after;
         Some(part)
     };
     let type_name = std::str::from_utf8(part(lengths.0.into())?).ok()?;
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_batch_is_the_same_behind_the_wire(records in proptest::collection::vec(sent(), 0..20)) {
+        fn batch_survives_encoding(records in proptest::collection::vec(sent(), 0..20)) {
             let batch = batch(&records);
             let decoded = decode(&encode(&batch), lane(), batch.first(), batch.last()).unwrap();
             prop_assert!(decoded.records().eq(batch.records()));
@@ -199,7 +199,7 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_frame_is_refused(records in proptest::collection::vec(sent(), 1..6), at in any::<usize>(), bit in 0_u8..8) {
+        fn damaged_frame_is_rejected(records in proptest::collection::vec(sent(), 1..6), at in any::<usize>(), bit in 0_u8..8) {
             let batch = batch(&records);
             let mut frame = encode(&batch).to_vec();
             let at = at % frame.len();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_outside_the_batchs_positions_is_refused() {
+    fn record_outside_the_positions_is_rejected() {
         let batch = batch(&[Sent {
             step: 1,
             texts: ("t".into(), String::new()),

@@ -6,8 +6,9 @@ pub mod object;
 mod outcome;
 pub mod read;
 mod sink_info;
+pub mod version;
 pub mod wire;
 
 pub use claim::{ClaimQuery, HeldAnswer};
-pub use outcome::{Again, Outcome, Why};
+pub use outcome::{Outcome, RejectionJson, RetryJson};
 pub use sink_info::SinkInfo;

@@ -33,13 +33,13 @@ impl ObjectLimits {
     /// A message, if the gateway allows larger objects.
     pub fn check(self, writer: Option<Self>, sink: &str) -> Result<(), String> {
         let Some(writer) = writer else {
-            return Err(format!("it says nothing of the objects of its sink `{sink}`: run the same release of both"));
+            return Err(format!("its sink `{sink}` has no limits of objects"));
         };
         let limits =
             [("max_bytes", self.max_bytes, writer.max_bytes), ("max_records", self.max_records, writer.max_records)];
         limits.into_iter().find(|(_, here, there)| here > there).map_or(Ok(()), |(name, here, there)| {
             Err(format!(
-                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: it must not be larger here"
+                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: lower it here or raise it there"
             ))
         })
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gateway_may_be_stricter_and_not_laxer() {
+    fn gateway_limits_must_not_exceed_the_writers() {
         let limits = |max_bytes, max_records| ObjectLimits { max_bytes, max_records };
         for (gateway, says) in [
             (limits(1000, 10), None),
@@ -78,11 +78,11 @@ mod tests {
             assert_eq!(checked.is_ok(), says.is_none(), "{checked:?}");
             assert!(says.is_none_or(|says| checked.as_ref().unwrap_err().contains(says)), "{checked:?}");
         }
-        assert!(limits(1, 1).check(None, "archive").unwrap_err().contains("same release"));
+        assert!(limits(1, 1).check(None, "archive").unwrap_err().contains("no limits of objects"));
     }
 
     #[test]
-    fn digests_are_read_as_they_are_written() {
+    fn digests_survive_their_text() {
         let text = digest_text(&[1; 16], &[2; 32]);
         assert_eq!(digests_of(&text), Some(([1; 16], [2; 32])));
         for wrong in

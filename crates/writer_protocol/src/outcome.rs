@@ -6,26 +6,25 @@ use sink::{RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
 use crate::SinkInfo;
 
-/// A refused record: its index within the batch, and the reason.
+/// A rejected record: its index within the batch, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Why {
+pub struct RejectionJson {
     /// From 0.
     pub index: usize,
-    /// The store's words.
+    /// The store's error message.
     pub reason: String,
 }
 
 /// A record to retry: its index within the batch, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Again {
+pub struct RetryJson {
     /// From 0.
     pub index: usize,
-    /// The store's words.
+    /// The store's error message.
     pub reason: String,
     /// Whether the cause is the store, not the record.
     pub of_store: bool,
-    /// Whether the cause may be the store or the record. Older writers don't send it.
-    #[serde(default)]
+    /// Whether the cause may be the store or the record.
     pub unclear: bool,
 }
 
@@ -36,16 +35,16 @@ pub enum Outcome {
     /// [`WriteOutcome::Committed`].
     Stored,
     /// [`WriteOutcome::Rejected`].
-    Withheld {
-        /// The records that were refused.
-        refused: Vec<Why>,
+    Rejected {
+        /// The rejected records.
+        refused: Vec<RejectionJson>,
     },
     /// [`WriteOutcome::Partial`].
-    Except {
-        /// Refused permanently.
-        refused: Vec<Why>,
+    Partial {
+        /// Rejected permanently.
+        refused: Vec<RejectionJson>,
         /// To be retried.
-        retry: Vec<Again>,
+        retry: Vec<RetryJson>,
     },
     /// The writer's sink, or its store, isn't the one that the gateway is bound to: nothing was done.
     Differs {
@@ -54,7 +53,7 @@ pub enum Outcome {
     },
     /// [`SinkError`].
     Failed {
-        /// Whether the operator must act.
+        /// Whether the operator must correct a setting or the store.
         misconfigured: bool,
         /// The message.
         reason: String,
@@ -63,20 +62,21 @@ pub enum Outcome {
 
 impl From<Result<WriteOutcome, SinkError>> for Outcome {
     fn from(result: Result<WriteOutcome, SinkError>) -> Self {
-        let why = |refusal: RejectedRecord| Why { index: refusal.index, reason: refusal.reason.to_string() };
-        let refused = |list: Vec<RejectedRecord>| list.into_iter().map(why);
-        let again = |retry: Retry| Again {
+        let rejection =
+            |record: RejectedRecord| RejectionJson { index: record.index, reason: record.reason.to_string() };
+        let rejections = |list: Vec<RejectedRecord>| list.into_iter().map(rejection).collect();
+        let retry = |retry: Retry| RetryJson {
             index: retry.index,
             reason: retry.reason.to_string(),
             of_store: retry.scope == RetryScope::Store,
             unclear: retry.scope == RetryScope::Unclear,
         };
-        let retry = |list: Vec<Retry>| list.into_iter().map(again);
+        let retries = |list: Vec<Retry>| list.into_iter().map(retry).collect();
         match result {
             Ok(WriteOutcome::Committed) => Self::Stored,
-            Ok(WriteOutcome::Rejected { refused: list }) => Self::Withheld { refused: refused(list).collect() },
-            Ok(WriteOutcome::Partial { refused: list, retry: left }) => {
-                Self::Except { refused: refused(list).collect(), retry: retry(left).collect() }
+            Ok(WriteOutcome::Rejected { refused }) => Self::Rejected { refused: rejections(refused) },
+            Ok(WriteOutcome::Partial { refused, retry }) => {
+                Self::Partial { refused: rejections(refused), retry: retries(retry) }
             }
             Err(error) => error.into(),
         }
@@ -102,32 +102,37 @@ impl Outcome {
         let ascends = |indices: &[usize]| {
             indices.is_sorted_by(|one, other| one < other) && indices.last().is_none_or(|last| *last < count)
         };
-        let check = |list: &[Why]| ascends(&list.iter().map(|why| why.index).collect::<Vec<_>>());
-        let check_again = |list: &[Again]| ascends(&list.iter().map(|again| again.index).collect::<Vec<_>>());
-        let refusals = |list: Vec<Why>| {
+        let check = |list: &[RejectionJson]| ascends(&list.iter().map(|rejection| rejection.index).collect::<Vec<_>>());
+        let check_retries = |list: &[RetryJson]| ascends(&list.iter().map(|retry| retry.index).collect::<Vec<_>>());
+        let rejections = |list: Vec<RejectionJson>| {
             list.into_iter()
-                .map(|Why { index, reason }| RejectedRecord { index, reason: shortened(&reason).into() })
+                .map(|RejectionJson { index, reason }| RejectedRecord { index, reason: shortened(&reason).into() })
                 .collect()
         };
-        let scope = |again: &Again| match (again.of_store, again.unclear) {
+        let scope = |retry: &RetryJson| match (retry.of_store, retry.unclear) {
             (true, _) => RetryScope::Store,
             (false, true) => RetryScope::Unclear,
             (false, false) => RetryScope::Record,
         };
-        let again =
-            |again: Again| Retry { index: again.index, reason: shortened(&again.reason).into(), scope: scope(&again) };
-        let retries = |list: Vec<Again>| list.into_iter().map(again).collect();
+        let retry = |retry: RetryJson| Retry {
+            index: retry.index,
+            reason: shortened(&retry.reason).into(),
+            scope: scope(&retry),
+        };
+        let retries = |list: Vec<RetryJson>| list.into_iter().map(retry).collect();
         match self {
             Self::Stored => Ok(WriteOutcome::Committed),
-            Self::Withheld { refused } if check(&refused) => Ok(WriteOutcome::Rejected { refused: refusals(refused) }),
-            Self::Except { refused, retry } if check(&refused) && check_again(&retry) => {
-                Ok(WriteOutcome::Partial { refused: refusals(refused), retry: retries(retry) })
+            Self::Rejected { refused } if check(&refused) => {
+                Ok(WriteOutcome::Rejected { refused: rejections(refused) })
+            }
+            Self::Partial { refused, retry } if check(&refused) && check_retries(&retry) => {
+                Ok(WriteOutcome::Partial { refused: rejections(refused), retry: retries(retry) })
             }
             Self::Differs { .. } => {
-                Err(SinkError::Misconfigured("the writer's sink isn't the one that was used before".into()))
+                Err(SinkError::Misconfigured("the writer's sink differs from the one that was used before".into()))
             }
-            Self::Withheld { .. } | Self::Except { .. } => {
-                Err(SinkError::Unavailable("the writer names records that the batch doesn't have".into()))
+            Self::Rejected { .. } | Self::Partial { .. } => {
+                Err(SinkError::Unavailable("the writer names records that the batch does not have".into()))
             }
             Self::Failed { misconfigured: true, reason } => Err(SinkError::Misconfigured(shortened(&reason).into())),
             Self::Failed { misconfigured: false, reason } => Err(SinkError::Unavailable(shortened(&reason).into())),
@@ -141,7 +146,7 @@ mod tests {
     use sink::Reason;
 
     #[test]
-    fn outcomes_are_the_sinks_own() {
+    fn outcome_survives_json() {
         let reason: Reason = "why".into();
         let reports = [
             Ok(WriteOutcome::Committed),
@@ -160,7 +165,7 @@ mod tests {
             let text = serde_json::to_string(&Outcome::from(report.clone())).unwrap();
             assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap().into_write_outcome(2), report, "{text}");
         }
-        let beyond = Outcome::Withheld { refused: vec![Why { index: 2, reason: String::new() }] };
+        let beyond = Outcome::Rejected { refused: vec![RejectionJson { index: 2, reason: String::new() }] };
         assert!(beyond.into_write_outcome(2).is_err());
     }
 }

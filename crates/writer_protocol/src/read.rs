@@ -5,8 +5,8 @@ use event::{EventId, TypeName};
 use serde::{Deserialize, Serialize};
 use text::hex;
 
-/// What is said of a page whose writer took no notice of the order.
-const OLDER_RELEASE: &str = "the writer is of an older release and can't read newest first";
+/// The message about a page in another order.
+const OTHER_ORDER: &str = "the writer did not read newest first";
 
 /// A [`Query`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct QueryJson {
     type_name: Option<String>,
     since: Option<i64>,
     until: Option<i64>,
-    /// Otherwise the oldest first. A writer of an older release doesn't know the member, so its pages are checked.
+    /// Otherwise the oldest first.
     #[serde(default)]
     newest_first: bool,
     /// A bookmark's bytes in hexadecimal digits.
@@ -141,10 +141,10 @@ impl PageJson {
     /// # Errors
     /// The store's failure; also if the page is malformed, or in another order.
     pub fn into_page(self, wanted: &Wanted) -> Result<Page, ReadError> {
-        let odd = || ReadError::Unavailable("the writer's page makes no sense".into());
+        let odd = || ReadError::Unavailable("the writer's page is malformed".into());
         match self {
             Self::Page { newest_first, .. } if newest_first != is_newest_first(wanted) => {
-                Err(ReadError::NewestFirst(OLDER_RELEASE.into()))
+                Err(ReadError::NewestFirst(OTHER_ORDER.into()))
             }
             Self::Page { events, next, .. } => {
                 let events: Option<Vec<StoredEvent>> = events.into_iter().map(EventJson::into_event).collect();
@@ -208,15 +208,15 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_writer_that_does_not_know_the_order_is_refused() {
+    fn page_in_another_order_is_rejected() {
         let page: PageJson = serde_json::from_str(r#"{"page":{"events":[],"next":null}}"#).unwrap();
         assert_eq!(page.clone().into_page(&wanted(ReadOrder::OldestFirst)), Ok(Page::default()));
         let refused = page.into_page(&wanted(ReadOrder::NewestFirst));
-        assert_eq!(refused, Err(ReadError::NewestFirst(OLDER_RELEASE.into())));
+        assert_eq!(refused, Err(ReadError::NewestFirst(OTHER_ORDER.into())));
     }
 
     #[test]
-    fn a_query_of_an_older_gateway_is_oldest_first() {
+    fn query_without_an_order_is_oldest_first() {
         let query = r#"{"ids":null,"type":null,"since":null,"until":null,"after":null,"limit":1,"bytes_max":1}"#;
         let query: QueryJson = serde_json::from_str(query).unwrap();
         assert_eq!(query.into_query().unwrap().wanted, wanted(ReadOrder::OldestFirst));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_and_their_refusal_arrive() {
+    fn orders_and_their_rejections_survive_json() {
         for order in [ReadOrder::OldestFirst, ReadOrder::NewestFirst] {
             let query = Query {
                 wanted: wanted(order),

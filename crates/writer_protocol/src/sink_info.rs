@@ -15,7 +15,7 @@ pub struct SinkInfo {
     /// Whether events can be read back from it.
     pub reads: bool,
     /// A warning: what the store may lose although it has answered.
-    pub caution: Option<String>,
+    pub warning: Option<String>,
     /// The store's mark, as 32 hexadecimal digits, if it can keep one.
     pub mark: Option<String>,
     /// Where and how it stores, by the names of settings: the table, its columns, keys, subjects. They are equal in all writers of an

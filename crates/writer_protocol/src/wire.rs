@@ -9,18 +9,20 @@ use event::Lane;
 pub const PATH: &str = "/ingest/data";
 /// The content type of a [frame](crate::frame).
 pub const CONTENT_TYPE: &str = "application/vnd.forebay.batch";
-/// The content type of a writer's own refusal.
+/// The content type of a request's rejection.
 pub const PROBLEM: &str = "application/problem+json";
-/// The lane: origin, shard and sink's name in the gateway's configuration, as in `0f…c1/0/warehouse`.
+/// The version of the protocol and the release, in each request and each response: [`version`](crate::version).
+pub const PROTOCOL: &str = "forebay-protocol";
+/// The lane: gateway id, shard and sink's name in the gateway's configuration, as in `0f…c1/0/warehouse`.
 pub const LANE: &str = "forebay-lane";
 /// The first and the last position that a batch accounts for, as in `101-200`.
 pub const POSITIONS: &str = "forebay-positions";
 /// The claim of the process that sends a batch, as 32 hexadecimal digits.
 pub const CLAIM: &str = "forebay-claim";
 /// The position up to which the lane knows its events to be stored: [`sink::Batch::floor`].
-pub const FLOOR: &str = "forebay-floor";
+pub const MIN_POSITION: &str = "forebay-min-position";
 /// The highest position that was ever sent to the sink before: [`sink::Batch::again`].
-pub const AGAIN: &str = "forebay-again";
+pub const RESENT_THROUGH: &str = "forebay-resent-through";
 /// The mark of the store that the gateway's sink is bound to, as 32 hexadecimal digits.
 pub const MARK: &str = "forebay-mark";
 /// The [fingerprint](crate::SinkInfo::fingerprint) of the sink that the gateway is bound to.
@@ -31,7 +33,7 @@ pub const DRAINING: &str = "forebay-draining";
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A gateway doesn't use a connection that was idle for so long.
 pub const IDLE_MAX: Duration = net::http_client::IDLE_MAX;
-/// The largest answer to a batch, in bytes: each record may be refused with a reason.
+/// The largest answer to a batch, in bytes: each record may be rejected with a reason.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Formats a lane for [`LANE`].
@@ -64,7 +66,7 @@ mod tests {
     use event::Origin;
 
     #[test]
-    fn a_lane_is_read_as_it_is_written() {
+    fn lane_survives_its_text() {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 9, sink: "a/b".into() };
         assert_eq!(lane_of(&lane_text(&lane)), Some(lane));
         for wrong in

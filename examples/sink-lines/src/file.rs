@@ -1,4 +1,4 @@
-//! The file. Each call locks it, so that several sinks and processes can use one file.
+//! The file. Each call locks it, so several sinks and processes can use one file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,10 +9,10 @@ use event::Lane;
 use sink::envelope::write_members;
 use sink::{Batch, CLAIMED_BY_ANOTHER, Claim, Held, Takeover, WriteOutcome};
 
-/// How a *commit* begins: the line behind a batch, `["LANE",POSITION,"CLAIM"]`. All other lines are events, which are objects.
+/// How a *commit* begins: the line after a batch, `["LANE",POSITION,"CLAIM"]`. All other lines are events, which are objects.
 const COMMIT: &[u8] = b"[";
 
-/// What the file's commits say. The last one that was read ends at byte `end`.
+/// The content of the file's commits. The last one that was read ends at byte `end`.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     end: u64,
@@ -76,7 +76,7 @@ impl Known {
         Ok(WriteOutcome::Committed)
     }
 
-    /// Appends events and their commit. After a failure, none of it is left.
+    /// Appends events and their commit. After a failure, it removes the incomplete part.
     fn append(&mut self, file: &mut File, lane: &Lane, mut lines: Vec<u8>, held: Held) -> io::Result<()> {
         let claim = held.claims.first().map(Claim::to_string);
         serde_json::to_writer(&mut lines, &(name(lane), held.position, claim))?;
@@ -90,7 +90,7 @@ impl Known {
         Ok(())
     }
 
-    /// Reads the lines behind `end`.
+    /// Reads the lines after `end`.
     fn read(&mut self, file: &mut File) -> io::Result<()> {
         let (mut text, mut at) = (Vec::new(), self.end);
         file.seek(SeekFrom::Start(self.end))?;

@@ -1,6 +1,6 @@
-//! An example of a store: it appends events to a file, as lines of JSON. `docs/adding-a-store.md` shows how it was made.
+//! An example of a store: it appends events to a file, as lines of JSON. `docs/adding-a-store.md` shows how it was written.
 //!
-//! Fenced: the line behind a batch's events has the lane's cursor. Events without such a line behind them aren't stored.
+//! Transactional: the line after a batch's events has the lane's cursor. Events without such a line after them aren't stored.
 
 mod config;
 mod file;

@@ -1,4 +1,4 @@
-//! The store: each call locks the file and reads what is new in it.
+//! The store: each call locks the file and reads the new lines.
 
 use std::fs::File;
 use std::io;

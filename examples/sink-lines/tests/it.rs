@@ -30,7 +30,7 @@ impl Harness {
         self.0.path().join("events.ndjson")
     }
 
-    /// The lines of stored events: those with a commit behind them.
+    /// The lines of stored events: those with a commit after them.
     fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path()).unwrap_or_default();
         let stored = text.rfind("\n[").map_or("", |end| &text[..end]);
@@ -51,8 +51,8 @@ impl Drop for Away {
 impl SinkHarness for Harness {
     const COMPARES: bool = false;
     /// It recognises events by their positions, as every fenced store does, and not by their ids.
-    const KNOWS_IDS: bool = false;
-    const REFUSES: bool = false;
+    const RECOGNISES_IDS: bool = false;
+    const REJECTS: bool = false;
     const HAS_OWN_MARK: bool = false;
     type Fault = (Option<Away>, Option<File>);
 
@@ -114,7 +114,7 @@ fn lines_pass_each_case_through_writers() {
 }
 
 #[test]
-fn a_torn_tail_is_cut_off() {
+fn torn_tail_is_cut_off() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = Harness::fresh().await;

@@ -1,5 +1,5 @@
-//! SIGKILLs in the middle of windows: the results of aggregates are those that SQL computes over the stored events, as if nobody
-//! had killed anything.
+//! SIGKILLs in the middle of windows: the results of aggregates are those that SQL computes over the stored events, as if
+//! no process had been killed.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -31,16 +31,16 @@ pub(crate) struct Options {
 
 /// A server lives this long at most before it is killed, once it is ready.
 const LIFE_MILLISECONDS_MAX: u64 = 600;
-/// What takes longer hangs.
+/// A longer wait hangs.
 const HANGS: Duration = Duration::from_secs(120);
 /// When the first event happens: 2026-11-20T00:00:00Z, in seconds. Each is some milliseconds after the one before, or some before it.
 const BEGIN: u64 = 1_795_132_800;
 const STEP_MILLISECONDS: u64 = 20;
 const JITTER_MILLISECONDS: u64 = 5_000;
-/// Connections that are open together at the end, so that each shard has some.
+/// Connections that are open together at the end: each shard should have some.
 const CLOSERS: u64 = 16;
 
-/// Two shards, also where one would do. Lateness and quiet are such that no event is ever late: what that does is for other tests.
+/// Two shards, also if one would do. Lateness and idle timeout are such that no event is ever late: other tests cover that.
 const CONFIG: &str = r#"[gateway]
 shards = 2
 [types.hit]
@@ -64,7 +64,7 @@ routes = ["local"]
 kind = "sqlite"
 "#;
 
-/// What the clients share.
+/// The state that the clients share.
 struct Shared {
     server: SocketAddr,
     stop: AtomicBool,
@@ -80,7 +80,7 @@ pub(crate) fn short() -> Result<()> {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let Options { rounds, connections, .. } = *options;
-    let frame = options.frame.begin(format!("windows: {rounds} rounds, {connections} connections"))?;
+    let frame = options.frame.begin(format!("aggregate crash: {rounds} rounds, {connections} connections"))?;
     let launch = frame.launch(Some(CONFIG))?;
     let [next, acknowledged] = [0; 2].map(AtomicU64::new);
     let shared = Shared { server: launch.intake, stop: AtomicBool::new(false), next, acknowledged };
@@ -109,7 +109,7 @@ fn kill_rounds(launch: &Launch, rounds: u32, mut random: Random) -> Result<Serve
     Ok(server)
 }
 
-/// Sends events until it is told to stop, each until it is acknowledged.
+/// Sends events until it has to stop, each until it is acknowledged.
 fn send(shared: &Shared, mut random: Random) -> Result<()> {
     let mut client = Client::new(shared.server);
     while !shared.stop.load(Ordering::SeqCst) {
@@ -156,9 +156,9 @@ fn close_windows(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the aggregates have taken so many events together.
+/// Waits until the aggregates have read so many events together.
 fn wait_folded(server: &Server, events: u64) -> Result<()> {
-    until("the aggregates have taken all acknowledged events", HANGS, || {
+    until("the aggregates have read all acknowledged events", HANGS, || {
         let taken = metrics::sum(&server.metrics()?, "forebay_aggregate_events_total");
         Ok((taken - events as f64).abs() < 0.5)
     })

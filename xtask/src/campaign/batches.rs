@@ -1,5 +1,5 @@
-//! Records in batches with keys while the server is SIGKILLed on the way, and unanswered batches are sent again:
-//! afterwards every record is in SQLite as often as it was sent, byte for byte, and the ledger balances.
+//! Records in batches with keys while the server is SIGKILLed repeatedly, and unanswered batches are sent again:
+//! afterwards every record is in SQLite exactly as often as sent, byte for byte, and the ledger balances.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,7 +33,7 @@ pub(crate) struct Options {
     frame: FrameOptions,
 }
 
-/// A kill comes up to this long after its share of the batches was answered, so that it meets a batch in flight.
+/// A kill comes up to this long after its share of the batches was answered: it should interrupt a batch in flight.
 const KILL_DELAY_MICROSECONDS_MAX: u64 = 20_000;
 
 /// A small run with the server that the tests were built with.
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ledger::expect_stored(&server, sent.events() as f64, 1)?;
     server.stop()?;
     sent.compare(&mut sqlite::payloads(&launch.data.join("events.db"), &frame.folder)?)?;
-    println!("{} rows, each payload as it was sent; {repeated} batches had to be sent again", sent.events());
+    println!("{} rows, each payload unchanged; {repeated} batches had to be sent again", sent.events());
     frame.end()
 }
 
@@ -105,7 +105,7 @@ fn send(
                     Ok(answer) if answer.status < 500 => {
                         bail!("a batch was answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body))
                     }
-                    _ if has_failed.load(Ordering::Acquire) => bail!("the server isn't there any more"),
+                    _ if has_failed.load(Ordering::Acquire) => bail!("the server has gone"),
                     _ => repeated += 1,
                 }
                 thread::sleep(Duration::from_millis(2));

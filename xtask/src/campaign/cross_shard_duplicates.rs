@@ -1,5 +1,5 @@
-//! Batches that share ids with a large one of another shard, whose client gives up when the server is SIGKILLED: what was acknowledged
-//! is stored once, also where its first copy was lost with the other's block.
+//! Batches that share ids with a large one of another shard, whose client stops retrying when the server is SIGKILLED: acknowledged events
+//! are stored once, also if the first copy was lost with the other's block.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ pub(crate) struct Options {
     frame: FrameOptions,
 }
 
-/// A kill comes up to this long after the first small batch, so that it meets the large one before it is durable, or behind it.
+/// A kill happens up to this long after the first small batch: before the large one is durable, or after it.
 const KILL_DELAY_MICROSECONDS_MAX: u64 = 300_000;
 /// A connection goes to the shard with the least to do: the large batch's isn't that one.
 const CONFIG: &str = "[gateway]\nshards = 2\n\n[types.e]\nid = \"/id\"\nroutes = [\"local\"]\n\n[sinks.local]\nkind = \"sqlite\"\n\
     path = \"events.db\"\ntable = \"events\"\n";
 
-/// A batch under a key: an id of the large batch, and one of its own.
+/// A batch under a key: an id of the large batch, and another one.
 struct Small {
     ids: [String; 2],
     request: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) fn short() -> Result<()> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let frame = options.frame.begin(format!("leaning: {} kills", options.kills))?;
+    let frame = options.frame.begin(format!("cross-shard duplicates: {} kills", options.kills))?;
     let launch = frame.launch(Some(CONFIG))?;
     let mut random = frame.random();
     let mut smalls = Vec::new();

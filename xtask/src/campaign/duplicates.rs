@@ -1,4 +1,4 @@
-//! The same ids again and again, at once on many connections, with SIGKILLs on the way: each id has one effect, also in
+//! The same ids repeatedly on many connections, with SIGKILLs in between: each id has one effect, also in
 //! the journal, and other bytes under a known id are rejected.
 
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(crate) struct Options {
 /// One post in so many has other bytes than its id, if that was acknowledged.
 const OTHER_BYTES_EVERY: u64 = 16;
 
-/// What the clients share.
+/// The state that the clients share.
 struct ClientState {
     server: Shared,
     /// For each id whether a client has an answer for it.

@@ -1,5 +1,5 @@
-//! Access records through two writers into PostgreSQL, Redis, OpenSearch and Swift at once, with a SIGKILL of each writer: afterwards each
-//! store holds every record as often as it was sent, byte for byte. Each is asked by its own means.
+//! Access records through two writers into PostgreSQL, Redis, OpenSearch and Swift at the same time, with a SIGKILL of each writer: afterwards each
+//! store holds every record exactly as often as sent, byte for byte. Each is queried with its own tools.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -35,7 +35,7 @@ impl FrameOptions {
         Self { seed: Some(1), binary: None }
     }
 
-    /// Begins a run. Prints what it is, with the seed.
+    /// Begins a run. Prints its name with the seed.
     pub(super) fn begin(&self, what: impl Display) -> Result<Frame> {
         let seed = self.seed.unwrap_or_else(any_seed);
         println!("{what}, --seed {seed}");

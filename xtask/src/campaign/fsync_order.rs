@@ -1,4 +1,4 @@
-//! Looks at the server's system calls during one POST: an fdatasync that began after the block's write must have
+//! Traces the server's system calls during one POST: an fdatasync that began after the block's write must have
 //! ended before the answer is written.
 
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ pub(crate) fn short() -> Result<()> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let frame = options.frame.begin("order of system calls")?;
+    let frame = options.frame.begin("fsync order")?;
     let trace = frame.folder.join("trace");
     let launch = frame.launch(None)?;
     let server = launch.ready()?;
@@ -95,7 +95,7 @@ mod tests {
     const ANSWER: &str = "writev(12, [{iov_base=\"HTTP/1.1 200 OK\\r\\n\", iov_len=70}], 1) = 70";
 
     #[test]
-    fn an_answer_needs_a_finished_sync_after_its_write() {
+    fn answer_needs_a_finished_sync_after_write() {
         assert_eq!(check(&[WRITE, SYNC, ANSWER, WRITE, SYNC, ANSWER]).unwrap(), 2);
         assert!(check(&[WRITE, ANSWER]).is_err());
         assert!(check(&[WRITE, "fdatasync(9) = -1 EIO (Input/output error)", ANSWER]).is_err());

@@ -1,6 +1,6 @@
-//! A disk that is full, again and again, while clients send: by the journal itself, whose store doesn't take anything;
-//! by another program; by files instead of bytes. The clients are told 507, what was acknowledged is stored once, and
-//! once there is space the same process takes events again, without anybody's help. And small disks that hold the store too, with
+//! A disk that is full repeatedly while clients send: by the journal itself, whose store is locked; by another program; by files instead of
+//! bytes. The clients get 507, acknowledged events are stored once, and once there is space the same process accepts events again,
+//! without an operator. And small disks that hold the store too, with
 //! the process killed when they are full.
 
 mod small;
@@ -35,9 +35,9 @@ pub(crate) struct Options {
 
 /// A small file system in memory: the journal alone fills it within seconds.
 const DISK_OPTIONS: &str = "size=160m,nr_inodes=2000";
-/// Nothing here takes this long, unless it never ends.
+/// Longer than any wait here, unless it never ends.
 const HANGS: Duration = Duration::from_secs(120);
-/// After it has said that the disk is full, so many more answers must say so.
+/// After the first answer that the disk is full, so many more must follow.
 const ANSWERS: usize = 200;
 
 /// A few cycles with the server that the tests were built with.
@@ -93,8 +93,8 @@ fn cycles(count: u32, mut random: Random, disk: &Path, store: &Path, shared: &Sh
             1 => Filled::ByOthers(fill_with_bytes(disk)?),
             _ => Filled::WithFiles(fill_with_files(disk)?),
         };
-        let told = shared.disk_full();
-        until("clients get 507", HANGS, || Ok(shared.disk_full() >= told + ANSWERS))
+        let before = shared.disk_full();
+        until("clients get 507", HANGS, || Ok(shared.disk_full() >= before + ANSWERS))
             .with_context(|| format!("cycle {cycle}, {}", filled.name()))?;
         let full_after = began.elapsed();
         let name = filled.name();
@@ -104,7 +104,7 @@ fn cycles(count: u32, mut random: Random, disk: &Path, store: &Path, shared: &Sh
         until("events are taken again", HANGS, || Ok(shared.taken() > taken_when_freed + ANSWERS))
             .with_context(|| format!("cycle {cycle}, {name}"))?;
         println!(
-            "cycle {cycle}, {name}: {} events taken; full after {:.1} s, taken again {:.1} s after there was space",
+            "cycle {cycle}, {name}: {} events accepted; full after {:.1} s, accepted again {:.1} s after there was space",
             taken_when_freed - taken,
             full_after.as_secs_f64(),
             freed.elapsed().as_secs_f64()
@@ -113,11 +113,11 @@ fn cycles(count: u32, mut random: Random, disk: &Path, store: &Path, shared: &Sh
     Ok(())
 }
 
-/// What has filled the disk, and how it is undone.
+/// The cause of the full disk, and how it is undone.
 enum Filled {
     /// The store takes nothing, so the journal grows.
     ByItself(Lock),
-    /// A large file of somebody else.
+    /// A large file of another program.
     ByOthers(PathBuf),
     /// Many empty files.
     WithFiles(PathBuf),
@@ -141,7 +141,7 @@ impl Filled {
     }
 }
 
-/// Somebody who writes to the store and doesn't come to an end.
+/// A program that keeps a write transaction of the store open.
 struct Lock(Child);
 
 impl Lock {
@@ -176,7 +176,7 @@ fn fill_with_bytes(disk: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Makes files until there can be no more.
+/// Creates files until there is no room for another.
 fn fill_with_files(disk: &Path) -> Result<PathBuf> {
     let folder = disk.join("others");
     std::fs::create_dir(&folder)?;

@@ -24,7 +24,7 @@ pub(super) fn events(batches: &[SentBatch]) -> usize {
     batches.iter().map(|(.., records)| *records as usize).sum()
 }
 
-/// Compares payloads, a line each, with what was acknowledged: each of those records is stored once, and no other twice.
+/// Compares payloads, a line each, with the acknowledged records: each of those is stored once, and no other twice.
 pub(super) fn judge(mut payloads: impl BufRead, acknowledged: &[SentBatch]) -> Result<()> {
     let (mut stored, mut line) = (HashSet::new(), Vec::new());
     while payloads.read_until(b'\n', &mut line).context("reading what is stored")? > 0 {

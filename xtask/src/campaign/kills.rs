@@ -1,5 +1,5 @@
 //! SIGKILLs at random times while clients send: every acknowledged event is stored once, every other once or
-//! never, and the server is ready again at once.
+//! never, and the server is ready again soon.
 //!
 //! A SIGKILL leaves the page cache alone, so this proves nothing about fsync: the power cuts do that.
 
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     frame.end()
 }
 
-/// What the kills met.
+/// The counts of the kills' effects.
 #[derive(Default)]
 struct Kills {
     ready: Vec<Duration>,
@@ -85,8 +85,8 @@ impl Kills {
     }
 }
 
-/// Does the rounds while clients send, lets the server that they end with store everything, and stops it. Says what was
-/// acknowledged, and what the rounds met.
+/// Does the rounds while clients send, lets the server that they end with store everything, and stops it. Returns the acknowledged
+/// events, and the counts of the rounds.
 pub(super) fn send_while<T>(
     shared: &Shared,
     connections: u32,
@@ -129,7 +129,7 @@ fn kill_rounds(launch: &Launch, rounds: u32, mut random: Random, shared: &Shared
     Ok((server, kills))
 }
 
-/// Compares the contents of `database` with what the clients know.
+/// Compares the contents of `database` with the clients' records.
 pub(super) fn judge(database: &Path, oracle: Oracle, folder: &Path) -> Result<()> {
     judge_rows(sqlite::payloads(database, folder)?, oracle, folder)
 }

@@ -1,4 +1,4 @@
-//! `forebay load` of a packed file while client and server are SIGKILLed on the way: afterwards every line is in SQLite
+//! `forebay load` of a packed file while client and server are SIGKILLed repeatedly: afterwards every line is in SQLite
 //! as often as it is in the file, byte for byte.
 
 use std::net::SocketAddr;
@@ -29,9 +29,9 @@ pub(crate) struct Options {
     frame: FrameOptions,
 }
 
-/// The client has this long for what is left after the last kill.
+/// The client has this long for the rest after the last kill.
 const LOAD_LIMIT: Duration = Duration::from_secs(300);
-/// Small batches, so that a kill meets some of them.
+/// Small batches: a kill should interrupt some of them.
 const SMALL_BATCHES: &[&str] = &["--batch-bytes", "262144"];
 
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! A disk in memory, so that it can be small, become full, or be read-only.
+//! A disk in memory, which can be small, become full, or be read-only.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -37,7 +37,7 @@ pub(crate) struct Options {
     frame: FrameOptions,
 }
 
-/// The time-out of each wait.
+/// The timeout of each wait.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The longest time for which an upgrade may close the port, on any machine.
 const REFUSED_MAX: Duration = Duration::from_secs(30);
@@ -105,7 +105,7 @@ impl Installed<'_> {
         let upgrades = |shared: &Shared| self.upgrade(newer, frame, shared);
         let (known, refused) = acknowledged_while(&shared, connections, upgrades)?;
         let milliseconds: Vec<_> = refused.iter().map(|time| format!("{:.0}", time.as_secs_f64() * 1e3)).collect();
-        println!("new connections were refused for {} ms", milliseconds.join(", "));
+        println!("the port was closed for {} ms", milliseconds.join(", "));
         ensure!(refused.iter().all(|time| *time < REFUSED_MAX), "an upgrade must not close the port for that long");
         self.reload()?;
         self.outlive_kill()?;
@@ -166,7 +166,7 @@ impl Installed<'_> {
         Ok(())
     }
 
-    /// Upgrades at random times. Returns for each upgrade how long connections were refused.
+    /// Upgrades at random times. Returns for each upgrade how long the port was closed.
     fn upgrade(&self, packages: &[String], frame: &Frame, shared: &Shared) -> Result<Vec<Duration>> {
         let mut random = frame.random();
         shared.server_is_up();
@@ -211,14 +211,14 @@ impl Installed<'_> {
     /// Removes the package, which keeps the data, and purges it, which deletes them.
     fn end(&self) -> Result<()> {
         self.systemctl("start")?;
-        ensure!(self.is_ready(), "`systemctl start` returns when requests are taken");
+        ensure!(self.is_ready(), "`systemctl start` returns when requests are accepted");
         self.dpkg("--remove", "forebay")?;
         ensure!(!self.is_ready(), "a package that is removed doesn't run");
         for kept in [DATABASE, CONFIG] {
             ensure!(self.machine.path(kept).is_file(), "removing the package keeps {kept}");
         }
         let said = self.dpkg("--purge", "forebay")?;
-        ensure!(said.contains("removes all events"), "purging says what it does: {said}");
+        ensure!(said.contains("removes all events"), "purging names the files that it keeps: {said}");
         let data = ["", "-gateway", "-writer"].map(|role| format!("/var/lib/forebay{role}"));
         for gone in data.iter().map(String::as_str).chain(["/etc/forebay", "/usr/bin/forebay"]) {
             ensure!(!self.machine.path(gone).exists(), "purging removes {gone}");

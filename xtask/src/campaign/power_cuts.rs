@@ -9,7 +9,7 @@ use crate::workspace::{self, cargo_test};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Disk states after a cut that the journal recovers from, and are checked; a tenth as many with the event log on it
-    /// and posts that come again.
+    /// and retried posts.
     #[arg(long, default_value_t = 1_000_000)]
     states: u64,
     #[arg(long)]
@@ -24,7 +24,7 @@ const TEST: &str = "power_cuts_";
 const STATES: &str = "FOREBAY_POWER_CUT_STATES";
 const SEED: &str = "FOREBAY_SEED";
 
-/// As many states as a CI run owes, from a fixed seed, in what the tests have built anyway.
+/// As many states as in a CI run, from a fixed seed, with the build of the tests.
 pub(crate) fn short() -> Result<()> {
     run_tests(20_000, 1)
 }
@@ -40,7 +40,7 @@ fn run_tests(states: u64, seed: u64) -> Result<()> {
 }
 
 fn run_test(target: &str, states: u64, seed: u64) -> Result<()> {
-    // With the features of all packages, so that nothing is built again.
+    // With the features of all packages: nothing has to be built again.
     let mut command = cargo_test()?;
     command.args(["--quiet", "--test", target, TEST, "--", "--nocapture"]);
     command.env(STATES, states.to_string()).env(SEED, seed.to_string());
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_tests_is_noticed() {
+    fn run_without_tests_is_noticed() {
         let one = "test result: ok. 1 passed; 0 failed\n";
         let none = "test result: ok. 0 passed; 0 failed\n";
         assert_eq!(tests_passed(&format!("{none}{one}{none}")), 1);

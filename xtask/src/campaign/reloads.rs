@@ -34,7 +34,7 @@ pub(crate) struct Options {
 const RELOAD_LIMIT: Duration = Duration::from_secs(60);
 /// Between two reloads, at most.
 const PAUSE_MILLISECONDS_MAX: u64 = 100;
-/// One request in so many is a batch, and of events one in so many has the type that comes and goes.
+/// One request in so many is a batch, and of events one in so many has the type that is added and removed.
 const BATCH_EVERY: u64 = 8;
 const BATCH_EVENTS: u64 = 3;
 const FLEETING_EVERY: u64 = 3;
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let Options { reloads, connections, .. } = *options;
     let frame = options.frame.begin(format!("reloads: {reloads} of them, {connections} connections"))?;
     let launch = frame.launch(Some(&Plan::everything().text()))?;
-    std::fs::create_dir_all(launch.data.join("folder")).context("making what is no database")?;
+    std::fs::create_dir_all(launch.data.join("folder")).context("creating a file that is no database")?;
     let server = launch.ready()?;
     let (stop, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let client = |number| {
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let (clients, wrong) = with_clients(connections, client, reload, || stop.store(true, Ordering::SeqCst))?;
     let mut known = Known::default();
     clients.into_iter().for_each(|client| known.add(client));
-    // With all routes, so that what was held is stored too.
+    // With all routes, to store held events too.
     apply(&launch, &server, &Plan::everything(), None)?;
     server.wait_stored()?;
     let acknowledged = (known.kept.len() + known.fleeting.len()) as f64;
@@ -71,13 +71,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     server.stop()?;
     check_stores(&launch.data.join("events.db"), &known)?;
     println!(
-        "{reloads} reloads, {wrong} of them wrong; {acknowledged} events acknowledged, {} of them of the type that came and went ({} \
+        "{reloads} reloads, {wrong} of them wrong; {acknowledged} events acknowledged, {} of them of the changing type ({} \
          times it was unknown)",
         known.fleeting.len(),
         known.unknown
     );
     if known.fleeting.is_empty() || known.unknown == 0 || wrong == 0 {
-        bail!("the type never came or never went, or nothing was wrong: nothing was checked");
+        bail!("the type was never added or removed, or no configuration was wrong: nothing was checked");
     }
     frame.end()
 }
@@ -109,7 +109,7 @@ fn reload_rounds(
     Ok(wrong_ones)
 }
 
-/// Writes the configuration and sends SIGHUP; waits until the server says that it holds, or that nothing has changed.
+/// Writes the configuration and sends SIGHUP; waits until the server reports that it is in use, or that nothing has changed.
 fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFault>) -> Result<()> {
     let before = results(server)?;
     launch.write_config(&wrong.map_or_else(|| plan.text(), |wrong| wrong.poison(plan)))?;
@@ -119,16 +119,16 @@ fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFaul
         let now = results(server)?;
         if now != before {
             let expected = if wrong.is_some() { (before.0, before.1 + 1) } else { (before.0 + 1, before.1) };
-            return if now == expected { Ok(()) } else { bail!("(applied, refused) went from {before:?} to {now:?}") };
+            return if now == expected { Ok(()) } else { bail!("(applied, rejected) went from {before:?} to {now:?}") };
         }
         if asked.elapsed() > RELOAD_LIMIT {
-            bail!("nothing came of it in {RELOAD_LIMIT:?}");
+            bail!("the reload had no result in {RELOAD_LIMIT:?}");
         }
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// How many configurations held, and how many were rejected.
+/// How many configurations were applied, and how many were rejected.
 fn results(server: &Server) -> Result<(u64, u64)> {
     let text = server.metrics()?;
     let of = |result: &str| {
@@ -159,7 +159,7 @@ fn text_of(value: &serde_json::Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// What was acknowledged.
+/// The acknowledged events.
 #[derive(Default)]
 struct Known {
     kept: Vec<String>,
@@ -202,7 +202,7 @@ fn send(connection: &mut Connection, client: u64, mut random: Random, stop: &Ato
     Ok(known)
 }
 
-/// Nothing is stored twice in one table. What was kept is in the first, the others are in one of the two at least.
+/// Nothing is stored twice in one table. Held events are in the first, the others are in one of the two at least.
 fn check_stores(database: &Path, known: &Known) -> Result<()> {
     let main = stored(database, plan::MAIN_TABLE)?;
     let side = stored(database, plan::SIDE_TABLE)?;

@@ -1,4 +1,4 @@
-//! Records that are sent, and whether a store holds just those.
+//! The records that are sent, to compare with a store.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -64,7 +64,7 @@ impl Sent {
         gzip(&file)
     }
 
-    /// Compares payloads, one a line in any order, with what was sent.
+    /// Compares payloads, one a line in any order, with the records sent.
     pub(super) fn compare(&self, payloads: &mut dyn BufRead) -> Result<()> {
         let mut left = self.times.clone();
         let mut line = Vec::new();
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_must_be_what_was_sent_each_line_as_often() {
+    fn stored_lines_must_equal_sent_lines() {
         let sent = Sent::new(vec![b"1".to_vec(), b"2".to_vec(), b"1".to_vec()], 2);
         assert_eq!(sent.events(), 6);
         let compare = |mut stored: &[u8]| sent.compare(&mut stored).map_err(|error| error.to_string());

@@ -1,5 +1,5 @@
-//! Clients that send slowly, take nothing, or say nothing, and clients that come and go at once, while others do honest
-//! work: each is cut at its deadline, the others hardly notice, and nothing stays of them.
+//! Clients that send slowly, read nothing, or send nothing, and clients that connect and leave, together with clients that
+//! work normally: each slow one is cut at its deadline, the others are almost unaffected, and no resource of them stays.
 
 mod crowd;
 mod slow;
@@ -23,7 +23,7 @@ use crate::metrics;
 use crate::report::median;
 use crate::server::{NULL_SINK, Server};
 use crate::wait::until;
-use crowd::{Borne, Crowd};
+use crowd::{Crowd, CutClients};
 use slow::Kind;
 use source::Manner;
 
@@ -32,13 +32,13 @@ pub(crate) struct Options {
     /// Slow clients at a time, a quarter of each kind.
     #[arg(long, default_value_t = 20_000)]
     clients: u64,
-    /// How many seconds they stay; who says nothing is borne for 75.
+    /// How many seconds they stay; a silent client may stay for 75.
     #[arg(long, default_value_t = 100)]
     stay: u64,
-    /// Within how many seconds they come.
+    /// Within how many seconds they connect.
     #[arg(long, default_value_t = 30)]
     come: u64,
-    /// Connections that are opened and closed at once.
+    /// Connections that are opened and closed immediately.
     #[arg(long, default_value_t = 1_000_000)]
     connects: u64,
     /// Good requests a second.
@@ -51,23 +51,23 @@ pub(crate) struct Options {
     frame: FrameOptions,
 }
 
-/// What hangs longer will not end.
+/// A longer wait will not end.
 const HANGS: Duration = Duration::from_secs(120);
-/// Where the server hasn't said its word yet it closes 10 s later.
+/// If the server hasn't answered yet it closes 10 s later.
 const LATE_MAX: Duration = Duration::from_secs(11);
 /// Good requests may take so many times as long as without slow clients.
 const SLOWER_MAX: f64 = 2.0;
 /// The allocator's and the kernel's own bookkeeping of so many connections, of which a part stays.
 const MEMORY_STAYS_MAX: u64 = 8 * 1024 * 1024;
-/// Descriptors that a server opens and closes as it goes: segments, the store's files.
+/// Descriptors that a server opens and closes at any time: segments, the store's files.
 const DESCRIPTORS_STAY_MAX: usize = 8;
-/// Beside those of the slow clients, in a server and here.
+/// In addition to those of the slow clients, in a server and here.
 const OTHER_DESCRIPTORS: u64 = 500;
 const CONNECTING_THREADS: u32 = 4;
 const STRETCHES: u32 = 5;
 
-/// A few hundred clients on the server that the tests were built with. Only those with the shortest deadlines come to it, and
-/// how quick the others are says nothing on a machine that does much else.
+/// A few hundred clients on the server that the tests were built with. Only those with the shortest deadlines reach them, and
+/// the speed of the others isn't measured on a busy machine.
 pub(crate) fn short() -> Result<()> {
     let frame = FrameOptions::short();
     let options = Options { clients: 400, stay: 13, come: 2, connects: 20_000, rate: 200, measured: 2, frame };
@@ -95,14 +95,14 @@ fn try_server(options: &Options) -> Result<f64> {
     let before = Footprint::of(&server)?;
     println!("without them: p99 {alone:.2} ms, {before}");
 
-    let crowd = Crowd::gather(launch.intake, clients, Duration::from_secs(options.come));
+    let crowd = Crowd::connect(launch.intake, clients, Duration::from_secs(options.come));
     until("the slow clients are there", HANGS, || Ok(crowd.there() == clients || crowd.has_failed()))?;
-    let came = Instant::now();
-    let beside = good(measured)?;
-    println!("with them:    p99 {beside:.2} ms, {}", Footprint::of(&server)?);
-    thread::sleep(Duration::from_secs(stay).saturating_sub(came.elapsed()));
-    let borne = crowd.leave()?;
-    judge(borne, options)?;
+    let began = Instant::now();
+    let together = good(measured)?;
+    println!("with them:    p99 {together:.2} ms, {}", Footprint::of(&server)?);
+    thread::sleep(Duration::from_secs(stay).saturating_sub(began.elapsed()));
+    let cut_clients = crowd.leave()?;
+    judge(cut_clients, options)?;
 
     let begun = Instant::now();
     connect_and_close(launch.intake, connects)?;
@@ -112,13 +112,13 @@ fn try_server(options: &Options) -> Result<f64> {
     good(1)?;
     server.stop()?;
     frame.end()?;
-    let slower = beside / alone;
+    let slower = together / alone;
     println!("p99 is {slower:.2} times what it was");
     Ok(slower)
 }
 
-/// Sends good requests at a fixed rate and gives their p99 in milliseconds: the median of several stretches, since the machine
-/// itself stands still now and then.
+/// Sends good requests at a fixed rate and returns their p99 in milliseconds: the median of several stretches, since the machine
+/// itself stalls now and then.
 fn good_requests(binary: &Path, intake: SocketAddr, rate: u64, duration: Duration) -> Result<f64> {
     let stretches: Result<Vec<f64>> = (0..STRETCHES).map(|_| p99(binary, intake, rate, duration / STRETCHES)).collect();
     Ok(median(stretches?))
@@ -138,24 +138,26 @@ fn p99(binary: &Path, intake: SocketAddr, rate: u64, duration: Duration) -> Resu
     latency_ms(&result, "p99")
 }
 
-/// Each kind whose deadline has come while they stayed was cut at it.
-fn judge(borne: [Borne; Kind::ALL.len()], options: &Options) -> Result<()> {
+/// Each kind whose deadline passed while they stayed was cut at it.
+fn judge(cut_clients: [CutClients; Kind::ALL.len()], options: &Options) -> Result<()> {
     let each = options.clients / Kind::ALL.len() as u64;
-    for (kind, Borne { cut, told, shortest, longest, early, early_words }) in Kind::ALL.into_iter().zip(borne) {
+    for (kind, CutClients { cut, answered_408, shortest, longest, early, early_words }) in
+        Kind::ALL.into_iter().zip(cut_clients)
+    {
         let shortest = shortest.unwrap_or_default();
         let times = format!("{:.1} to {:.1} s", shortest.as_secs_f64(), longest.as_secs_f64());
-        println!("{:<13} {cut} cut, {told} of them told so, after {times}", kind.name());
+        println!("{:<13} {cut} cut, {answered_408} of them with a 408, after {times}", kind.name());
         if early > 0 {
             bail!("{early} {} were cut too early, the last with: {early_words}", kind.name());
         }
         if longest > kind.deadline() + LATE_MAX {
-            bail!("{} were borne for {times}, wanted {:?}", kind.name(), kind.deadline());
+            bail!("{} were cut after {times}, wanted {:?}", kind.name(), kind.deadline());
         }
         if Duration::from_secs(options.stay) > kind.deadline() + LATE_MAX && cut < each {
             bail!("only {cut} of {each} {} were cut in {} s", kind.name(), options.stay);
         }
-        if matches!(kind, Kind::Head | Kind::Body) && (cut == 0 || told < cut) {
-            bail!("{} of {} weren't told 408", cut - told, kind.name());
+        if matches!(kind, Kind::Head | Kind::Body) && (cut == 0 || answered_408 < cut) {
+            bail!("{} of {} weren't answered 408", cut - answered_408, kind.name());
         }
     }
     Ok(())
@@ -176,7 +178,7 @@ fn connect_and_close(server: SocketAddr, count: u64) -> Result<()> {
     with_clients(CONNECTING_THREADS, |_| one_thread(), || Ok(()), || {}).map(drop)
 }
 
-/// What a server takes of the machine.
+/// A server's use of the machine.
 #[derive(Clone, Copy, Debug)]
 struct Footprint {
     memory: u64,
@@ -208,7 +210,7 @@ impl std::fmt::Display for Footprint {
     }
 }
 
-/// Waits until the server takes what it took before.
+/// Waits until the server uses as much as before.
 fn wait_for_quiet(server: &Server, before: Footprint) -> Result<Footprint> {
     let mut last = Footprint::of(server)?;
     let quiet = until("the clients have left nothing", HANGS, || {

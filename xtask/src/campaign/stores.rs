@@ -1,5 +1,5 @@
-//! A file of real records into all stores at once, many times over: afterwards each store holds every line as often as it was sent,
-//! byte for byte, and as many ids as events. Each store is asked by its own means.
+//! A file of real records into all stores at the same time, many times over: afterwards each store holds every line exactly as often as sent,
+//! byte for byte, and as many ids as events. Each store is queried with its own tools.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

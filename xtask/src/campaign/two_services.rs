@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Clients, each with one request at a time.
     #[arg(long, default_value_t = 32)]
     connections: u32,
-    /// Most seconds until everything is stored behind the last fault.
+    /// Most seconds until everything is stored after the last fault.
     #[arg(long, default_value_t = 15)]
     drained: u64,
     #[command(flatten)]
@@ -140,7 +140,7 @@ impl Site {
         std::array::from_fn(|number| self.gateways[number].launch.intake)
     }
 
-    /// Does what is planned, when it is due.
+    /// Executes the plan, when its steps are due.
     fn follow(&mut self, plan: &Plan, shared: &[Shared; GATEWAYS]) -> Result<()> {
         let begun = Instant::now();
         for step in plan.steps() {

@@ -13,7 +13,7 @@ use crate::workspace::{cargo, output};
 
 const HEADER: &str = "Forebay is under the Apache License 2.0, see LICENSE. Its binary contains the packages below, each under the licence below\n\
     it; the Rust standard library (MIT or Apache-2.0); and, where it is linked statically, the GNU C library (LGPL-2.1 or later), whose\n\
-    source is at https://sourceware.org/glibc. The source of Forebay lets anybody link it with another version of that library.\n";
+    source is at https://sourceware.org/glibc. Its source code lets you link it with another version.\n";
 /// The beginnings of the names of files with a licence.
 const NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT"];
 
@@ -42,7 +42,7 @@ pub(super) fn text() -> Result<String> {
 
 /// The third-party packages that are linked into `forebay`, without those for builds and tests.
 fn linked(metadata: &Value) -> Result<Vec<&Value>> {
-    // Its own features: those of the resolved workspace contain what only tests ask for.
+    // Its own features: those of the resolved workspace contain those for tests.
     let mut tree = cargo();
     tree.args(["tree", "--locked", "--package", "forebay", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
     let tree = output(tree.args(["--target", &triple()]))?;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_linked_is_named_and_what_builds_is_not() {
+    fn notices_name_linked_crates_only() {
         let text = text().unwrap();
         for linked in ["tokio ", "ring ", "libsqlite3-sys ", "zstd-safe "] {
             assert!(text.lines().any(|line| line.starts_with(linked)), "{linked}");

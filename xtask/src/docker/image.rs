@@ -97,7 +97,7 @@ impl Image {
         fs::remove_dir_all(&self.root).with_context(|| format!("removing {}", self.root.display()))
     }
 
-    /// Copies the libraries of a program or library to the paths at which it looks for them.
+    /// Copies the libraries of a program or library to the paths at which it searches for them.
     fn libraries(self, of: &Path) -> Result<Self> {
         for path in libraries::of(of)? {
             self.copy_file(&path, &path.to_string_lossy())?;

@@ -1,4 +1,4 @@
-//! The network links of this machine. A daemon creates bridges and leaves them behind.
+//! The network links of this machine. A daemon creates bridges and doesn't remove them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

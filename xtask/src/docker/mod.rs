@@ -19,9 +19,9 @@ use crate::workspace::{captured, has_program};
 pub(crate) use image::Image;
 use links::Links;
 
-/// The time-out of the daemon's start.
+/// The timeout of the daemon's start.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// The time-out of the daemon's stop. It stops its containers within ten seconds.
+/// The timeout of the daemon's stop. It stops its containers within ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// A running daemon.
@@ -142,7 +142,7 @@ impl Docker {
 }
 
 impl Docker {
-    /// The daemon leaves a mount behind for the network namespace of containers on the host's network.
+    /// The daemon leaves a mount for the network namespace of containers on the host's network.
     fn unmount(&self) -> Result<()> {
         let mounts = fs::read_to_string("/proc/self/mounts").context("listing the mounts")?;
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));

@@ -21,12 +21,12 @@ impl Ports {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.first.saturating_add(offset)))
     }
 
-    /// Where HAProxy takes events.
+    /// The address on which HAProxy accepts events.
     pub(super) fn front(self) -> SocketAddr {
         self.at(0)
     }
 
-    /// Where HAProxy shows how it does.
+    /// The address of HAProxy's statistics.
     fn statistics(self) -> SocketAddr {
         self.at(1)
     }
@@ -59,13 +59,13 @@ impl Ports {
             self.front()
         );
         for number in 0..GATEWAYS {
-            // A text takes whatever is written.
+            // A String accepts any text.
             let _ = writeln!(config, "    server gateway-{} {}", number + 1, self.gateway(number).0);
         }
         config
     }
 
-    /// Says where to post and what to look at.
+    /// Prints where to post and where the pages are.
     pub(super) fn print(self) {
         println!("post:     curl -i http://{}/ingest/event -d '{{\"hello\": \"world\"}}'", self.front());
         println!("HAProxy:  http://{}/", self.statistics());
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_process_has_ports_of_its_own_and_haproxy_knows_all_gateways() {
+    fn ports_are_unique_and_haproxy_has_all_gateways() {
         let ports = Ports::from(8480);
         let all: Vec<SocketAddr> = ports.all().collect();
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 12);

@@ -17,7 +17,7 @@ const FILE: &str = "state.json";
 const END_LIMIT: Duration = Duration::from_secs(15);
 const KILLED_LIMIT: Duration = Duration::from_secs(5);
 
-/// What a process is.
+/// The kind of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Postgres,
@@ -35,7 +35,7 @@ pub(super) struct Member {
     /// When it was started, in ticks since the machine was: a later process may have its id.
     started: u64,
     admin: Option<SocketAddr>,
-    /// A folder of its own outside of the lab's.
+    /// A folder outside of the lab's.
     pub(super) folder: Option<PathBuf>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What was written; nothing where there is no lab.
+    /// The recorded state; nothing if there is no lab.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         if !path.exists() {
@@ -72,13 +72,13 @@ impl State {
         Ok(())
     }
 
-    /// How to look into the store.
+    /// The command that opens the store.
     pub(super) fn psql(&self) -> Option<String> {
         let folder = self.store_folder()?;
         Some(format!("rows:     psql -h {} -U postgres -c 'select * from events limit 10'", folder.display()))
     }
 
-    /// Rows in the store; none where there is no table yet.
+    /// Rows in the store; none if there is no table yet.
     pub(super) fn rows(&self) -> Option<u64> {
         let mut psql = Command::new("psql");
         psql.args(["-X", "-A", "-t", "-U", "postgres", "-c", "select count(*) from events", "-h"]);
@@ -140,7 +140,7 @@ impl Member {
     }
 }
 
-/// When a process was started; none where it has ended, even where nobody has asked how.
+/// When a process was started; none if it has ended, even if its exit status hasn't been read.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_process_with_the_same_id_is_left_alone() {
+    fn later_process_with_same_id_is_kept() {
         let mut child = sleeper();
         let mut member = Member::new("one".into(), Kind::Proxy, child.id(), None).unwrap();
         member.started -= 1;

@@ -25,7 +25,7 @@ const WRITERS_MAX: usize = 8;
 /// All connections of the load.
 const CONNECTIONS: u32 = 64;
 const LOAD: Duration = Duration::from_secs(2);
-/// Events of one measurement behind a gateway: some seconds of delivery.
+/// Events of one measurement after a gateway: several seconds of delivery.
 const EVENTS: usize = 1 << 20;
 const EVENTS_OF_BATCH: usize = 8192;
 const CLIENTS: u32 = 4;
@@ -95,7 +95,7 @@ fn gateways(setup: &Setup) -> Result<()> {
     Ok(())
 }
 
-/// Loads all gateways at once, each with its share of the connections.
+/// Loads all gateways at the same time, each with its share of the connections.
 fn directly(setup: &Setup, addresses: &[SocketAddr]) -> Result<f64> {
     let count = u32::try_from(addresses.len())?;
     let client = |number: u32| load(setup, addresses[number as usize], CONNECTIONS / count, number);
@@ -121,13 +121,13 @@ fn writers(setup: &Setup) -> Result<Vec<Row>> {
         let mut cells = Vec::new();
         for way in ways {
             let one = || through(setup, Way::Lane, &all[..1]);
-            let turns: Result<Vec<_>> =
+            let rounds: Result<Vec<_>> =
                 (0..setup.rounds).map(|_| Ok((through(setup, way, &all[..count])?, one()?))).collect();
-            let turns = turns?;
-            cells.push(median(turns.iter().map(|turn| turn.0).collect()));
+            let rounds = rounds?;
+            cells.push(median(rounds.iter().map(|round| round.0).collect()));
             if !matches!(way, Way::Through(_)) {
                 let what = format!("{count} writers, {way}, against one writer");
-                rows.push(Row::in_turn(&what, "events/s", &turns, Bar::AtLeast(OWN_LEAST)));
+                rows.push(Row::alternating(&what, "events/s", &rounds, Bar::AtLeast(OWN_LEAST)));
             }
         }
         table.row(&format!("{count} writers"), &cells);

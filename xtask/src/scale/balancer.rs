@@ -75,13 +75,13 @@ fn haproxy(listen: SocketAddr, servers: &[SocketAddr]) -> String {
          http-reuse always\n\nfrontend in\n    bind {listen}\n    default_backend out\n\nbackend out\n    balance roundrobin\n"
     );
     for (number, server) in servers.iter().enumerate() {
-        // A text takes whatever is written.
+        // A String accepts any text.
         let _ = writeln!(text, "    server s{number} {server}");
     }
     text
 }
 
-/// A single process, so that a kill leaves no workers.
+/// A single process: a kill leaves no workers.
 fn nginx(listen: SocketAddr, servers: &[SocketAddr], folder: &Path) -> String {
     let folder = folder.display();
     let listed: String = servers.iter().map(|server| format!("        server {server};\n")).collect();

@@ -15,7 +15,7 @@ const LIMITS: &[&str] = &["--cpus", "1", "--memory", "512m", "--memory-swap", "5
 const LOAD: Duration = Duration::from_secs(3);
 const CONNECTIONS: u32 = 256;
 
-/// Loads the server and the loops in turn.
+/// Loads the server and the loops alternately.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let site = Site::start(&setup.binary)?;
     let folder = site.folder(&setup.folder, "data")?;
@@ -31,12 +31,15 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
         Ok::<_, anyhow::Error>(wrk::get(&format!("http://{address}/ip"), CONNECTIONS, LOAD)?.requests_per_second)
     };
     let (mut posts, mut gets) = (Vec::new(), Vec::new());
-    // The first turn, in which files grow, doesn't count.
-    for turn in 0..=setup.rounds {
+    // The first round, in which files grow, doesn't count.
+    for round in 0..=setup.rounds {
         let posted = (post(server.address)?, post(durable.address)?);
         let got = (get(server.address)?, get(plain.address)?);
-        println!("turn {turn}: POST {:.0} of {:.0}, GET /ip {:.0} of {:.0} a second", posted.0, posted.1, got.0, got.1);
-        if turn > 0 {
+        println!(
+            "round {round}: POST {:.0} of {:.0}, GET /ip {:.0} of {:.0} a second",
+            posted.0, posted.1, got.0, got.1
+        );
+        if round > 0 {
             posts.push(posted);
             gets.push(got);
         }
@@ -47,7 +50,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     }
     let absolute =
         |row: &Row, least| Row::alone(&format!("{}: rate", row.what), "requests/s", row.measured, Bar::AtLeast(least));
-    let posted = Row::in_turn("1 CPU, 512 MB: durable POST", "requests/s", &posts, Bar::AtLeast(0.75));
-    let got = Row::in_turn("1 CPU, 512 MB: GET /ip", "requests/s", &gets, Bar::AtLeast(0.8));
+    let posted = Row::alternating("1 CPU, 512 MB: durable POST", "requests/s", &posts, Bar::AtLeast(0.75));
+    let got = Row::alternating("1 CPU, 512 MB: GET /ip", "requests/s", &gets, Bar::AtLeast(0.8));
     Ok(vec![absolute(&posted, 40_000.0), posted, absolute(&got, 50_000.0), got])
 }

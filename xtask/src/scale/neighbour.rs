@@ -27,7 +27,7 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case { name: "alone", server: &[], neighbour: None },
-    Case { name: "beside it, without limits", server: &[], neighbour: Some(&[]) },
+    Case { name: "with a neighbour, without limits", server: &[], neighbour: Some(&[]) },
     Case { name: "Forebay's share reserved", server: RESERVED, neighbour: Some(&[]) },
     Case { name: "the neighbour limited to half", server: &[], neighbour: Some(&["--cpus", "0.5"]) },
     Case { name: "both", server: RESERVED, neighbour: Some(&["--cpus", "0.5"]) },
@@ -59,7 +59,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     }
     table.print();
     let pairs = [(p99[p99.len() - 1], p99[0])];
-    Ok(vec![Row::in_turn(
+    Ok(vec![Row::alternating(
         "noisy neighbour, share and limit: p99 against alone",
         "µs",
         &pairs,
@@ -72,7 +72,7 @@ fn measure(setup: &Setup, url: &str) -> Result<serde_json::Value> {
     let duration = format!("{}s", DURATION.as_secs());
     let mut bench = Command::new(&setup.binary);
     bench.args(["bench", "--json", "--rate", PER_SECOND, "--duration", &duration, "--url", url]);
-    // Exit code 3 means that the server was late, which is what this measures.
+    // Exit code 3 means that the server was late, which this measures.
     let output = bench.output().context("starting forebay bench")?;
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text)

@@ -59,7 +59,7 @@ impl Stack {
         deploy.env("FOREBAY_VERSION", env!("CARGO_PKG_VERSION"));
         deploy.args(["stack", "deploy", "--compose-file"]).arg(stack.folder.join("swarm").join("stack.yaml")).arg(NAME);
         workspace::captured(&mut deploy)?;
-        // No route leads to NATS.
+        // No route sends events to NATS.
         stack.docker.run(["service", "scale", "--detach", "forebay_nats=0"])?;
         stack.scale(1)?;
         Ok(stack)
@@ -111,9 +111,10 @@ impl Stack {
         let bridge: Ipv4Addr = bridge.parse().with_context(|| format!("Docker names the bridge {bridge}"))?;
         let listed = workspace::captured(self.inside("haproxy")?.args(["hostname", "--all-ip-addresses"]))?;
         let mut addresses = listed.split_whitespace().filter_map(|text| text.parse::<Ipv4Addr>().ok());
-        let is_beside = |address: &Ipv4Addr| address.octets()[..2] == bridge.octets()[..2];
-        let address =
-            addresses.find(is_beside).with_context(|| format!("HAProxy has {listed}, none beside {bridge}"))?;
+        let is_on_bridge = |address: &Ipv4Addr| address.octets()[..2] == bridge.octets()[..2];
+        let address = addresses
+            .find(is_on_bridge)
+            .with_context(|| format!("HAProxy has {listed}, none in the network of {bridge}"))?;
         Ok(SocketAddr::from((address, 8080)))
     }
 

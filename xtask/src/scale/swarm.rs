@@ -23,7 +23,7 @@ const STORED_LIMIT: Duration = Duration::from_secs(60);
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
 const LOAD: WrkLoad = WrkLoad { connections: 64, duration: Duration::from_secs(2), is_keyed: false };
 const AB: ab::AbLoad = ab::AbLoad { requests: 100_000, connections: 100 };
-/// The article's figure for three front-ends behind Swarm, 100,000 requests at 100.
+/// The article's figure for three front-ends with Swarm, 100,000 requests at 100.
 const ARTICLE: f64 = 9_018.0;
 
 /// Scales, rolls, and measures.
@@ -111,7 +111,7 @@ fn threefold(setup: &Setup, stack: &Stack) -> Result<Vec<Row>> {
         bail!("{} requests of ab failed", report.failed);
     }
     let pairs = [(report.requests_per_second, ARTICLE)];
-    Ok(vec![Row::in_turn(
+    Ok(vec![Row::alternating(
         "3 gateways in containers, ab at 100, against the article",
         "requests/s",
         &pairs,

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_stand_below_their_columns() {
+    fn figures_are_aligned_with_their_columns() {
         let mut table = Table::new("rates", &["a", "b"]);
         table.row("one", &[12.4, f64::NAN]);
         let lines: Vec<&str> = table.text.lines().skip(2).collect();

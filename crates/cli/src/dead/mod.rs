@@ -27,7 +27,7 @@ use crate::errors::{at as failed_at, unusable};
 use crate::flags::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 use crate::output::{Output, print as printed};
 use crate::table::terminal_width;
-use admin_api::dead::{LetterJson, ListJson, OutcomesJson};
+use admin_api::dead::{DeadLetterJson, ListJson, OutcomesJson};
 use admin_api::paths;
 use admin_api::query::DeadQuery;
 pub use print::{json as letter_as_json, on_one_line};
@@ -38,7 +38,7 @@ const SHOW_MAX: u64 = 1000;
 /// The exit code if dead letters stay, or there is none.
 const EXIT_SOME_STAY: u8 = 1;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.
@@ -112,7 +112,7 @@ fn origin(path: &Path) -> anyhow::Result<String> {
 fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
     let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
     let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
-    DeadQuery { filter, limit, all, again: false, origin: None }
+    DeadQuery { filter, limit, all, ..DeadQuery::default() }
 }
 
 fn run_list(list: &DeadList) -> anyhow::Result<u8> {
@@ -158,7 +158,7 @@ fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
 
 fn print_letters(
     found: &ListJson,
-    print: fn(&mut BufWriter<Output>, &LetterJson) -> io::Result<()>,
+    print: fn(&mut BufWriter<Output>, &DeadLetterJson) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     printed(|output| found.letters.iter().try_for_each(|letter| print(output, letter)))
 }
@@ -175,12 +175,12 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
             let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
             let found = found.map_err(failed_at(directory.path().join("dead")))?;
             if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
-                && !SavedLedger::load(&directory)?.knows(&sink)
+                && !SavedLedger::load(&directory)?.has_sink(&sink)
             {
                 bail!("there is no sink {sink}, and no dead letter of such a sink");
             }
             Ok(ListJson {
-                letters: found.letters.iter().map(LetterJson::of).collect(),
+                letters: found.letters.iter().map(DeadLetterJson::of).collect(),
                 more: found.more,
                 lost: found.lost,
             })

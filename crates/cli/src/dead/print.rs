@@ -7,10 +7,10 @@ use text::rfc3339;
 
 use crate::figures;
 use crate::table::{Column, Table};
-use admin_api::dead::{LetterJson, OutcomeJson};
+use admin_api::dead::{DeadLetterJson, OutcomeJson};
 
 /// Dead letters as a table. In a terminal of this width it has their age instead of the time of receipt, to leave room for the reason.
-pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -> String {
+pub(super) fn table(letters: &[DeadLetterJson], terminal: Option<usize>, now: i64) -> String {
     if letters.is_empty() {
         return "no dead letters\n".to_owned();
     }
@@ -23,7 +23,7 @@ pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -
         Column::note("REASON"),
     ]);
     for letter in letters {
-        let LetterJson { received, sink, type_name, id, reason, .. } = letter;
+        let DeadLetterJson { received, sink, type_name, id, reason, .. } = letter;
         let age = rfc3339::parse(received).ok().filter(|_| terminal.is_some()).map(|at| age(now, at));
         let received = age.unwrap_or_else(|| received.clone());
         table.add([received, sink.clone(), type_name.clone(), id.clone(), reason.clone()]);
@@ -54,7 +54,7 @@ fn json_shown(json: &str) -> String {
 }
 
 /// A dead letter with all its fields.
-pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
+pub(super) fn whole(output: &mut impl Write, letter: &DeadLetterJson) -> io::Result<()> {
     let optional =
         |text: &Option<String>| text.as_deref().map_or_else(|| "-".into(), |text| on_one_line(text).into_owned());
     let source = if letter.source.is_empty() { "-".into() } else { on_one_line(&letter.source) };
@@ -71,7 +71,7 @@ pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<
 }
 
 /// A dead letter as JSON on one line. A line break in a payload is white space between tokens, so it may become a blank.
-pub fn json(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
+pub fn json(output: &mut impl Write, letter: &DeadLetterJson) -> io::Result<()> {
     let text = serde_json::to_string(letter)?.replace(['\n', '\r'], " ");
     // Programs get the bytes as they are.
     let shown = if io::stdout().is_terminal() { json_shown(&text) } else { text };
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn control_characters_are_escaped_and_json_is_unchanged() {
         let payload = "{\n\t\"a\": \"\u{9b}31m \u{7f} \u{202e}\"\r\n}";
-        let letter = LetterJson {
+        let letter = DeadLetterJson {
             sink: "s".into(),
             id: "1".into(),
             type_name: "t".into(),
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn page_shows_the_printed_dead_letters() {
-        let letter = |(sink, id, received, reason): (&str, &str, &str, &str)| LetterJson {
+        let letter = |(sink, id, received, reason): (&str, &str, &str, &str)| DeadLetterJson {
             sink: sink.into(),
             id: id.into(),
             type_name: "access".into(),
@@ -148,7 +148,7 @@ mod tests {
                 "local",
                 "2651fa94-4d60-8482-855f-ec6e00000007",
                 "2026-11-21T10:04:11Z",
-                "no bad ones (the table doesn't take the event)",
+                "no bad ones (the table rejects the event)",
             ),
             ("search", "019a2f31-77c0-7a3e-9b1d-5f0c2e8a4411", "2026-11-21T08:00:00Z", mapping),
         ]

@@ -1,4 +1,4 @@
-//! What can be typed after `forebay check`.
+//! The command line of `forebay check`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be typed after `forebay dead`.
+//! The command line of `forebay dead`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

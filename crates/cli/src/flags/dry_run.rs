@@ -34,7 +34,7 @@ pub struct TryFlags {
     /// The Idempotency-Key of its request
     #[arg(long, value_name = "KEY", default_value = "")]
     pub key: String,
-    /// A header of its request, as in 'X-Request-Id: 7'; may be given several times
+    /// A header of its request, as in 'X-Request-Id: 7'; can be repeated
     #[arg(long, value_name = "HEADER", value_parser = header)]
     pub header: Vec<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! The command line: what can be typed, as types. Nothing is done here.
+//! The command line as types, without the commands' work.
 
 mod admin_server;
 mod bench;
@@ -70,7 +70,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The command that was asked for: `serve` if none was named.
+    /// The command that was named: `serve` if none was.
     pub(crate) fn into_command(self) -> Command {
         self.command.unwrap_or(Command::Serve(self.serve))
     }
@@ -453,7 +453,7 @@ mod tests {
         assert!(parse(&shown).is_ok(), "{shown}");
     }
 
-    /// What a page says of a command's options is what there is, and all of it.
+    /// A page lists exactly the options that a command has.
     #[test]
     fn pages_name_the_options_that_there_are() {
         fn longs(command: &clap::Command) -> impl Iterator<Item = String> {

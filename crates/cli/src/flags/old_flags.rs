@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::ErrorKind;
 
 /// Each old name with the new one.
-const OLD_FLAGS: &[(&str, &str)] = &[("--origin", "--gateway")];
+const OLD_FLAGS: &[(&str, &str)] = &[("--again", "--resend"), ("--origin", "--gateway")];
 
 /// Replaces old names by the new ones.
 ///
 /// # Errors
-/// A flag is given under both names.
+/// A flag is set under both names.
 pub(super) fn renew(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, clap::Error> {
     let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     for (old, new) in OLD_FLAGS {
@@ -35,7 +35,7 @@ pub(super) fn renew(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, clap:
     Ok(arguments)
 }
 
-/// What follows the flag in an argument that is one: nothing, or `=` and its value.
+/// The rest of an argument after the flag: nothing, or `=` and its value.
 fn value<'a>(argument: &'a OsStr, flag: &str) -> Option<&'a OsStr> {
     let rest = argument.as_bytes().strip_prefix(flag.as_bytes())?;
     (rest.is_empty() || rest.starts_with(b"=")).then(|| OsStr::from_bytes(rest))
@@ -56,6 +56,7 @@ mod tests {
             ("token new a --origin 0f", "token new a --gateway 0f"),
             ("token new a --origin=0f", "token new a --gateway=0f"),
             ("token new a --gateway 0f", "token new a --gateway 0f"),
+            ("route accept a --again", "route accept a --resend"),
             ("token new a --origins 0f", "token new a --origins 0f"),
             ("token new -- --origin", "token new -- --origin"),
         ] {

@@ -1,4 +1,4 @@
-//! How a command prints what it lists.
+//! The output format of commands that list something.
 
 use clap::{Args, ValueEnum};
 

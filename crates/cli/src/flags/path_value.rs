@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_breaks_at_the_end_are_no_part_of_a_path() {
+    fn trailing_line_breaks_of_a_path_are_removed() {
         for (given, expected) in [("data", "data"), ("da\nta\r\n\n", "da\nta"), ("data ", "data ")] {
             let command = Command::new("x").arg(Arg::new("path").value_parser(path()));
             let found = command.get_matches_from(["x", given]).remove_one::<PathBuf>("path").unwrap();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_role_is_run_where_no_command_is_typed() {
+    fn role_runs_without_a_command() {
         for (typed, becomes) in [
             ("forebay", "forebay gateway"),
             ("forebay --data x", "forebay gateway --data x"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_names_one_of_three() {
+    fn variable_names_one_of_three() {
         let of = |text: &str| of_environment(&[(VARIABLE, text)].into_iter().collect());
         assert_eq!(of(""), Ok(None));
         for role in [Role::Serve, Role::Gateway, Role::Writer] {

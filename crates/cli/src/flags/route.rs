@@ -1,4 +1,4 @@
-//! What can be typed after `forebay route`.
+//! The command line of `forebay route`.
 
 use clap::{Args, Subcommand};
 use event::TypeName;
@@ -56,5 +56,5 @@ pub(crate) struct RouteAccept {
     pub(crate) at: DeadAt,
     /// Resend the journal's events after the saved cursor, also those that the store may have
     #[arg(long)]
-    pub(crate) again: bool,
+    pub(crate) resend: bool,
 }

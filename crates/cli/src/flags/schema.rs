@@ -1,4 +1,4 @@
-//! What can be typed after `forebay schema`.
+//! The command line of `forebay schema`.
 
 use std::path::PathBuf;
 

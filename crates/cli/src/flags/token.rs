@@ -1,4 +1,4 @@
-//! What can be typed after `forebay token`.
+//! The command line of `forebay token`.
 
 use std::path::PathBuf;
 use std::time::Duration;

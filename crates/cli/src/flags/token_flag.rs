@@ -24,7 +24,7 @@ pub(crate) struct TokenFlag {
     token_file: Option<PathBuf>,
 }
 
-/// What is wrong with a token, without showing it.
+/// An invalid token. The message doesn't show it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WrongToken {
     /// It can't be in a header.

@@ -16,10 +16,10 @@ use journal::disk::OsDisk;
 use crate::errors::{at, unusable};
 use crate::flags::JournalCommand;
 
-/// What a journal command exits with when something is damaged.
+/// The exit code if something is damaged.
 const EXIT_DAMAGED: u8 = 1;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.

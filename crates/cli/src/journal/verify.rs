@@ -48,14 +48,14 @@ struct Totals {
     lost: u64,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Report {
     totals: Totals,
     lines: Vec<String>,
 }
 
-/// How far a shard's journal goes.
+/// The range of a shard's journal.
 struct Extent {
     oldest: Option<u64>,
     next: u64,
@@ -120,7 +120,7 @@ impl Report {
         Ok(extent)
     }
 
-    /// Compares a shard's journal with what the ledger knows of it.
+    /// Compares a shard's journal with the ledger.
     fn compare(&mut self, directory: &DataDirectory, shard: u16, extent: &Extent, saved: Option<&SavedLedger>) {
         let path = directory.shard(shard);
         let counted = saved.and_then(|saved| saved.counted_up_to().get(usize::from(shard))).copied().unwrap_or(0);

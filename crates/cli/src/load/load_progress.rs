@@ -39,7 +39,7 @@ fn line(now: &Counts, elapsed: Duration) -> String {
         return counted;
     }
     let left = now.bytes_all.saturating_sub(now.bytes_read) as f64 * seconds / now.bytes_sent as f64;
-    // Before anything is sent it isn't known, and of what barely moves it isn't worth knowing.
+    // The time left isn't known before anything is sent, and isn't useful while the load barely moves.
     let left =
         Duration::try_from_secs_f64(left).map_or_else(|_| String::new(), |left| format!("  {} left", clock(left)));
     format!("{}  {counted}{left}", bar(now.bytes_read as f64 / now.bytes_all as f64))
@@ -50,10 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_far_how_fast_and_how_long() {
+    fn line_shows_progress_rate_and_time_left() {
         let now = Counts { bytes_read: 200, bytes_sent: 100, bytes_all: 400, lines_read: 50, ..Counts::default() };
         let shown = |counts: &Counts, seconds| line(counts, Duration::from_secs(seconds));
-        // Half of what is read was loaded by an earlier run: it doesn't make this one faster.
+        // Half of the bytes was loaded by an earlier run: that doesn't make this one faster.
         assert_eq!(shown(&now, 50), "[============            ]  50 %  50 lines  1/s  1:40 left");
         assert_eq!(
             shown(&Counts { bytes_sent: 0, lines_read: 0, ..now }, 0),

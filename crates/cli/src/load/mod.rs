@@ -1,4 +1,4 @@
-//! `forebay load`: hands the flags to crate `load`, and shows what comes of it.
+//! `forebay load`: passes the flags to crate `load`, and shows the results.
 
 mod load_progress;
 
@@ -24,7 +24,7 @@ const EXIT_REFUSED: u8 = 3;
 /// The exit code if there is more to load, as after a failure.
 const EXIT_STOPPED: u8 = 1;
 
-/// Runs the command and gives the process's exit code.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed. Starting again resumes from there.
@@ -60,7 +60,7 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
         print(|output| output.write_all(text.as_bytes()))?;
     }
     match ended? {
-        // Nothing else ends a load that follows its file.
+        // A load that follows its file has no other end.
         Ended::Stopped if !options.follow => {
             tracing::warn!("stopped before the end: start it again to resume from there");
             Ok(EXIT_STOPPED)
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_shows_the_summary_of_a_run_that_went_on() {
+    fn page_shows_the_summary_of_resumed_run() {
         let counts = Counts {
             lines_read: 5_780_417,
             matched: 5_780_417,

@@ -1,4 +1,4 @@
-//! `[types.X.aggregate.NAME]`: what is made of the events of a type, and where it goes.
+//! `[types.X.aggregate.NAME]`: the aggregates of a type's events, and the routes of their results.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) const KEYS: &[&str] = &[
 pub struct AggregateConfig {
     /// As it is written.
     pub window: String,
-    /// What is made of the events, and the type of the results.
+    /// The rules of the aggregate, and the type of its results.
     pub rules: AggregateRules,
     /// The sinks that store the results: at least one, each once.
     pub routes: Vec<Route>,
@@ -102,23 +102,24 @@ fn read_one(
     let list = routes::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
     let routes = routes::resolve(reader, section, names, sinks);
-    let mut is_sound = reader.errors() == errors_before;
-    if names.is_empty() && is_sound {
+    let mut is_valid = reader.errors() == errors_before;
+    if names.is_empty() && is_valid {
         let (at, label) =
             list.as_ref().map_or((section.span(), "has no `routes`"), |list| (&list.span, "names no sink"));
-        let title = format!("the results of the aggregate `{}` would be stored nowhere", section.name());
+        let title =
+            format!("missing setting `routes`: the results of the aggregate `{}` would not be stored", section.name());
         let help = "name at least one sink, as in routes = [\"local\"]";
         reader.push(Diagnostic::new(title, at.clone(), label).help(help.to_owned()));
     }
-    if section.get("window").is_none() && definition.window.is_empty() && is_sound {
-        let title = format!("the aggregate `{}` has no window", section.name());
+    if section.get("window").is_none() && definition.window.is_empty() && is_valid {
+        let title = format!("missing setting `window` of the aggregate `{}`", section.name());
         let help = "for example window = \"1m\", window = \"5m every 1m\" or window = \"session 30m\"";
         reader.push(Diagnostic::new(title, section.span().clone(), "has no `window`").help(help.to_owned()));
-        is_sound = false;
+        is_valid = false;
     }
     let of_results = name.clone().unwrap_or_else(|| TypeName::new("unnamed").expect("it follows the grammar"));
     match AggregateRules::new(of_results, &definition) {
-        Ok(_) if !is_sound || name.is_none() => None,
+        Ok(_) if !is_valid || name.is_none() => None,
         Ok(rules) => {
             if let Some(schema) = result_schema::schema(&rules) {
                 routes::warn(reader, names, &mut Reachability::new(&schema));
@@ -126,12 +127,12 @@ fn read_one(
             Some(AggregateConfig { window: definition.window, rules, read: first_readable(&routes, sinks), routes })
         }
         Err(mistakes) => {
-            // What was left out, since it can't be read, would only be reported as further, false mistakes.
-            let is_true = |setting: &str| is_sound || was_read(section, &definition, parts(setting).0);
+            // Errors of settings that were left out because they can't be read are only further, false mistakes.
+            let is_true = |setting: &str| is_valid || was_read(section, &definition, parts(setting).0);
             for mistake in mistakes.into_iter().filter(|mistake| is_true(&mistake.setting)) {
                 let (key, inner) = parts(&mistake.setting);
                 let inner = inner.map_or_else(String::new, |inner| format!(".{inner}"));
-                let title = format!("`{}{inner}` can't be used", section.key_path(key));
+                let title = format!("invalid value for `{}{inner}`", section.key_path(key));
                 reader.push(Diagnostic::new(title, span(section, &mistake.setting), mistake.message));
             }
             None
@@ -139,7 +140,7 @@ fn read_one(
     }
 }
 
-/// Whether a setting was read as it is written, and what is wrong with it follows from nothing else.
+/// Whether a setting was read as written, so its error is a separate mistake.
 fn was_read(section: &Section<'_>, definition: &Definition, key: &str) -> bool {
     let Some((_, value)) = section.get(key) else { return false };
     match key {
@@ -161,9 +162,8 @@ fn name(reader: &mut SettingsReader<'_>, of: &Section<'_>, section: &Section<'_>
     match TypeName::new(&format!("{}.{own}", of.name())) {
         Ok(name) if good => Some(name),
         made => {
-            let title = format!("`{own}` can't be the name of an aggregate");
-            let why =
-                made.err().map_or_else(|| "letters a-z, digits, `_` and `-`".to_owned(), |error| error.to_string());
+            let title = format!("invalid value for the name of an aggregate: `{own}`");
+            let why = made.err().map_or_else(|| "wanted a-z, 0-9, `_` and `-`".to_owned(), |error| error.to_string());
             let help = format!("its results are events of the type `{}.{own}`", of.name());
             reader.push(Diagnostic::new(title, section.span().clone(), why).help(help));
             None

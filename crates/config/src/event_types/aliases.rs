@@ -29,13 +29,13 @@ fn of_type(
     let Some(Located { value: names, span }) = reader.texts(section, KEY) else { return (Vec::new(), lowercase) };
     let path = section.key_path(KEY);
     if section.name() == OTHERS {
-        let title = format!("`{path}` can't be set: `*` has no name of its own");
-        let help = "name the type in a table of its own, or set lowercase = true";
+        let title = format!("conflict: `{path}` can't be set for `*`");
+        let help = "add a separate table for the type, or set lowercase = true";
         reader.push(Diagnostic::new(title, span, "of `*`").help(help.to_owned()));
         return (Vec::new(), lowercase);
     }
     if names.len() > NAMES_MAX {
-        let title = format!("`{path}` has {} names", names.len());
+        let title = format!("invalid value for `{path}`: {} names", names.len());
         reader.push(Diagnostic::new(title, span, format!("a type has at most {NAMES_MAX} other names")));
         return (Vec::new(), lowercase);
     }
@@ -43,7 +43,7 @@ fn of_type(
         check(reader, &path, name, tables);
         let compared = if lowercase { name.value.to_lowercase() } else { name.value.clone() };
         if let Some(first) = taken.insert(compared, name.span.clone()) {
-            let title = format!("`{path}` has a name that a type has already");
+            let title = format!("conflict: `{path}` has the name of another type");
             reader.push(Diagnostic::new(title, name.span.clone(), "here again").also(first, "named here"));
         }
     }
@@ -56,17 +56,17 @@ fn check(reader: &mut SettingsReader<'_>, path: &dyn Display, name: &Located<Str
     if access::contains_token(value) {
         reader.push(token_diagnostic(path, span.clone()));
     } else if value.is_empty() || value.len() > NAME_BYTES_MAX || value.trim() != value {
-        let title = format!("`{path}` has a text that can't be a name");
+        let title = format!("invalid value for `{path}`");
         let label = format!("a name has 1 to {NAME_BYTES_MAX} bytes, without spaces at its ends");
         reader.push(Diagnostic::new(title, span.clone(), label));
     } else if tables.iter().any(|table| table.name() == value) {
-        let title = format!("`{path}` names a type that has a table of its own");
+        let title = format!("conflict: `{path}` names a type with a separate table");
         reader.push(Diagnostic::new(title, span.clone(), "its events are of that type"));
     }
 }
 
 /// The error of a type whose name contains a token: the name would be in stores and metrics.
 pub(crate) fn token_diagnostic(path: &dyn Display, span: SourceSpan) -> Diagnostic {
-    let title = format!("`{path}` has a token as the name of a type");
+    let title = format!("invalid value for `{path}`: a token instead of the name of a type");
     Diagnostic::new(title, span, "a token").help("give the type another name, and revoke the token".to_owned())
 }

@@ -1,4 +1,4 @@
-//! A name with a condition, as `{ to = "search", when = "status >= 500" }`: what routes and rules of types are made of.
+//! A name with a condition, as `{ to = "search", when = "status >= 500" }`, for routes and rules of types.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use toml::de::DeTable;
 
 const WHEN: &str = "when";
 
-/// What one kind of them is called.
+/// The words for one kind of them.
 pub(crate) struct Form {
     /// The key of the name.
     pub(crate) key: &'static str,
-    /// What the name is of: "sink".
+    /// The word for the name's object: "sink".
     pub(crate) what: &'static str,
     /// One that is right, in full words.
     pub(crate) example: &'static str,
@@ -50,12 +50,12 @@ pub(crate) fn read<T: FromStr<Err = InvalidExpression>>(
                 Some(near) => format!("did you mean `{near}`?"),
                 None => form.example.to_owned(),
             };
-            let title = format!("`{path}` is not a setting");
+            let title = format!("unknown setting `{path}`");
             reader.push(Diagnostic::new(title, at(key.span()), "unknown").help(help));
         }
     }
     if named.is_none() && reader.errors() == errors_before {
-        let title = format!("`{name}` names no {}", form.what);
+        let title = format!("invalid value for `{name}`: it names no {}", form.what);
         let label = format!("has no `{}`", form.key);
         reader.push(Diagnostic::new(title, span, label).help(form.example.to_owned()));
     }
@@ -71,7 +71,7 @@ fn condition<T: FromStr<Err = InvalidExpression>>(
         Ok(condition) => Some(Worded { path, text, condition }),
         Err(invalid) => {
             let at = reader.within(&text.span, &text.value, invalid.place());
-            reader.push(Diagnostic::new(format!("`{path}` is no condition"), at, invalid.message()));
+            reader.push(Diagnostic::new(format!("invalid value for `{path}`"), at, invalid.message()));
             None
         }
     }

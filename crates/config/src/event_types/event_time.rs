@@ -20,7 +20,7 @@ pub(crate) fn read(
         with_format.map(|_| text.to_owned()).map_err(|why| InvalidValue::new("is no format of a time", why))
     });
     let zone = reader.text(section, OPTIONS[1], |text| {
-        let wanted = "wanted \"UTC\" or how far it is ahead of UTC, such as \"+01:00\"";
+        let wanted = "wanted \"UTC\" or an offset from UTC, such as \"+01:00\"";
         let with_zone = rule.clone().with_zone(text);
         with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is no zone", wanted))
     });
@@ -29,7 +29,7 @@ pub(crate) fn read(
     if !has_time {
         let spans = [format.map(|found| found.span), zone.map(|found| found.span), refuses.map(|found| found.span)];
         for (option, span) in OPTIONS.into_iter().zip(spans).filter_map(|(option, span)| Some((option, span?))) {
-            let title = format!("`{}` is of no use without `time`", section.key_path(option));
+            let title = format!("unused setting `{}` without `time`", section.key_path(option));
             reader.push(Diagnostic::new(title, span, "the type has no `time`"));
         }
         return None;

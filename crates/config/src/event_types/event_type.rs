@@ -1,4 +1,4 @@
-//! `[types.X]`: which events are taken, and where they go.
+//! `[types.X]`: the rules and routes of a type's events.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,41 +58,41 @@ const UNSTORABLE: &[(&str, TextRule)] = &[
     ("repair", TextRule { flaws: Incompatibilities::ALL, repair: true }),
 ];
 
-/// What becomes of the events of one type.
+/// The rules and routes of the events of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeConfig {
     /// Other names under which its events are sent.
     pub aliases: Vec<String>,
     /// Whether case doesn't matter in these and in the type's own name.
     pub lowercase: bool,
-    /// Where an event's id comes from.
+    /// The source of an event's id.
     pub id: IdRule,
-    /// Where the time is at which an event happened, and how it is read.
+    /// The place and the format of an event's time.
     pub time: Option<TimeRule>,
-    /// What their payloads must be, if anything is said of it.
+    /// The schema of their payloads, if there is one.
     pub schema: Option<TypeSchema>,
-    /// The steps that they are taken through.
+    /// The steps that transform them.
     pub transform: Option<TypeTransform>,
-    /// What is looked for in their payloads, which not every store can take.
+    /// The flaws in payloads that are searched, because some of the stores reject them.
     pub unstorable: TextRule,
     /// Whether its events may be answered before they are durable.
     pub ack_memory: bool,
-    /// Whether its events are answered when they are stored, where a client asks for nothing else.
+    /// Whether clients get the response after their events are stored, unless they request something else.
     pub ack_stored: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub routes: Vec<Route>,
     /// The status of a batch of which some events are rejected.
     pub partial: PartialStatus,
-    /// What is made of the events.
+    /// The aggregates of the events.
     pub aggregates: Vec<AggregateConfig>,
     /// The sink that events are read back from: one of them, if any can be read.
     pub read: Option<SinkName>,
-    /// The type as which rejected events are stored, if they are: one with a table of its own.
+    /// The type as which rejected events are stored, if they are: one with a separate table.
     pub refused_to: Option<TypeName>,
 }
 
 impl TypeConfig {
-    /// Where rejected events are stored, if they are. `secret` must be random.
+    /// The type as which rejected events are stored, if they are. `secret` must be random.
     #[must_use]
     pub fn quarantine(&self, secret: [u8; 32]) -> Option<RefusedTo> {
         let to = self.refused_to.clone()?;
@@ -155,21 +155,21 @@ pub(crate) fn read(
                 types.named.insert(name, config);
             }
             Err(error) => {
-                let title = format!("`{}` can't be the name of a type", section.name());
+                let title = format!("invalid value for the name of a type: `{}`", section.name());
                 reader.push(Diagnostic::new(title, section.span().clone(), error.to_string()));
             }
         }
     }
     for (name, span) in results.into_iter().filter(|(name, _)| types.named.contains_key(name)) {
-        let title = format!("`{name}` is the type of an aggregate's results, and has a table of its own");
+        let title = format!("conflict: `{name}` is the type of an aggregate's results, and has a separate table");
         let help = format!(
-            "give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`"
+            "give the aggregate another name, or remove [types.\"{name}\"]: the aggregate's `routes` are those of its results"
         );
         reader.push(Diagnostic::new(title, span, "this aggregate").help(help));
     }
     for (name, path, span) in partial {
         if !refused_to.iter().any(|setting: &RefusedToSetting| setting.of == name) {
-            let title = format!("`{path}` needs `refused_to`");
+            let title = format!("missing setting `refused_to`: `{path}` needs it");
             let help = "store rejected events as another type, as in refused_to = \"rejected\", or leave `partial` out";
             let label = "senders that see 200 discard the events that were rejected";
             reader.push(Diagnostic::new(title, span, label).help(help.to_owned()));
@@ -199,12 +199,12 @@ fn read_one(
     let time = reader.text(section, "time", pointer::parse);
     let schema = schema::read(reader, section, schemas);
     let transform = transform::read(reader, section, lookup);
-    // What steps with mistakes would make isn't known.
+    // The output of steps with mistakes is unknown.
     let is_whole = transform.is_some() == section.get("transform").is_some();
     let mut reach = schema.as_ref().filter(|_| is_whole).map(|schema| Reachability::new(&schema.compiled));
     if let Some(reach) = &mut reach {
         transform.iter().for_each(|transform| transform::warn(reader, section, transform, reach));
-        // These are looked up in what comes out of the steps.
+        // These are searched in the output of the steps.
         let pointer = id.as_ref().and_then(|id| {
             let value = id.value.pointer()?.clone();
             Some(Located { value, span: id.span.clone() })
@@ -227,7 +227,7 @@ fn read_one(
     if names.is_empty() && reader.errors() == errors_before {
         let (at, label) =
             list.as_ref().map_or((section.span(), "has no `routes`"), |list| (&list.span, "names no sink"));
-        let title = format!("the events of type `{}` would be stored nowhere", section.name());
+        let title = format!("missing setting `routes`: the events of type `{}` would not be stored", section.name());
         let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
         reader.push(Diagnostic::new(title, at.clone(), label).help(help.to_owned()));
     }
@@ -260,7 +260,7 @@ fn read_one(
     (config, spans)
 }
 
-/// Where ids come from.
+/// The source of ids.
 fn id_rule(text: &str) -> Result<IdRule, InvalidValue> {
     if text == CONTENT { Ok(IdRule::Content) } else { pointer::parse(text).map(IdRule::Pointer) }
 }
@@ -272,7 +272,7 @@ fn ack(text: &str) -> Result<bool, InvalidValue> {
         "stored" => Ok(true),
         "memory" => {
             let wrong = InvalidValue::new("can't be `memory`", "wanted \"disk\" or \"stored\"");
-            Err(wrong.help("set ack_memory = true, and let clients that want it ask for it: Forebay-Ack: memory"))
+            Err(wrong.help("set ack_memory = true; clients then request it with the header Forebay-Ack: memory"))
         }
         _ => Err(InvalidValue::new("is no kind of acknowledgement", "wanted \"disk\" or \"stored\"")),
     }
@@ -293,7 +293,7 @@ fn warn_of_objects(
     reader.push(Diagnostic::warning(title, span, label).help(help.to_owned()));
 }
 
-/// What the stores can't take that the events go to, and that get what is made of them.
+/// The flaws that the stores of the events and of their aggregates' results reject.
 fn flaws(routes: &[Route], aggregates: &[AggregateConfig], sinks: &Sinks) -> Incompatibilities {
     let routes = routes.iter().chain(aggregates.iter().flat_map(|aggregate| &aggregate.routes));
     let stores = routes.filter_map(|route| sinks.valid.get(&route.to));
@@ -310,14 +310,14 @@ fn read_aggregates(
         return aggregate::read(reader, section, sinks, events).into_iter().unzip();
     }
     if let Some((key, _)) = section.entry(aggregate::TABLE) {
-        let title = "events of any type can't be aggregated together".to_owned();
-        let help = "give the type a table of its own, as in [types.access.aggregate.hits]";
+        let title = "conflict: events of different types can't be aggregated together".to_owned();
+        let help = "add a separate table for the type, as in [types.access.aggregate.hits]";
         reader.push(Diagnostic::new(title, section.span_of(key), "of `*`").help(help.to_owned()));
     }
     (Vec::new(), Vec::new())
 }
 
-/// The sink that `read` names: it must get the events, and keep them so that they can be read.
+/// The sink that `read` names: it must get the events, and be readable.
 fn read_sink(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
@@ -326,17 +326,17 @@ fn read_sink(
 ) -> Option<SinkName> {
     let named = reader.text(section, "read", |text| Ok(text.to_owned()))?;
     if !routes.iter().any(|route| route.value.to == named.value) {
-        let title = format!("`{}` names a sink that the type has no route to", section.key_path("read"));
+        let title = format!("invalid value for `{}`: the type has no route to this sink", section.key_path("read"));
         let help = format!("add \"{}\" to its routes, or name one of these", named.value);
         reader.push(Diagnostic::new(title, named.span, "not in `routes`").help(help));
         return None;
     }
-    // A sink with mistakes of its own, or none at all, was reported as such.
+    // A sink with mistakes, or none at all, was reported as such.
     let (name, settings) = sinks.valid.iter().find(|(name, _)| **name.as_arc() == *named.value)?;
     if settings.store.can_be_read() {
         return Some(name.clone());
     }
-    let title = format!("`{}` names a sink that can't be read", section.key_path("read"));
+    let title = format!("invalid value for `{}`: this sink can't be read", section.key_path("read"));
     let mistake = Diagnostic::new(title, named.span, settings.store.why_not_read());
     reader.push(mistake.help("change the sink, name another one, or remove `read`".to_owned()));
     None

@@ -22,7 +22,7 @@ enum Form {
 #[derive(Debug, Default)]
 pub(crate) struct LookupTables {
     pub(crate) tables: Tables,
-    /// What their files hold.
+    /// The content of their files.
     pub(crate) fingerprint: u64,
     /// For what steps remember.
     pub(crate) seed: u64,
@@ -37,7 +37,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, sections: &[Section<'_>], fo
             drop(tables.add_json(section.name(), "{}"));
         }
     }
-    // Where the system has no randomness Forebay doesn't start at all.
+    // If the system has no randomness Forebay doesn't start at all.
     LookupTables { tables, fingerprint: hasher.finish(), seed: getrandom::u64().unwrap_or_default() }
 }
 
@@ -55,7 +55,7 @@ fn read_one(
     let [key, value] = ["key", "value"].map(|key| reader.text(section, key, |text| Ok(text.to_owned())));
     let Some(path) = path else {
         if reader.errors() == errors_before {
-            let title = format!("`{}` is missing", section.key_path("path"));
+            let title = format!("missing setting `{}`", section.key_path("path"));
             let mistake = Diagnostic::new(title, section.span().clone(), "has no `path`");
             reader.push(mistake.help("name its file, as in path = \"countries.csv\"".to_owned()));
         }
@@ -63,7 +63,7 @@ fn read_one(
     };
     let (path, form, span) = (path.value.0, path.value.1, path.span);
     if let (Form::Json, Some(column)) = (form, key.as_ref().or(value.as_ref())) {
-        let title = format!("`{}` has columns, and its file is JSON", section.key_path("path"));
+        let title = format!("conflict: `{}` is a JSON file, but columns are set", section.key_path("path"));
         reader.push(Diagnostic::new(title, column.span.clone(), "only tables in CSV have columns"));
         return None;
     }
@@ -77,7 +77,7 @@ fn read_one(
         added.map_err(|error: InvalidTable| error.to_string())
     });
     if let Err(why) = &added {
-        let title = format!("`{}` can't be used: {why}", section.key_path("path"));
+        let title = format!("invalid value for `{}`: {why}", section.key_path("path"));
         reader.push(Diagnostic::new(title, span, format!("this is {}", folder.path().join(path).display())));
     }
     added.ok()

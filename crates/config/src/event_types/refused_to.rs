@@ -18,8 +18,8 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Op
     Some(RefusedToSetting { of: section.name().to_owned(), path: section.key_path(KEY).to_string(), to })
 }
 
-/// The types as which rejected events are stored, for each of those `written` that is sound. `declared` are the types with tables of their
-/// own.
+/// The types as which rejected events are stored, for each valid one of `written`. `declared` are the types with
+/// separate tables.
 pub(crate) fn resolve<'w>(
     reader: &mut SettingsReader<'_>,
     declared: &[TypeName],
@@ -47,13 +47,17 @@ fn checked(
     let name = match TypeName::new(value) {
         Ok(name) => name,
         Err(error) => {
-            let help = "name a type with a table of its own".to_owned();
-            return mistake(format!("`{path}` can't be the name of a type"), &error.to_string(), help);
+            let help = "name a type with a separate table".to_owned();
+            return mistake(format!("invalid value for `{path}`"), &error.to_string(), help);
         }
     };
     if name.as_str() == of {
-        let help = "name another type, with a table of its own, such as [types.refused]".to_owned();
-        return mistake(format!("`{path}` names its own type"), "refused events would be events of this type", help);
+        let help = "name another type, with a separate table, such as [types.rejected]".to_owned();
+        return mistake(
+            format!("invalid value for `{path}`: it is its own type"),
+            "rejected events would be events of this type",
+            help,
+        );
     }
     if !declared.contains(&name) {
         let others = declared.iter().map(TypeName::as_str).filter(|other| other != of);
@@ -61,11 +65,11 @@ fn checked(
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("add [types.{name}] with routes"),
         };
-        return mistake(format!("`{path}` names a type that has no table"), "no such type", help);
+        return mistake(format!("invalid value for `{path}`: this type has no table"), "no such type", help);
     }
     if let Some(next) = written.iter().find(|next| next.of == name.as_str()) {
-        let title = format!("`{path}` names a type that has `{KEY}` itself");
-        let help = format!("remove the one or the other: what can't be stored as `{name}` is only counted");
+        let title = format!("conflict: `{path}` names a type that also has `{KEY}`");
+        let help = format!("remove one of them: rejected events of type `{name}` are only counted");
         let mistake = Diagnostic::new(title, span.clone(), "stored as this").also(next.to.span.clone(), "of that type");
         return Err(Box::new(mistake.help(help)));
     }

@@ -1,4 +1,4 @@
-//! What the results of an aggregate can have: its own settings say that.
+//! The values that the results of an aggregate can have, by the aggregate's settings.
 
 use ::schema::{Documents, Schema, SchemaOptions};
 use aggregate::{AggregateRules, result_schema};

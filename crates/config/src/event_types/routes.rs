@@ -46,7 +46,7 @@ pub(crate) fn written(
     reader.list(section, KEY, "a list of names of sinks", element, plain)
 }
 
-/// Warns of conditions that look at what no event can have.
+/// Warns of conditions on values that no event can have.
 pub(crate) fn warn(reader: &mut SettingsReader<'_>, routes: &[Located<Written>], reach: &mut Reachability<'_>) {
     for when in routes.iter().filter_map(|route| route.value.when.as_ref()) {
         unreachable_paths::condition(reader, when, when.condition.expression().places(), reach);
@@ -63,7 +63,7 @@ pub(crate) fn resolve(
     let mut found = Vec::new();
     for (index, Located { value, span }) in routes.iter().enumerate() {
         if let Some(first) = routes[..index].iter().find(|first| first.value.to == value.to) {
-            let title = format!("`{}` names a sink twice", section.key_path(KEY));
+            let title = format!("conflict: `{}` names a sink twice", section.key_path(KEY));
             let mistake = Diagnostic::new(title, span.clone(), "here again");
             reader.push(mistake.also(first.span.clone(), "named here"));
         } else if let Some(to) = sinks.resolve(reader, section, &value.to, span) {
@@ -71,8 +71,11 @@ pub(crate) fn resolve(
             match sinks.spread(route) {
                 Ok(routes) => found.extend(routes),
                 Err(why) => {
-                    let title =
-                        format!("`{}` can't be spread over the shards of `{}`", section.key_path(KEY), value.to);
+                    let title = format!(
+                        "invalid value for `{}`: it can't be distributed over the shards of `{}`",
+                        section.key_path(KEY),
+                        value.to
+                    );
                     reader.push(Diagnostic::new(title, span.clone(), why));
                 }
             }

@@ -22,7 +22,7 @@ pub struct TypeSchema {
     pub formats: bool,
     /// The compiled schema.
     pub compiled: Arc<Schema>,
-    /// What it refers to.
+    /// The documents that it refers to.
     documents: Arc<Documents>,
 }
 
@@ -64,13 +64,13 @@ pub(crate) fn read(
     let errors_before = reader.errors();
     let Some(found) = reader.text(section, "schema", |text| path::parse(text, WANTED)) else {
         if let Some(formats) = formats.filter(|_| reader.errors() == errors_before) {
-            let title = format!("`{}` is of no use without `schema`", section.key_path("schema_formats"));
+            let title = format!("unused setting `{}` without `schema`", section.key_path("schema_formats"));
             reader.push(Diagnostic::new(title, formats.span, "the type has no schema"));
         }
         return None;
     };
     let formats = formats.is_some_and(|found| found.value);
-    // Paths are compared as they were written: part by part takes ten times as long.
+    // Paths are compared as texts: comparing them part by part takes ten times as long.
     let key = (found.value.clone().into_os_string(), formats);
     if let Some(known) = schemas.known.get(&key) {
         return Some(known.clone());
@@ -113,7 +113,7 @@ fn report(reader: &mut SettingsReader<'_>, section: &Section<'_>, found: &Locate
     let key = section.key_path("schema");
     match error {
         SchemaError::Unreadable { path, why } => {
-            let title = format!("`{key}` can't be used: {why}");
+            let title = format!("invalid value for `{key}`: {why}");
             reader.push(Diagnostic::new(title, found.span.clone(), format!("this is {}", path.display())));
         }
         SchemaError::Wrong { mistakes, texts } => {
@@ -122,7 +122,7 @@ fn report(reader: &mut SettingsReader<'_>, section: &Section<'_>, found: &Locate
                 .map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text)))
                 .collect();
             for InvalidSchema { document, span, message, .. } in mistakes {
-                let title = format!("`{key}` can't be used: {message}");
+                let title = format!("invalid value for `{key}`: {message}");
                 let mistake = match sources.get(&document) {
                     Some(source) => Diagnostic::new(title, SourceSpan { source: *source, range: span }, "here")
                         .also(found.span.clone(), "the schema is named here"),

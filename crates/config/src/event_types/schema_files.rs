@@ -47,7 +47,7 @@ pub enum SchemaError {
     },
 }
 
-/// What a schema says of its own name.
+/// The name that a schema gives itself.
 #[derive(Default, Deserialize)]
 struct Head {
     #[serde(rename = "$id")]
@@ -68,7 +68,7 @@ impl<'f> SchemaFolder<'f> {
         self.folder.path().join(path)
     }
 
-    /// Compiles the schema in a file, reading what it refers to.
+    /// Compiles the schema in a file, and reads the documents that it refers to.
     ///
     /// # Errors
     /// It can't be read, or is wrong.
@@ -109,7 +109,7 @@ impl<'f> SchemaFolder<'f> {
                         texts.insert(uri.clone(), (self.shown(&path), text.clone()));
                         documents.insert(uri, text);
                     }
-                    Err(why) => mistake.message = format!("`{uri}` can't be referred to: {why}"),
+                    Err(why) => mistake.message = format!("cannot resolve the reference `{uri}`: {why}"),
                 }
             }
             if documents.len() == known {
@@ -134,7 +134,7 @@ impl<'f> SchemaFolder<'f> {
     }
 }
 
-/// The folders of documents with names of their own: such a document refers to files in its own folder.
+/// The folders of documents with a name: such a document refers to files relative to its folder.
 struct Named {
     own: Vec<(String, PathBuf)>,
 }
@@ -142,13 +142,13 @@ struct Named {
 impl Named {
     /// The file that a name means.
     fn path(&self, uri: &str) -> Result<PathBuf, String> {
-        let beside =
+        let next_to =
             self.own.iter().find_map(|(folder, path)| Some(path.join(decoded(uri.strip_prefix(folder.as_str())?))));
-        if let Some(path) = beside {
+        if let Some(path) = next_to {
             return Ok(path);
         }
         if uri.contains(':') {
-            return Err("only files of the configuration's folder can be, and nothing is fetched".to_owned());
+            return Err("it must be a file in the configuration's folder; Forebay downloads no schemas".to_owned());
         }
         Ok(decoded(uri.trim_start_matches('/')))
     }
@@ -158,7 +158,7 @@ fn decoded(name: &str) -> PathBuf {
     percent::decode(name).unwrap_or_else(|| name.to_owned()).into()
 }
 
-/// Where a document says that its folder is, beside where that is.
+/// The folder that a document names, and the place of that name in the document.
 fn named_by_itself(text: &str, path: &Path) -> Option<(String, PathBuf)> {
     // Most have no such name, and needn't be read for it.
     if !text.contains("://") && !text.contains('\\') {

@@ -25,7 +25,7 @@ const MEMORY: &str = "dedupe";
 #[derive(Clone)]
 pub struct TypeTransform {
     specs: Arc<Vec<StepSpec>>,
-    /// What the tables held that its steps may ask.
+    /// The content of the tables that its steps may use.
     tables: u64,
     pub steps: Arc<TransformHandle>,
 }
@@ -55,8 +55,8 @@ impl fmt::Display for TypeTransform {
 }
 
 impl TypeTransform {
-    /// Goes on with what `before` remembers: each `dedupe` that is the same step as before, and stands behind the same steps. What tables
-    /// hold doesn't matter to it.
+    /// Takes over the memory of `before`: of each `dedupe` that is the same step as before, after the same steps. The
+    /// content of tables doesn't matter.
     pub fn remember_as(&mut self, before: &Self) {
         let same = self.specs.iter().zip(before.specs.iter()).take_while(|(now, before)| now == before);
         let windows = same.filter(|(spec, _)| spec.0.iter().any(|(key, _)| key == MEMORY)).count();
@@ -117,7 +117,7 @@ pub(crate) fn read(
                 let number = place.map_or(mistake.step, |(_, _, number)| number);
                 let place = place.map(|(element, entries, _)| (element, entries));
                 let at = place.map_or_else(|| span.clone(), |place| place_of(reader, section, place, &mistake.at));
-                let title = format!("step {number} of `{name}` can't be used");
+                let title = format!("invalid value for `{name}`: step {number}");
                 reader.push(Diagnostic::new(title, at, mistake.message).help(mistake.help));
             }
             None
@@ -125,7 +125,7 @@ pub(crate) fn read(
     }
 }
 
-/// Warns of steps that look at what no event can have, and follows what they do.
+/// Warns of steps on values that no event can have, and follows their effects.
 pub(crate) fn warn(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
@@ -142,7 +142,7 @@ pub(crate) fn warn(
         let at = place.map_or(span, |place| place_of(reader, section, place, &at));
         unreachable_paths::warn(
             reader,
-            format!("step {step} of `{name}` names what no event can have"),
+            format!("unused path in step {step} of `{name}`: no event can have it"),
             (at, message),
             help,
         );
@@ -155,7 +155,7 @@ fn spec(reader: &mut SettingsReader<'_>, section: &Section<'_>, step: &dyn Displ
         let name: &str = key.get_ref();
         let span = section.span_of(value);
         let setting = if is_secret(name) && value.get_ref().is_str() {
-            // What is wrong with other steps is told too where it can't be filled in.
+            // Mistakes in other steps are reported too if it can't be filled in.
             let secret = reader.string(&format_args!("{step}.{name}"), span, value.get_ref());
             Some(Setting::Text(secret.map_or_else(|| name.to_owned(), |found| found.value)))
         } else {

@@ -19,12 +19,12 @@ const RULES_MAX: usize = 64;
 const FORM: Form =
     Form { key: "type", what: "type", example: "a rule is { type = \"access\", when = \"has(method)\" }" };
 
-/// What the type of an event is where that isn't plain.
+/// The rules that decide the type of an event if its request doesn't.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
     /// Asked in this order.
     pub rules: Vec<TypeRule>,
-    /// As what events of unknown types are taken, if they are.
+    /// The type of events of unknown types, if they are accepted.
     pub unknown: Option<TypeName>,
 }
 
@@ -60,8 +60,8 @@ fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) 
         return Vec::new();
     };
     if list.len() > RULES_MAX {
-        let title = format!("`{path}` has {} rules", list.len());
-        reader.push(Diagnostic::new(title, span, format!("at most {RULES_MAX} are asked")));
+        let title = format!("invalid value for `{path}`: {} rules", list.len());
+        reader.push(Diagnostic::new(title, span, format!("at most {RULES_MAX} are allowed")));
     }
     let rules = list.iter().enumerate().filter_map(|(index, element)| {
         let name = format_args!("{path}[{index}]");
@@ -82,7 +82,7 @@ fn rule(
     let errors_before = reader.errors();
     let (of, when) = conditional::read(reader, &FORM, (path, span.clone()), entries)?;
     if when.is_none() && reader.errors() == errors_before {
-        let title = format!("`{path}` has no condition");
+        let title = format!("missing setting `when` in `{path}`");
         reader.push(Diagnostic::new(title, span, "has no `when`").help(FORM.example.to_owned()));
     }
     let of = known(reader, &format_args!("{path}.type"), of, types)?;
@@ -91,8 +91,8 @@ fn rule(
     Some(TypeRule { of, when: when.condition })
 }
 
-/// Warns of what must be there for a rule to be true, and which the schema of its type refuses: no event is taken by it. To ask
-/// whether something isn't there is another thing: the event may be of any type yet.
+/// Warns of values that a rule needs but the schema of its type rejects: the rule accepts no event. A rule that
+/// requires the absence of a value isn't reported: the event's type isn't known yet.
 fn warn(reader: &mut SettingsReader<'_>, of: &TypeName, when: &Worded<Expression>, types: &Types) {
     let config = types.named.get(of).or(types.others.as_ref());
     if let Some(schema) = config.and_then(|config| config.schema.as_ref()) {
@@ -104,15 +104,15 @@ fn unknown(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types
     let found = reader.text(section, "unknown_type", |text| Ok::<_, InvalidValue>(text.to_owned()))?;
     let path = section.key_path("unknown_type");
     if types.others.is_some() {
-        let title = format!("`{path}` is never used");
-        let help = "[types.\"*\"] takes events of every type: remove the one or the other".to_owned();
+        let title = format!("unused setting `{path}`");
+        let help = "[types.\"*\"] accepts events of every type: remove one of them".to_owned();
         reader.push(Diagnostic::new(title, found.span, "no type is unknown").help(help));
         return None;
     }
     known(reader, &path, found, types)
 }
 
-/// A type that events are taken as.
+/// A type that events are accepted as.
 fn known(
     reader: &mut SettingsReader<'_>,
     path: &dyn Display,
@@ -123,12 +123,12 @@ fn known(
         Ok(name) if types.named.contains_key(&name) || types.others.is_some() => return Some(name),
         Ok(name) => name,
         Err(error) => {
-            let title = format!("`{path}` can't be the name of a type");
+            let title = format!("invalid value for `{path}`");
             reader.push(Diagnostic::new(title, found.span, error.to_string()));
             return None;
         }
     };
-    let title = format!("`{path}` names a type that doesn't exist");
+    let title = format!("invalid value for `{path}`: there is no such type");
     let help = match nearest(name.as_str(), types.named.keys().map(TypeName::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("add [types.{name}]"),

@@ -1,5 +1,6 @@
-//! Warns of settings that name a place in events which the schema of their type never lets be there: they do nothing, and are most
-//! often a slip. It is a warning and no mistake: the same configuration was taken before, and does no harm.
+//! Warns of settings that name a place in events that the schema of their type excludes: they have no effect, and are
+//! most often a typing error. It is a warning and no error: the same configuration was accepted earlier, and does no
+//! harm.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -22,7 +23,7 @@ pub(crate) fn pointer(
     }
 }
 
-/// Warns of places that a condition names, of those that are meant.
+/// Warns of the given places that a condition names.
 pub(crate) fn condition<T>(
     reader: &mut SettingsReader<'_>,
     condition: &Worded<T>,
@@ -34,7 +35,7 @@ pub(crate) fn condition<T>(
         if let Err(unreachable) = reach.find(&pointer) {
             let at = reader.within(&text.span, &text.value, place);
             let help = unreachable.nearest_in_expression().map(|nearest| format!("did you mean `{nearest}`?"));
-            warn(reader, format!("`{path}` names what no event can have"), (at, unreachable.why), help);
+            warn(reader, format!("unused path in `{path}`: no event can have it"), (at, unreachable.why), help);
         }
     }
 }
@@ -48,7 +49,7 @@ pub(crate) fn place(
 ) {
     if let Err(Unreachable { why, nearest }) = reach.find(pointer) {
         let help = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
-        warn(reader, format!("`{setting}` names what no event can have"), (span, why), help);
+        warn(reader, format!("unused path in `{setting}`: no event can have it"), (span, why), help);
     }
 }
 

@@ -1,11 +1,11 @@
-//! Which parts of a configuration's text may be secrets: found by the key that a value belongs to, whatever the value's type, and in texts
-//! that are no TOML too. Only the values of known keys are shown.
+//! The parts of a configuration's text that may be secrets: found by the key of a value, for values of any type, and in
+//! texts that are no TOML too. Only the values of known keys are shown.
 
 use std::ops::Range;
 
 use ::sink::COMMON_KEYS;
 use settings::{FILE, PREFIX};
-use transform::knows_key;
+use transform::is_step_key;
 
 use super::tables::{self, Inner, Known, Table};
 use crate::old_names::{current, old_keys_of_sinks};
@@ -19,12 +19,12 @@ const IN_ALL_SINKS: &[&str] = &["columns", "conflict", "path", "table", "url"];
 const OF_COLUMNS: &[&str] = &["pointer", "type", "newest"];
 /// Parts of usual names of secrets.
 const SECRET_WORDS: &[&str] = &["api_key", "apikey", "authorization", "credential", "passw", "secret", "token"];
-/// What a key in PEM begins with, where the path of its file is wanted.
+/// The beginning of a key in PEM, which may be set instead of the path of its file.
 const PEM: &str = "-----BEGIN";
-/// Brackets within each other that are followed. No setting has as many.
+/// Nested brackets that are followed. No setting has as many.
 const DEPTH_MAX: usize = 64;
 
-/// What a table, or the value of a key, is.
+/// The kind of a table, or of the value of a key.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Root,
@@ -41,7 +41,7 @@ enum Place {
     Value,
     /// A table of values whose names the operator chooses: they are no secrets.
     Names,
-    /// What such a name may have: a column of a sink's table. A sink's `conflict` too.
+    /// The values of such a name: a column of a sink's table. A sink's `conflict` too.
     Column,
     /// A value of a step, which may be any JSON.
     Json,
@@ -93,7 +93,7 @@ pub(crate) fn secrets(text: &str) -> Vec<Range<usize>> {
     scanner.found
 }
 
-/// The secret of a variable, where the text is one with its value.
+/// The secret of a variable, if the text is one with its value.
 fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     let (name, value) = text.strip_prefix(PREFIX)?.split_once('=')?;
     if !name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_') {
@@ -113,7 +113,7 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     Some(secret.map(|range| start + range.start..start + range.end).into_iter().collect())
 }
 
-/// Who asks, and the password, in what is a URL or was to be one.
+/// The user and the password in a URL, or in a text that looks like one.
 fn of_url(url: &str) -> Option<Range<usize>> {
     let scheme = url.find("://");
     let start = scheme.map_or(0, |at| at + "://".len());
@@ -144,7 +144,7 @@ fn is_secret_name(key: &str) -> bool {
     SECRET_WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// What a key in a table that isn't a sink's says of its value.
+/// The kind of value of a key in a table that isn't a sink's.
 fn in_table(table: &Table, key: &str) -> Value {
     let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
     match table.find(key) {
@@ -225,7 +225,8 @@ impl Scanner<'_> {
         self.text[self.at..].find(['\n', '\r']).map_or(self.text.len(), |end| self.at + end)
     }
 
-    /// Takes the header of a table, which also ends what was left open before. What has no key in its brackets is a list.
+    /// Reads the header of a table, which also ends unclosed values before it. A header without a key in its brackets
+    /// is a list.
     fn header(&mut self) -> bool {
         let line = &self.text[self.at..self.line_end()];
         let inner = line.trim_start_matches('[');
@@ -241,7 +242,7 @@ impl Scanner<'_> {
             value = self.step(value.place, value.is_hidden, part);
         }
         self.open_table(value.place, matches!(value.place, Place::Value) && value.is_hidden);
-        // What follows on the line is a mistake, and may be a setting of the table.
+        // The rest of the line is a mistake, and may be a setting of the table.
         let closing = line.len() - inner.len() + path.len();
         self.at += closing + line[closing..].bytes().take_while(|byte| *byte == b']').count();
         self.is_line_empty = false;
@@ -281,14 +282,14 @@ impl Scanner<'_> {
         false
     }
 
-    /// What a key in a table says of its value.
+    /// The kind of value of a key in a table.
     fn step(&self, place: Place, is_hidden: bool, key: &str) -> Value {
         let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
         match place {
             Place::Root if key == "sinks" => value(true, Place::Sinks),
             Place::Root => in_table(&tables::ROOT, key),
             Place::Table(table) => in_table(table, key),
-            // A table is expected: what isn't one may be a setting whose table's name was forgotten.
+            // A table is expected: another value may be a setting whose table's name was forgotten.
             Place::Named(table) => value(true, Place::Table(table)),
             Place::Sinks => value(true, Place::Sink),
             Place::Sink if key == "shards" => value(true, Place::Sinks),
@@ -304,7 +305,7 @@ impl Scanner<'_> {
                 }
             }
             Place::Step if key == "hash" => value(false, Place::Step),
-            Place::Step if key == "key" || !knows_key(key) => value(true, Place::Value),
+            Place::Step if key == "key" || !is_step_key(key) => value(true, Place::Value),
             Place::Step => value(false, Place::Json),
             Place::Names => value(is_hidden || is_secret_name(key), Place::Column),
             Place::Column => value(is_hidden || !OF_COLUMNS.contains(&key), Place::Value),
@@ -355,7 +356,7 @@ impl Scanner<'_> {
             _ => {
                 let rest = &self.text[self.at..];
                 let length = rest.find(|c: char| c.is_whitespace() || ",[]{}#\"'".contains(c)).unwrap_or(rest.len());
-                // A bracket beyond the depth is a word of its own.
+                // A bracket beyond the depth is a separate word.
                 let length = length.max(rest.chars().next().map_or(1, char::len_utf8));
                 if self.value.is_none_or(|value| value.is_hidden) {
                     self.found.push(self.at..self.at + length);

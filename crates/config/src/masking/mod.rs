@@ -9,16 +9,17 @@ mod tables;
 /// Placeholders for secrets in hints, such as `redis://USER:PASSWORD@HOST` and `https://hooks.example.org/forebay`.
 const PLACEHOLDERS: &[&str] = &["PASSWORD", "forebay"];
 
-/// A text as it may be shown, one of the configuration or of a file that it names: in the former each value that may be a secret ([`layout::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token
-/// in one of NATS or behind `password=`, each secret of a web hook, and what stands behind the host in each `url` of HTTP is as many
-/// stars as it has bytes, so that every span stays where it is.
+/// A text as it may be shown, of the configuration or of a file that it names. Secrets are replaced by as many stars as
+/// they have bytes, so every span keeps its place. Secrets are the password in a URL (RFC 3986 §3.2.1), the token in a
+/// URL of NATS or after `password=`, and the secret of a webhook. In the configuration these are secrets too: each
+/// value of [`layout::secrets`], and the text after the host in each `url` of HTTP.
 pub(crate) fn hidden(text: &str, is_configuration: bool) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     let secrets = if is_configuration { layout::secrets(text) } else { Vec::new() };
     let secrets =
         secrets.into_iter().chain(parameters(text)).chain(hook_secrets(text)).chain(access::token_ranges(text));
     let is_secret = |range: &Range<usize>| !PLACEHOLDERS.contains(&&text[range.clone()]);
-    for secret in secrets.chain(behind_hosts(text)).chain(passwords(text)).filter(is_secret) {
+    for secret in secrets.chain(after_hosts(text)).chain(passwords(text)).filter(is_secret) {
         for part in without_references(text, secret) {
             let stars: String = text[part.clone()].chars().map(star).collect();
             shown.to_mut().replace_range(part, &stars);
@@ -78,7 +79,7 @@ fn parameters(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The secrets of web hooks, after their prefix.
+/// The secrets of webhooks, after their prefix.
 fn hook_secrets(text: &str) -> impl Iterator<Item = Range<usize>> {
     const MARK: &str = "whsec_";
     text.match_indices(MARK).map(|(at, _)| {
@@ -88,10 +89,10 @@ fn hook_secrets(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What stands behind the hosts of all that `url =` or a variable whose name ends so says, unless it is the URL of a database: receivers
-/// of web hooks, and others, have their tokens in the path or the query. What begins otherwise than a URL, since that is the mistake,
-/// is hidden from its first slash on.
-fn behind_hosts(text: &str) -> impl Iterator<Item = Range<usize>> {
+/// The text after the host in each value of `url =`, or of a variable whose name ends with it, unless it is the URL of
+/// a database. Receivers of webhooks, and others, have their tokens in the path or the query. A value that doesn't
+/// begin like a URL, which is the mistake, is hidden from its first slash on.
+fn after_hosts(text: &str) -> impl Iterator<Item = Range<usize>> {
     let names = text.char_indices().filter(move |(at, _)| is_url_name(text, *at));
     let values = names.filter_map(move |(at, _)| {
         let value = text[at + URL_NAME.len()..].trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix('=')?;
@@ -140,7 +141,7 @@ fn is_url_name(text: &str, at: usize) -> bool {
     is_name && !text[..at].ends_with(|before: char| before.is_ascii_alphanumeric())
 }
 
-/// Where in a URL of HTTP, or in what isn't one, that begins which follows the host.
+/// The offset in a URL of HTTP, or in a wrong one, of the text after the host.
 fn behind_host(url: &str) -> Option<usize> {
     let host = match url.split_once("://") {
         Some((scheme, _)) if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => return None,
@@ -190,9 +191,9 @@ mod tests {
         }
     }
 
-    /// A configuration with a secret in each wrong shape and place: whatever is shown of it, the secret isn't.
+    /// A configuration with a secret in each wrong shape and place: no message shows the secret.
     #[test]
-    fn a_secret_is_hidden_in_every_shape_and_place() {
+    fn secret_is_hidden_in_every_place() {
         let values = [
             "\"TOPS\"",
             "'TOPS'",
@@ -326,7 +327,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_no_secret_is_shown() {
+    fn non_secret_value_is_shown() {
         for text in [
             "[gateway]\nlisten = \"1\"\n[gateway.tls]\nkey = \"server.key\"\n",
             "[types.access]\nschema = \"a.json\"\nrefused_to = \"b\"\ntransform = [{ lower = \"/a\" }, { set = \"/b\", value = { c = 1 } }]",

@@ -82,7 +82,7 @@ pub(super) static ROOT: Table = Table {
 const VARIABLES: &[&str] = &["ADMIN", "CA", "CONFIG", "DATA", "DEFAULT_IP", "LISTEN", "ROLE", "WRITERS", "WRITERS_CA"];
 
 impl Table {
-    /// What it knows of a key.
+    /// The kinds of a key.
     pub(super) fn find(&self, key: &str) -> Known {
         match self.tables.iter().find(|(name, _)| *name == key) {
             Some((_, inner)) => Known::Table(*inner),
@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-/// What may follow a name that the operator has chosen, in which there may be `_` too.
+/// The text after a name that the operator has chosen, in which there may be `_` too.
 fn after_each_part(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('_').map(|(at, _)| &text[at + 1..])
 }

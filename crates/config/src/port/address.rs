@@ -1,4 +1,4 @@
-//! The address of a port, and what it says about who can reach it.
+//! The address of a port, and who can reach it.
 
 use std::net::SocketAddr;
 
@@ -36,11 +36,11 @@ pub(crate) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// The port of a role, for what is said of it.
+/// The port of a role, for messages about it.
 pub(crate) struct Port {
     /// The table of its settings.
     pub(crate) table: &'static str,
-    /// What everybody could do.
+    /// The action that any client could do.
     pub(crate) all: &'static str,
     /// The scope of the tokens that it asks for.
     pub(crate) scope: Scope,
@@ -49,7 +49,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// Reports an address that other machines reach and that needs no token, unless that is meant.
+    /// Reports an address that other machines reach and that needs no token, unless `allow_anonymous` is set.
     pub(crate) fn check_reach(
         &self,
         reader: &mut SettingsReader<'_>,
@@ -63,7 +63,7 @@ impl Port {
         };
         if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !allow_anonymous && !scopes.has(*scope))
         {
-            let title = format!("`{table}.listen` would let everybody {all} who reaches this machine");
+            let title = format!("conflict: `{table}.listen` would let any client {all} without a token");
             let command = OperatorCommand::TokenNew(scope.as_str());
             let help = if *is_default_of_image {
                 format!(
@@ -73,15 +73,15 @@ impl Port {
                 )
             } else {
                 format!(
-                    "make a token ({command}), or set `allow_anonymous = true` in [{table}] if that is meant, or listen on 127.0.0.1 or [::1]"
+                    "create a token ({command}), or set `allow_anonymous = true` in [{table}] to allow this, or listen on 127.0.0.1 or [::1]"
                 )
             };
             refuse(found, title, help);
         }
         if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
-            let title = format!("`{table}.admin` would let everybody look in who reaches this machine");
+            let title = format!("conflict: `{table}.admin` would let any client read everything without a token");
             let command = OperatorCommand::TokenNew(Scope::Admin.as_str());
-            let help = format!("make a token ({command}), or listen on 127.0.0.1 or [::1]");
+            let help = format!("create a token ({command}), or listen on 127.0.0.1 or [::1]");
             refuse(found, title, help);
         }
     }

@@ -1,4 +1,4 @@
-//! Settings of a port: its names, its certificate, and who may use it.
+//! Settings of a port: its names, its certificate, and the access to it.
 
 pub(crate) mod address;
 pub(crate) mod hosts;

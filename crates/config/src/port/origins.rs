@@ -10,14 +10,14 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: 
     let origins = reader.texts(section, key).map(|list| list.value).unwrap_or_default();
     for (index, origin) in origins.iter().enumerate() {
         if let Err(wrong) = check(&origin.value) {
-            let title = format!("`{}[{index}]` {}", section.key_path(key), wrong.what);
+            let title = format!("invalid value for `{}[{index}]`", section.key_path(key));
             reader.push(Diagnostic::new(title, origin.span.clone(), wrong.label).help(wrong.help));
         } else if let Some(first) = origins[..index].iter().find(|first| first.value == origin.value) {
-            let title = format!("`{}` names an origin twice", section.key_path(key));
+            let title = format!("conflict: `{}` names an origin twice", section.key_path(key));
             let mistake = Diagnostic::new(title, origin.span.clone(), "here again");
             reader.push(mistake.also(first.span.clone(), "named here"));
         } else if origin.value == ANY && origins.len() > 1 {
-            let title = format!("`{}` allows all origins and names some", section.key_path(key));
+            let title = format!("conflict: `{}` allows all origins and names some", section.key_path(key));
             let help = "write [\"*\"], or leave out \"*\"";
             reader.push(Diagnostic::new(title, origin.span.clone(), "all of them").help(help.to_owned()));
         }
@@ -28,7 +28,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: 
 fn check(text: &str) -> Result<(), InvalidValue> {
     let wrong = |label: &str| {
         let help =
-            "an origin is a scheme, a host and perhaps a port, as in https://app.example or http://localhost:3000";
+            "an origin is a scheme, a host and optionally a port, as in https://app.example or http://localhost:3000";
         Err(InvalidValue::new("is no origin of web pages", label).help(help))
     };
     if text == ANY {
@@ -36,20 +36,20 @@ fn check(text: &str) -> Result<(), InvalidValue> {
     }
     let Some((scheme, rest)) = text.split_once("://") else { return wrong("wanted a scheme and `://`") };
     if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return wrong("browsers send small letters");
+        return wrong("wanted lowercase, as browsers send it");
     }
     if !is_scheme(scheme) {
-        return wrong("what stands before `://` is no scheme");
+        return wrong("the text before `://` is not a scheme");
     }
     if rest.contains(['/', '?', '#', '@']) {
-        return wrong("there is nothing but host and port behind `://`");
+        return wrong("wanted only host and port after `://`");
     }
     let (host, port) = split(rest);
     if !is_host(host) {
-        return wrong("wanted a host behind `://`");
+        return wrong("wanted a host after `://`");
     }
     match (port, scheme) {
-        (Some("80"), "http") | (Some("443"), "https") => wrong("browsers leave out this port"),
+        (Some("80"), "http") | (Some("443"), "https") => wrong("leave out this port, as browsers do"),
         (Some(port), _) if !is_port(port) => wrong("wanted a port from 1 to 65535"),
         _ => Ok(()),
     }

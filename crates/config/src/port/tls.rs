@@ -1,5 +1,5 @@
-//! `[gateway.tls]` and `[admin.tls]`: what a port shows of itself. The files are read to see whether they can be used;
-//! what is in them is read again where it is needed.
+//! `[gateway.tls]` and `[admin.tls]`: the certificate of a port. The files are read to check whether they can be used;
+//! their content is read again when it is needed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,8 @@ use crate::port::tls_files::{TlsFault, TlsFile, TlsFiles, TlsFilesError};
 /// The settings of both.
 pub(crate) const KEYS: &[&str] = &["certificate", "key"];
 
-/// Reads the table `tls` within `parent`. Relative paths of the file lead from `folder`, others from where the process is.
+/// Reads the table `tls` within `parent`. Relative paths of the file start at `folder`, others at the process's working
+/// directory.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, folder: &Path) -> Option<TlsFiles> {
     let is_there = parent.get("tls").is_some();
     let errors_before = reader.errors();
@@ -23,9 +24,9 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, folder
         return None;
     }
     let missing = |reader: &mut SettingsReader<'_>, key: &str, span| {
-        let title = format!("`{}` is missing", section.key_path(key));
+        let title = format!("missing setting `{}`", section.key_path(key));
         let help = "TLS needs both: `certificate` with the chain of certificates and `key` with the key, PEM files";
-        reader.push(Diagnostic::new(title, span, "of no use without it").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, span, "needs it").help(help.to_owned()));
         None
     };
     match (certificate, key) {
@@ -49,7 +50,7 @@ fn check(
         TlsFile::Certificate => ("certificate", &certificate.span),
         TlsFile::Key => ("key", &key.span),
     };
-    let title = format!("`{}` can't be used: {source}", section.key_path(name));
+    let title = format!("invalid value for `{}`: {source}", section.key_path(name));
     let mut mistake = Diagnostic::new(title, at.clone(), format!("this is {}", path.display()));
     if matches!(source, TlsFault::Wrong(IdentityError::Mismatch)) {
         mistake = mistake.also(certificate.span, "the certificate");

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use net::tls::{Identity, IdentityError};
 use settings::files;
 
-/// A chain of certificates takes a few kilobytes. What is larger is something else, and may have no end.
+/// A chain of certificates takes a few kilobytes. A larger file is something else, and may have no end.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Where a port's certificates and its key are.
+/// The paths of a port's certificates and key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, and those that lead to its authority.
+    /// The server's certificate, and the chain to its authority.
     pub certificate: PathBuf,
     /// The key to the first of them.
     pub key: PathBuf,
@@ -31,21 +31,21 @@ pub enum TlsFile {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", .path.display())]
 pub struct TlsFilesError {
-    /// Which of the two is at fault; the key where they don't fit.
+    /// The file at fault; the key if they don't fit.
     pub file: TlsFile,
     /// Its path.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The error.
     pub source: TlsFault,
 }
 
-/// What is wrong with a file.
+/// The error of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFault {
-    /// It can't be read: what the operating system said.
+    /// It can't be read: the operating system's error.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
-    /// What is in it is wrong.
+    /// Its content is wrong.
     #[error(transparent)]
     Wrong(#[from] IdentityError),
 }
@@ -73,10 +73,10 @@ impl TlsFiles {
     }
 }
 
-/// The bytes of a regular file: a pipe could block the reader for ever.
+/// The bytes of a regular file: a pipe could block the reader forever.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
     }
     let mut bytes = Vec::new();
     files::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;

@@ -18,14 +18,14 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
     let (what, label) = match tokens.read() {
         Ok(Some(kept)) => return (tokens, Kept::into_set(kept).scopes()),
         // Without tokens a port on loopback would be open.
-        Ok(None) => ("names a file that isn't there", format!("no {}", found.value.display())),
-        Err(error) => ("names a file that can't be used", error.to_string()),
+        Ok(None) => ("there is no such file", format!("no {}", found.value.display())),
+        Err(error) => ("cannot use the file", error.to_string()),
     };
-    let title = format!("`{}` {what}", section.key_path(KEY));
+    let title = format!("invalid value for `{}`: {what}", section.key_path(KEY));
     let scope = if section.name() == Role::Writer.table() { Scope::Deliver } else { Scope::Ingest };
     let file = found.value.to_string_lossy();
-    let help = format!("make it with a token in it: {}", OperatorCommand::TokenNewAt(scope.as_str(), &file));
+    let help = format!("create it with a token: {}", OperatorCommand::TokenNewAt(scope.as_str(), &file));
     reader.push(Diagnostic::new(title, found.span, label).help(help));
-    // The file's scopes are unknown: assume all, so that no second mistake is reported.
+    // The file's scopes are unknown: assume all, so no second mistake is reported.
     (tokens, Scope::ALL.into_iter().collect())
 }

@@ -1,4 +1,4 @@
-//! Sinks of an upstream with `mode = "all"`: one for each server of the upstream, with lanes and cursors of its own.
+//! Sinks of an upstream with `mode = "all"`: one for each server of the upstream, with separate lanes and cursors.
 
 use settings::{Diagnostic, Section, SettingsReader};
 
@@ -6,7 +6,7 @@ use crate::sinks::declared::Sinks;
 use crate::sinks::name::SinkName;
 use crate::sinks::remote;
 
-/// Behind all sinks, so that their names are known.
+/// After all sinks, so their names are known.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], sinks: &mut Sinks) {
     for section in tables {
         let Ok(name) = SinkName::new(section.name()) else { continue };
@@ -17,7 +17,8 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], sink
         let names = copies.iter().map(|(copy, _)| copy.clone()).collect();
         for (copy, config) in copies {
             if let Some(other) = sinks.declared.get(copy.as_str()) {
-                let title = format!("mode = \"all\" makes the sink `{copy}`, and there is one of this name");
+                let title =
+                    format!("conflict: mode = \"all\" creates the sink `{copy}`, but there is one of this name");
                 let mistake = Diagnostic::new(title, section.span().clone(), "give it another name");
                 reader.push(mistake.also(other.clone(), "this one"));
                 continue;

@@ -15,7 +15,7 @@ pub(crate) struct Sinks {
     pub(crate) valid: BTreeMap<SinkName, SinkSettings>,
     /// Every name that the document has, also of sinks with mistakes: routes may point to them.
     pub(super) declared: BTreeMap<String, SourceSpan>,
-    /// Sinks of several databases. The databases beside the common one are sinks that no route names.
+    /// Sinks of several databases. The databases in addition to the common one are sinks that no route names.
     sharded: BTreeMap<SinkName, Shards>,
     /// Sinks for each server of an upstream, by the name that routes have.
     pub(super) copies: BTreeMap<SinkName, Vec<SinkName>>,
@@ -33,10 +33,10 @@ impl Sinks {
         if self.declared.contains_key(name) {
             return SinkName::new(name).ok();
         }
-        let title = format!("`{}` names a sink that doesn't exist", section.key_path("routes"));
+        let title = format!("invalid value for `{}`: there is no such sink", section.key_path("routes"));
         let help = match nearest(name, self.declared.keys().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "add the sink as a table of its own: [sinks.NAME]".to_owned(),
+            None => "add the sink as a separate table: [sinks.NAME]".to_owned(),
         };
         reader.push(Diagnostic::new(title, span.clone(), "no such sink").help(help));
         None
@@ -52,7 +52,8 @@ impl Sinks {
         self.declared.get(original.as_str())
     }
 
-    /// What a route comes to: more than itself where its sink is several databases, or a sink for each server of an upstream.
+    /// The routes that a route is expanded to: several if its sink is several databases, or a sink for each server of
+    /// an upstream.
     ///
     /// # Errors
     /// Why that can't be, in words.
@@ -67,7 +68,7 @@ impl Sinks {
         Ok(vec![route])
     }
 
-    /// Adds the databases beside the common one of a sink.
+    /// Adds the databases of a sink in addition to the common one.
     pub(super) fn add_shards(
         &mut self,
         reader: &mut SettingsReader<'_>,
@@ -77,7 +78,7 @@ impl Sinks {
     ) {
         for shard in &shards.all {
             if let Some(other) = self.declared.get(shard.sink.as_str()) {
-                let title = format!("the shard is the sink `{}`, and there is one of this name", shard.sink);
+                let title = format!("conflict: the shard is the sink `{}`, but there is one of this name", shard.sink);
                 let mistake = Diagnostic::new(title, shard.span.clone(), "give it another name");
                 reader.push(mistake.also(other.clone(), "this one"));
             }

@@ -19,7 +19,7 @@ pub(crate) fn check(reader: &mut SettingsReader<'_>, sinks: &Sinks) {
         let (what, another) = (destination.what, destination.another);
         let Some(other) = first.insert(destination, name) else { continue };
         if let (Some(at), Some(also)) = (sinks.span(name), sinks.span(other)) {
-            let title = format!("the sinks `{other}` and `{name}` write to the same {what}");
+            let title = format!("conflict: the sinks `{other}` and `{name}` write to the same {what}");
             let mistake = Diagnostic::new(title, at.clone(), format!("writes to the {what}"));
             let mistake = mistake.also(also.clone(), "of this one");
             reader.push(mistake.help(format!("give one of them {another}")));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::sink::{COMMON_KEYS, SinkKind};
 use settings::{InvalidValue, nearest};
 
-/// The kinds that a process stores in by itself. The first is the default.
+/// The kinds that a process stores in directly. The first is the default.
 pub(crate) static KINDS: &[&SinkKind] = &[
     &sink_sqlite::KIND,
     &sink_directory::KIND,
@@ -25,7 +25,7 @@ pub(crate) const WRITER: &str = "writer";
 /// The settings of sinks of kind `writer` that neither every sink has nor depend on the store.
 const WRITER_KEYS: &[&str] = &["upstream", "sink", "store", "read"];
 
-/// What `kind` says.
+/// The value of `kind`.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// A store of this process.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Writer,
 }
 
-/// The kind of this name, of those that a process stores in by itself.
+/// The kind of this name, of those that a process stores in directly.
 pub(crate) fn find(name: &str) -> Option<&'static SinkKind> {
     KINDS.iter().copied().find(|kind| kind.name == name)
 }

@@ -39,7 +39,7 @@ pub(crate) fn read(
         sinks.declared.insert(section.name().to_owned(), section.span().clone());
         let name = SinkName::new(section.name());
         if name.is_err() {
-            let title = format!("`{}` can't be the name of a sink", section.name());
+            let title = format!("invalid value for the name of a sink: `{}`", section.name());
             let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
             reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
@@ -53,7 +53,7 @@ pub(crate) fn read(
     sinks
 }
 
-/// After all sinks, so that their names are known.
+/// After all sinks, so their names are known.
 fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folders: Folders<'_>, sinks: &mut Sinks) {
     for section in tables {
         let Ok(name) = SinkName::new(section.name()) else { continue };

@@ -8,7 +8,7 @@ pub(crate) const NAME_BYTES_MAX: usize = 64;
 /// The name of a sink. Cheap to clone.
 pub type SinkName = CheckedName<SinkNameRule>;
 
-/// The rule of sinks' names: a letter a-z or a digit, then letters, digits, `_` and `-`.
+/// The rule of sinks' names: a-z or 0-9, then a-z, 0-9, `_` and `-`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SinkNameRule {}
 
@@ -21,8 +21,8 @@ impl NameRule for SinkNameRule {
 
     fn check(text: &str) -> Result<(), InvalidSinkName> {
         let may_begin = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let may_stand = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
-        is_name_of(text, NAME_BYTES_MAX, may_begin, may_stand).then_some(()).ok_or(InvalidSinkName)
+        let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+        is_name_of(text, NAME_BYTES_MAX, may_begin, is_allowed).then_some(()).ok_or(InvalidSinkName)
     }
 }
 

@@ -7,7 +7,7 @@ use ::objects::read::ReadRules;
 use limits::{OBJECT_AGE_READ_MAX, OBJECT_CACHE_BYTES_MAX, OBJECT_REVALIDATE};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
 
-/// Who may keep an answer has shown a token, or asks from this machine.
+/// A client that may cache a response has shown a token, or is on this machine.
 const CACHE_CONTROL: &str = "private, no-cache";
 
 /// How objects are given back.
@@ -15,7 +15,7 @@ const CACHE_CONTROL: &str = "private, no-cache";
 pub struct Serving {
     /// How they are kept.
     pub rules: ReadRules,
-    /// What `Cache-Control` says.
+    /// The header `Cache-Control`.
     pub cache_control: Arc<str>,
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Op
 
 fn refuse(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, span: Option<SourceSpan>) {
     let Some(span) = span else { return };
-    let title = format!("`{}` has no meaning here", section.key_path(key));
-    reader.push(Diagnostic::new(title, span, "only beside `serve = true`".to_owned()));
+    let title = format!("unused setting `{}`", section.key_path(key));
+    reader.push(Diagnostic::new(title, span, "only with `serve = true`".to_owned()));
 }
 
 /// How many bytes of objects are in memory, those of all sinks together.

@@ -21,7 +21,8 @@ pub(crate) fn read(
     let help = "name a table [upstreams.NAME], as in upstream = \"back\"";
     let upstream = reader.required(section, "upstream", help, |name| upstreams.find(name).map(|found| found.cloned()));
     let sink = reader.text_or(section, "sink", section.name(), sink);
-    let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
+    let store =
+        reader.required(section, "store", "set the kind of the writer's store, as in store = \"postgres\"", store);
     let reads = reader.boolean(section, "read").map(|found| found.value);
     let parts = store.map(|store| remote_layout::read(reader, section, store));
     let objects = store.and_then(|store| objects(reader, section, store));
@@ -49,7 +50,7 @@ fn objects(
         return None;
     }
     if let Some((span, _)) = section.get("read") {
-        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.name);
+        let title = format!("unused setting `{}` with store = \"{}\"", section.key_path("read"), store.name);
         reader.push(Diagnostic::new(title, span, "set serve = true to give its objects to readers"));
     }
     // Stores over HTTP call the codec `format`.
@@ -78,7 +79,7 @@ pub(crate) fn copies(
         match SinkName::new(&format!("{}-{server}", section.name())) {
             Ok(name) => copies.push((name, RemoteConfig { server: Some(server.clone()), ..config.clone() })),
             Err(_) => {
-                let title = format!("`{server}` can't be the name of a server in mode = \"all\"");
+                let title = format!("invalid value for the name of a server with mode = \"all\": `{server}`");
                 let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
                 reader.push(Diagnostic::new(title, section.span().clone(), label));
             }
@@ -97,7 +98,7 @@ fn check_embedded(reader: &mut SettingsReader<'_>, section: &Section<'_>, config
         Writers::Listed(_) | Writers::Named(_) => return,
     };
     if kinds::find(config.store).is_some_and(|kind| kind.is_embedded) {
-        let title = format!("`{}` has one store for each writer", section.key_path("store"));
+        let title = format!("conflict: `{}` has one store for each writer", section.key_path("store"));
         let help = "give the upstream one server, let the writers share a store such as postgres, or store everything in each \
                     with mode = \"all\"";
         reader.push(Diagnostic::new(title, section.span().clone(), label).help(help.to_owned()));

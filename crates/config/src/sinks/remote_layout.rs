@@ -16,7 +16,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, store
     let of_any = KINDS.iter().flat_map(|kind| kind.layout).flat_map(|(_, keys)| keys.iter());
     for key in of_any.filter(|key| !is_known(key)).collect::<BTreeSet<_>>() {
         let Some((span, _)) = section.get(key) else { continue };
-        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path(key), store.name);
+        let title = format!("unused setting `{}` with store = \"{}\"", section.key_path(key), store.name);
         reader.push(Diagnostic::new(title, span, "the store has no such setting"));
     }
     let mut all = parts_of((store.read_layout)(reader, section));

@@ -9,7 +9,7 @@ use crate::sinks::name::SinkName;
 /// A way to a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Where to.
+    /// The sink.
     pub to: SinkName,
     /// Which events: those on which this is true, or all.
     pub when: Option<Condition>,

@@ -1,7 +1,7 @@
 //! `shard_by` of a sink: databases for some of a pointer's values, and a common one for all others.
 //!
-//! Each database is a sink of its own, with lanes, cursors, a backlog and dead letters of its own. A route to the sink becomes
-//! routes to all of them, whose conditions leave each event to exactly one: by what is said of routes, it is stored there once.
+//! Each database is a separate sink, with its own lanes, cursors, backlog and dead letters. A route to the sink becomes
+//! routes to all of them, whose conditions assign each event to exactly one, which stores it once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub(crate) const SHARDS: &str = "shards";
 /// The settings of a shard of a writer's sink: the writer has its address.
 const REMOTE_KEYS: &[&str] = &["values"];
 
-/// The databases of a sink beside the common one.
+/// The databases of a sink in addition to the common one.
 #[derive(Debug)]
 pub(crate) struct Shards {
     /// The value that decides, as conditions write it.
@@ -62,14 +62,14 @@ pub(crate) fn read(
     let tables = reader.tables(&table);
     let Some(by) = by else {
         if let Some(first) = tables.first().filter(|_| reader.errors() == errors_before) {
-            let title = format!("`{}` is missing", section.key_path(SHARD_BY));
-            let mistake = Diagnostic::new(title, first.span().clone(), "nothing says which events go there");
-            reader.push(mistake.help("name the value that decides, as in shard_by = \"/tenant\"".to_owned()));
+            let title = format!("missing setting `{}`", section.key_path(SHARD_BY));
+            let mistake = Diagnostic::new(title, first.span().clone(), "the value that selects the shard is not set");
+            reader.push(mistake.help("name the value that selects the shard, as in shard_by = \"/tenant\"".to_owned()));
         }
         return None;
     };
     if tables.is_empty() && reader.errors() == errors_before {
-        let title = format!("`{}` has no shards to choose from", section.key_path(SHARD_BY));
+        let title = format!("unused setting `{}`: there are no shards", section.key_path(SHARD_BY));
         let help = format!("add one, as in [{}.acme] with a `url`", section.key_path(SHARDS));
         reader.push(Diagnostic::new(title, by.span, "every event would go to the common database").help(help));
     }
@@ -84,7 +84,7 @@ fn member(text: &str) -> Result<String, InvalidValue> {
     let mut member = "payload".to_owned();
     for step in pointer.as_str().split('/').skip(1) {
         if step.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(InvalidValue::new("names no member", "elements of lists don't decide where an event goes"));
+            return Err(InvalidValue::new("names no member", "elements of lists can't select a shard"));
         }
         let name = step.replace("~1", "/").replace("~0", "~");
         // A text never fails to be written into a text.
@@ -110,7 +110,7 @@ fn shard(
 ) -> Option<Shard> {
     let name = SinkName::new(&format!("{}-{}", sink.name(), section.name())).ok();
     if name.is_none() {
-        let title = format!("`{}` can't be the name of a shard", section.name());
+        let title = format!("invalid value for the name of a shard: `{}`", section.name());
         let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
         reader.push(Diagnostic::new(title, section.span().clone(), label));
     }
@@ -131,8 +131,8 @@ fn shard(
         None => vec![section.name().to_owned()],
     };
     if values.is_empty() {
-        let title = format!("`{}` has no values", section.key_path("values"));
-        reader.push(Diagnostic::new(title, section.span().clone(), "no event would go there"));
+        let title = format!("missing value for `{}`", section.key_path("values"));
+        reader.push(Diagnostic::new(title, section.span().clone(), "this shard would get no event"));
     }
     Some(Shard { sink: name?, span: section.span().clone(), store: store?, values })
 }
@@ -143,7 +143,7 @@ fn check_values(reader: &mut SettingsReader<'_>, table: &str, shards: &[Shard]) 
     for shard in shards {
         for value in &shard.values {
             if let Some(other) = first.insert(value, shard) {
-                let title = format!("`{table}` has {} twice", quoted(value));
+                let title = format!("conflict: `{table}` has {} twice", quoted(value));
                 let mistake = Diagnostic::new(title, shard.span.clone(), "here again");
                 reader.push(mistake.also(other.span.clone(), "belongs to this one"));
             }
@@ -152,10 +152,10 @@ fn check_values(reader: &mut SettingsReader<'_>, table: &str, shards: &[Shard]) 
 }
 
 impl Shards {
-    /// What a route to the sink comes to: one to the common database, and one to each shard.
+    /// The routes that a route to the sink is expanded to: one to the common database, and one to each shard.
     ///
     /// # Errors
-    /// Why a condition can't be made of it, in words.
+    /// The reason why its condition can't be built.
     pub(crate) fn spread(&self, route: &Route) -> Result<Vec<Route>, String> {
         let all: Vec<&String> = self.all.iter().flat_map(|shard| &shard.values).collect();
         let others = format!("!{}", self.one_of_condition(&all));
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_is_a_member_whatever_is_in_its_names() {
+    fn pointer_is_a_member_for_any_names() {
         assert_eq!(member("/user/te~1n\"a~0nt").unwrap(), r#"payload["user"]["te/n\"a~nt"]"#);
         for wrong in ["", "/0", "/a/17", "tenant"] {
             assert!(member(wrong).is_err(), "{wrong}");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_a_text_and_a_whole_number_where_it_is_written_as_one() {
+    fn numeric_value_matches_text_and_number() {
         assert_eq!(forms("acme"), r#""acme""#);
         assert_eq!(forms("42"), r#""42", 42"#);
         assert_eq!(forms("042"), r#""042""#);

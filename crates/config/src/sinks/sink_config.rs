@@ -30,9 +30,9 @@ pub struct SinkSettings {
     pub store: SinkConfig,
     /// Bytes of the journal that may wait for it, if the configuration says how many.
     pub max_backlog: Option<u64>,
-    /// Dead letters of it that are held before its lanes pause, if the configuration says how many.
+    /// Dead max of it that are held before its lanes pause, if the configuration says how many.
     pub max_dead_letters: Option<u64>,
-    /// Where new routes to it begin.
+    /// Where new routes to it begin in the journal.
     pub from: Begin,
     /// How its objects are given back, if they are.
     pub serving: Option<Serving>,
@@ -42,8 +42,7 @@ impl fmt::Display for SinkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.store)?;
         self.max_backlog.map_or(Ok(()), |bytes| write!(f, ", at most {bytes} bytes waiting"))?;
-        self.max_dead_letters
-            .map_or(Ok(()), |letters| write!(f, ", at most {}", text::counted(letters, "dead letter")))?;
+        self.max_dead_letters.map_or(Ok(()), |max| write!(f, ", at most {}", text::counted(max, "dead letter")))?;
         self.serving.as_ref().map_or(Ok(()), |_| f.write_str(", given back"))
     }
 }
@@ -161,7 +160,7 @@ impl SinkConfig {
         }
     }
 
-    /// Bytes of memory that its sink takes, whatever the budgets are.
+    /// Bytes of memory that its sink uses, independent of the budgets.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         match self {

@@ -50,7 +50,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, flags:
     let token = reader.text_of_variable(TOKEN, token).map(|found| found.value);
     let ca = reader.text_of_variable(CA, |text| path::parse(text, path::PEM)).map(|found| found.value);
     if flags.role == Some(Role::Serve) {
-        let title = "`forebay serve` uses no writers";
+        let title = "conflict: `forebay serve` uses no writers";
         let gateway = OperatorCommand::Run("gateway");
         let help =
             format!("run {gateway} or set FOREBAY_ROLE=gateway; to store without writers, unset FOREBAY_WRITERS");
@@ -58,7 +58,11 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, flags:
         return upstreams;
     }
     if let Some(Upstream { span, .. }) = upstreams.0.values().flatten().next() {
-        let mistake = Diagnostic::new("the writers are named twice", named.span.clone(), "beside the file's upstreams");
+        let mistake = Diagnostic::new(
+            "conflict: the writers are configured twice",
+            named.span.clone(),
+            "in addition to the file's upstreams",
+        );
         reader.push(mistake.also(span.clone(), "this upstream"));
     }
     let servers = servers(reader, "the address of a writer", named.value);
@@ -138,7 +142,7 @@ fn writers(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path
         [_] => listed_writers.or(dns.map(|found| Writers::Dns(found.value))).or(registered),
         [(first, span, label), others @ ..] => {
             for (name, other, other_label) in others {
-                let title = format!("`{}` can't be used with `{first}`", section.key_path(name));
+                let title = format!("conflict: `{}` can't be used with `{first}`", section.key_path(name));
                 let mistake = Diagnostic::new(title, other.clone(), *other_label).also(span.clone(), *label);
                 reader.push(mistake.help("remove one of them".to_owned()));
             }
@@ -187,7 +191,7 @@ fn named(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Write
 }
 
 fn no_writer(reader: &mut SettingsReader<'_>, section: &Section<'_>, span: SourceSpan) {
-    let title = format!("`{}` names no writer", section.key_path("servers"));
+    let title = format!("missing value for `{}`", section.key_path("servers"));
     reader.push(Diagnostic::new(title, span, "empty"));
 }
 
@@ -196,11 +200,15 @@ fn servers(reader: &mut SettingsReader<'_>, name: &str, texts: Vec<Located<Strin
     for Located { value, span } in &texts {
         match server_address::parse(value) {
             Ok(endpoint) if servers.contains(&endpoint) => {
-                reader.push(Diagnostic::new(format!("`{name}` names a writer twice"), span.clone(), "named before"));
+                reader.push(Diagnostic::new(
+                    format!("conflict: `{name}` names a writer twice"),
+                    span.clone(),
+                    "named before",
+                ));
             }
             Ok(endpoint) => servers.push(endpoint),
             Err(error) => {
-                let title = format!("`{name}` has what is no address of a writer");
+                let title = format!("invalid value for `{name}`");
                 reader.push(Diagnostic::new(title, span.clone(), error.to_string()));
             }
         }
@@ -220,8 +228,8 @@ fn warn_of_clear_token(reader: &mut SettingsReader<'_>, token: &str, span: Sourc
         return;
     }
     let title = format!("{token} is sent without TLS");
-    let help = "use https:// and [writer.tls], unless all that is between the two is trusted";
-    reader.push(Diagnostic::warning(title, span, "others on the way can read it").help(help.to_owned()));
+    let help = "use https:// and [writer.tls], unless the network between the two is trusted";
+    reader.push(Diagnostic::warning(title, span, "others on the network can read it").help(help.to_owned()));
 }
 
 /// Whether each event goes to all writers, which then need names, or to one of them.
@@ -234,7 +242,7 @@ fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers:
         Writers::Etcd { .. } => "etcd gives no names",
         Writers::Listed(_) => "a list has no names",
     };
-    let title = format!("`{}` = \"all\" needs names for the servers", section.key_path("mode"));
+    let title = format!("conflict: `{}` = \"all\" needs names for the servers", section.key_path("mode"));
     let help = "name them, as in servers = { a = \"http://w1:8081\", b = \"http://w2:8081\" }";
     reader.push(Diagnostic::new(title, mode.span, label).help(help.to_owned()));
     true
@@ -256,7 +264,7 @@ impl Upstreams {
         self.0.into_values().flatten().map(|upstream| upstream.upstream).collect()
     }
 
-    /// The upstream of this name; `None` if it has mistakes of its own.
+    /// The upstream of this name; `None` if it has mistakes, which were reported.
     ///
     /// # Errors
     /// There is no upstream of this name.

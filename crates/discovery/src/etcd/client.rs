@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::EtcdError;
 
-/// The time-out of a connection to a member, including TLS.
+/// The timeout of a connection to a member, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest wait for one member's complete answer, unless the caller has less time.
 pub(super) const CALL_MAX: Duration = Duration::from_secs(4);
@@ -61,7 +61,7 @@ impl Client {
     /// Sends a request, and parses the answer.
     ///
     /// # Errors
-    /// No member answered, or one refused.
+    /// No member answered, or one rejected the request.
     pub(super) async fn call<T: DeserializeOwned>(&mut self, path: &str, body: &Value) -> Result<T, EtcdError> {
         let is_old = self.token.is_some();
         self.authenticate().await?;
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// Sends a request to each member until one answers or refuses. It begins with the member that answered last.
+    /// Sends a request to each member until one answers or rejects it. It begins with the member that answered last.
     async fn ask_any(&mut self, path: &str, body: &Bytes) -> Result<Bytes, EtcdError> {
         let count = self.config.endpoints.len();
         let mut failures = Vec::new();

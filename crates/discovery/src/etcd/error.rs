@@ -16,7 +16,7 @@ pub(crate) enum EtcdError {
     /// No complete answer. Another member may answer.
     #[error("{0}")]
     NoAnswer(String),
-    /// A member refused the request, as every other member would.
+    /// A member rejected the request, as every other member would.
     #[error("{member} answers {status}: {message}")]
     Refused {
         /// The member's URL.
@@ -37,7 +37,7 @@ impl EtcdError {
     /// The error of an answer with a status other than 200.
     pub(super) fn of_answer(member: &Endpoint, status: StatusCode, body: &[u8]) -> Self {
         let json: Value = serde_json::from_slice(body).unwrap_or_default();
-        // The error of a stream is an object of its own.
+        // The error of a stream is nested in an object.
         let error = if json["error"].is_object() { &json["error"] } else { &json };
         let Some(message) = error["message"].as_str().map(shortened) else { return Self::NotEtcd(member.to_string()) };
         if status.is_server_error() {
@@ -46,7 +46,7 @@ impl EtcdError {
         Self::Refused { member: member.to_string(), status, code: error["code"].as_i64(), message }
     }
 
-    /// Whether a member refused the request.
+    /// Whether a member rejected the request.
     pub(crate) const fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused { .. })
     }

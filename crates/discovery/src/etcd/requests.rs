@@ -116,7 +116,7 @@ impl Client {
     /// The keys under the prefix, as requests name them.
     pub(super) fn range(&self) -> Value {
         let prefix = self.config().prefix.as_bytes();
-        // The prefix ends with a slash. The byte behind it ends the range.
+        // The prefix ends with a slash. The byte after it ends the range.
         let mut end = prefix.to_vec();
         if let Some(last) = end.last_mut() {
             *last += 1;

@@ -79,7 +79,7 @@ async fn client(ways: Vec<Then>) -> Client {
 }
 
 #[tokio::test]
-async fn answers_that_are_none_of_etcds_are_errors() {
+async fn foreign_answers_are_errors() {
     for (way, words) in [
         (whole("200 OK", "no JSON"), "does not answer as etcd does"),
         (whole("200 OK", "{\"kvs\": [{\"value\": 7}]}"), "does not answer as etcd does"),
@@ -97,7 +97,7 @@ async fn answers_that_are_none_of_etcds_are_errors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_says_nothing_or_never_ends_is_given_up() {
+async fn silent_or_endless_server_times_out() {
     for way in [Then::Hold(String::new()), Then::Hold(format!("{HEAD}{}", chunk("{\"kvs\":")))] {
         let mut client = client(vec![way]).await;
         let error = client.entries().await.unwrap_err().to_string();
@@ -107,7 +107,7 @@ async fn a_server_that_says_nothing_or_never_ends_is_given_up() {
 }
 
 #[tokio::test]
-async fn values_are_read_and_what_is_no_base64_is_left_out() {
+async fn values_that_are_not_base64_are_omitted() {
     let body = "{\"kvs\": [{\"value\": \"eA==\"}, {\"value\": \"=\"}, {}], \"more\": true, \"new\": 1}";
     let entries = client(vec![whole("200 OK", body)]).await.entries().await.unwrap();
     assert_eq!((entries.values, entries.has_more), (vec![(String::new(), b"x".to_vec()), Default::default()], true));
@@ -130,7 +130,7 @@ async fn a_lease_without_time_left_is_unknown() {
 }
 
 #[tokio::test]
-async fn members_are_asked_in_turn_and_the_one_that_answers_is_asked_first_from_then_on() {
+async fn member_that_answered_is_asked_first() {
     let (down, mut asked_first) = server(vec![whole("503 Service Unavailable", "{\"message\": \"no leader\"}")]).await;
     let (up, _) = server(vec![whole("200 OK", "{}")]).await;
     let mut client = client_of(vec![down, up], None);
@@ -142,7 +142,7 @@ async fn members_are_asked_in_turn_and_the_one_that_answers_is_asked_first_from_
 }
 
 #[tokio::test]
-async fn a_token_that_etcd_does_not_know_any_more_is_replaced_once() {
+async fn unknown_token_is_replaced_once() {
     let account = EtcdAccount { user: "ann".to_owned(), password: "secret".to_owned() };
     let token = |token: &str| whole("200 OK", &format!("{{\"token\": \"{token}\"}}"));
     let invalid = whole("401 Unauthorized", "{\"message\": \"invalid auth token\", \"code\": 16}");
@@ -151,7 +151,7 @@ async fn a_token_that_etcd_does_not_know_any_more_is_replaced_once() {
     let mut client = client_of(vec![endpoint], Some(account));
     client.entries().await.unwrap();
     client.entries().await.unwrap();
-    // From now on every answer is a refusal, to the new token too.
+    // Every later answer is a rejection, also of the new token.
     assert!(matches!(client.entries().await, Err(EtcdError::Refused { .. })));
     let mut shown = Vec::new();
     while let Ok(request) = requests.try_recv() {
@@ -163,7 +163,7 @@ async fn a_token_that_etcd_does_not_know_any_more_is_replaced_once() {
 }
 
 #[tokio::test]
-async fn a_user_without_a_permission_asks_for_no_other_token() {
+async fn user_without_permission_requests_no_other_token() {
     let account = EtcdAccount { user: "ann".to_owned(), password: "secret".to_owned() };
     let token = whole("200 OK", "{\"token\": \"one\"}");
     let denied = whole("403 Forbidden", "{\"message\": \"permission denied\", \"code\": 7}");
@@ -180,7 +180,7 @@ async fn a_user_without_a_permission_asks_for_no_other_token() {
 }
 
 #[tokio::test]
-async fn where_authentication_is_disabled_the_user_is_not_needed() {
+async fn user_is_ignored_when_authentication_is_disabled() {
     let account = EtcdAccount { user: "ann".to_owned(), password: "secret".to_owned() };
     let disabled = whole("400 Bad Request", "{\"message\": \"authentication is not enabled\", \"code\": 9}");
     let (endpoint, _) = server(vec![disabled, whole("200 OK", "{}")]).await;
@@ -190,7 +190,7 @@ async fn where_authentication_is_disabled_the_user_is_not_needed() {
 const CREATED: &str = "{\"result\": {\"created\": true}}\n";
 
 #[tokio::test]
-async fn a_watch_that_etcd_does_not_begin_is_none() {
+async fn unstarted_watch_is_an_error() {
     for first in
         ["{\"result\": {\"created\": true, \"canceled\": true}}\n", "{\"error\": {}}\n", "{\"result\": {\"crea", "7"]
     {
@@ -202,7 +202,7 @@ async fn a_watch_that_etcd_does_not_begin_is_none() {
 }
 
 #[tokio::test]
-async fn a_watch_sees_changes_whatever_they_say_and_ends_with_its_connection() {
+async fn watch_reports_any_message_and_ends_with_its_connection() {
     let begun = format!("{HEAD}{}", chunk(CREATED));
     let long = Duration::from_secs(3600);
     let ways = [Then::Hold(begun.clone() + &chunk("no JSON")), Then::Repeat(begun.clone(), chunk(&"x".repeat(60_000)))];

@@ -8,7 +8,7 @@ use journal::{DedupKey, JournalRecord, RecordBuffer};
 use super::original::Original;
 use crate::type_registry::TypeId;
 
-/// Of payloads that conflict with an id no further one is kept beyond so many bytes.
+/// Payloads that conflict with an id are kept up to this many bytes.
 const CONFLICT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The events of a batch, ready to be appended; and after the append, its duplicates and the lines that it rejected.
@@ -23,9 +23,9 @@ pub struct AppendBatch {
     pub(super) own_ids: Vec<OwnId>,
     pub(super) dependent_lines: Vec<u32>,
     pub(super) indexes_individually: bool,
-    /// How it is appended.
+    /// The options of the append.
     pub options: AppendOptions,
-    /// What the last append found.
+    /// The result of the last append.
     pub result: DedupResult,
 }
 
@@ -36,11 +36,11 @@ pub struct AppendOptions {
     pub atomic: bool,
     /// It is appended only if the originals of its duplicates are durable. Set it unless the client gets the response before the commit.
     pub wait_for_originals: bool,
-    /// The payloads of so many lines are kept that conflict with an id.
+    /// The payloads of this many lines that conflict with an id are kept.
     pub conflicts_kept_max: usize,
 }
 
-/// What the dedup index found about a batch.
+/// The result of the dedup lookup of a batch.
 #[derive(Default)]
 pub struct DedupResult {
     /// The numbers of records that are duplicates, with the same bytes, and their originals.

@@ -25,7 +25,7 @@ impl PackedPosition {
     }
 }
 
-/// What the index has of an event or a batch.
+/// The index entry of an event or a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) id: EventId,

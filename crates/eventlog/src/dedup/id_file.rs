@@ -16,7 +16,7 @@ const MAGIC: [u8; 4] = *b"FIDS";
 const HEADER_BYTES: usize = 48;
 const SUM_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 32;
-/// A file that has so many bytes is followed by a new one.
+/// A file with this many bytes is followed by a new one.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// At the next start, more files than this are joined into one.
 const FILES_MAX: usize = 16;
@@ -135,7 +135,7 @@ impl Frames {
     }
 }
 
-/// What is known of a file.
+/// A file's number and size.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     number: u64,

@@ -24,8 +24,8 @@ use crate::committed_log::CommittedLog;
 const DIRECTORY: &str = "duplicates";
 /// Each write of the files costs an fdatasync: so they are written this often, unless segments wait to be freed.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
-/// A chunk without ids is only noted in the files after this time, or after so many bytes: else the files would grow for as long as
-/// the server runs. A start reads the log from there on, which takes little time.
+/// A chunk without ids is only recorded in the files after this time, or after this many bytes: else the files would
+/// grow for as long as the server runs. A start reads the log from there on, which takes little time.
 const EMPTY_INTERVAL: Duration = Duration::from_mins(1);
 const EMPTY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Ids that the files hold at least: about as many as the window.
@@ -56,7 +56,7 @@ struct Saved {
 struct Progress {
     /// No id up to here is missing in the files.
     up_to: u64,
-    /// Up to where the files say so, and since when: the log has no ids between the two.
+    /// The last sequence that the files cover, and since when: the log has no ids between the two.
     written: u64,
     written_at: Instant,
 }
@@ -68,12 +68,12 @@ impl Progress {
 
     fn is_far_behind(&self, log: &CommittedLog) -> bool {
         self.written_at.elapsed() >= EMPTY_INTERVAL
-            || log.segments().bytes_behind(self.written, log.durable()) >= EMPTY_BYTES_MAX
+            || log.segments().bytes_after(self.written, log.durable()) >= EMPTY_BYTES_MAX
     }
 }
 
 impl DedupIndex {
-    /// An empty index: it recognises duplicates of what is appended from now on.
+    /// An empty index: it recognises duplicates of later appends.
     pub(crate) fn new(window_bytes: usize) -> io::Result<Self> {
         let window = DedupWindow::new(getrandom::u64()?, window_bytes);
         Ok(Self { window, removals: AtomicU64::new(0), attached: OnceLock::new() })
@@ -120,7 +120,7 @@ impl DedupIndex {
     }
 
     /// The log that must still make a position durable; `None` if the position is durable, or is of an earlier process.
-    pub(super) fn log_behind(&self, position: PackedPosition) -> Option<&CommittedLog> {
+    pub(super) fn undurable_log(&self, position: PackedPosition) -> Option<&CommittedLog> {
         let position = position.position();
         self.log(position).filter(|log| log.durable() < position.sequence).map(|log| &**log)
     }

@@ -97,7 +97,7 @@ impl DedupWindow {
         part.find(id, hash).map(|known| known.position)
     }
 
-    /// Removes an id if it has this position: what was appended there was never written.
+    /// Removes an id if it has this position: the event appended there was never written.
     pub(crate) fn remove(&self, id: EventId, position: PackedPosition) {
         let (mut part, hash) = self.part(id);
         if part.find(id, hash).is_some_and(|known| known.position == position) {

@@ -51,7 +51,7 @@ pub(super) struct WindowShard {
     /// A ring when it is full.
     entries: Vec<Option<Entry>>,
     entries_max: usize,
-    /// Where the next entry goes in a full ring.
+    /// The index of the next entry in a full ring.
     next: usize,
     index: Vec<Slot>,
     len: usize,

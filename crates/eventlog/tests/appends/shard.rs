@@ -1,5 +1,5 @@
-//! A shard under many requests, on a simulated disk, with commits inline and on the thread: each request hears what
-//! became of its events, and what was acknowledged can be read.
+//! A shard under many requests, on a simulated disk, with inline and offloaded commits: each request gets the result of
+//! its events, and acknowledged events can be read.
 
 use std::future::Future;
 use std::path::Path;

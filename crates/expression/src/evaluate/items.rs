@@ -1,4 +1,4 @@
-//! What a macro goes over, one after the other.
+//! The items of a macro, one after the other.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, btree_map};
@@ -7,10 +7,10 @@ use std::vec;
 
 use super::{BYTES_PER_STEP, Evaluated, Evaluation};
 use crate::tree::Node;
-use crate::value::{Made, Value};
+use crate::value::{Computed, Value};
 use json::parts;
 
-/// A member takes room in a map, and its place there is looked for.
+/// A member takes memory in a map, and a search for its place there.
 const STEPS_PER_MEMBER: usize = 4;
 
 /// The elements of a list, or the names of an object's members.
@@ -27,7 +27,7 @@ impl<'a> Iterator for Items<'a> {
     fn next(&mut self) -> Option<Value<'a>> {
         match self {
             Self::Array(elements) => elements.next().map(Value::Json),
-            Self::Names(names) => names.next().map(|name| Value::Made(Made::Text(name))),
+            Self::Names(names) => names.next().map(|name| Value::Computed(Computed::Text(name))),
             Self::List(elements, next) => {
                 *next += 1;
                 elements.get(*next - 1).cloned()
@@ -37,8 +37,8 @@ impl<'a> Iterator for Items<'a> {
 }
 
 impl Items<'_> {
-    /// How many there are still.
-    pub(super) fn count_left(&self) -> usize {
+    /// How many remain.
+    pub(super) fn remaining(&self) -> usize {
         match self {
             Self::Array(elements) => elements.len(),
             Self::Names(names) => names.len(),
@@ -48,27 +48,27 @@ impl Items<'_> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// What there is to go over; none in what is neither a list nor an object.
-    pub(super) fn items(&mut self, over: Made<'a>, node: &Node) -> Evaluated<Option<Items<'a>>> {
+    /// The items; none if the value is neither a list nor an object.
+    pub(super) fn items(&mut self, over: Computed<'a>, node: &Node) -> Evaluated<Option<Items<'a>>> {
         let items = match over {
-            Made::List(elements) => {
+            Computed::List(elements) => {
                 let bytes: usize = elements.iter().map(owned_bytes).sum();
                 self.spend(bytes / BYTES_PER_STEP, node)?;
                 Items::List(elements, 0)
             }
-            Made::Array(json) => {
+            Computed::Array(json) => {
                 self.spend(json.len() / BYTES_PER_STEP, node)?;
                 Items::Array(parts::elements(json).collect::<Vec<_>>().into_iter())
             }
-            Made::Object(json) => Items::Names(self.members(json, node)?.into_keys()),
+            Computed::Object(json) => Items::Names(self.members(json, node)?.into_keys()),
             _ => return Ok(None),
         };
-        self.spend(items.count_left(), node)?;
+        self.spend(items.remaining(), node)?;
         Ok(Some(items))
     }
 
     pub(super) fn members(&mut self, json: &'a str, node: &Node) -> Evaluated<BTreeMap<Cow<'a, str>, &'a str>> {
-        // To sort them costs about as much as to read them.
+        // Sorting them costs about as much as reading them.
         self.spend(json.len() / BYTES_PER_STEP * 2, node)?;
         let members = parts::members_by_name(json);
         self.spend(members.len() * STEPS_PER_MEMBER, node)?;
@@ -76,10 +76,10 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// What a copy of the value copies beside itself.
+/// The bytes that a copy of the value copies in addition to the value itself.
 pub(super) const fn owned_bytes(value: &Value<'_>) -> usize {
     match value {
-        Value::Made(Made::Text(Cow::Owned(text))) => text.len(),
+        Value::Computed(Computed::Text(Cow::Owned(text))) => text.len(),
         _ => 0,
     }
 }

@@ -8,7 +8,7 @@ use crate::tree::{Form, Function, Macro, MacroKind, Node, NodeKind};
 use pattern::{InvalidPattern, Pattern};
 
 impl<'t> Parser<'t> {
-    /// `f(x)`; its name stands at `place`.
+    /// `f(x)`; its name is at `place`.
     pub(super) fn function(&mut self, name: &str, place: Range<usize>) -> Read<NodeKind> {
         if name == "has" {
             return self.has();
@@ -17,7 +17,7 @@ impl<'t> Parser<'t> {
         self.call(name, place, arguments, Form::Global)
     }
 
-    /// `x.f()`; its name stands at `place`.
+    /// `x.f()`; its name is at `place`.
     pub(super) fn method(&mut self, subject: Node, name: &str, place: Range<usize>) -> Read<NodeKind> {
         let name = if name == "existsOne" { MacroKind::ExistsOne.name() } else { name };
         if let Some(kind) = MacroKind::ALL.into_iter().find(|kind| kind.name() == name) {
@@ -45,14 +45,14 @@ impl<'t> Parser<'t> {
         let known = Function::ALL.into_iter().find(|(_, known, ..)| *known == name);
         let Some((function, _, count, known_form)) = known else { return fail(unknown(name, form)) };
         match (known_form, form) {
-            (Form::Method, Form::Global) => fail(format!("{name}() is written behind its value: x.{name}(…)")),
+            (Form::Method, Form::Global) => fail(format!("{name}() is written after its value: x.{name}(…)")),
             (Form::Global, Form::Method) => fail(format!("{name}() is written around its value: {name}(x)")),
             _ if arguments.len() == count => Ok(NodeKind::Call(function, arguments)),
             _ => wrong_count(count),
         }
     }
 
-    /// `has(a.b)`: the only way to tell an absent member from one that is null.
+    /// `has(a.b)`: the only way to distinguish an absent member from one that is null.
     fn has(&mut self) -> Read<NodeKind> {
         let node = self.expression()?;
         self.expect(")")?;
@@ -66,7 +66,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `over.all(x, …)` and its like.
+    /// `over.all(x, …)` and similar macros.
     fn macro_over(&mut self, kind: MacroKind, over: Node) -> Read<NodeKind> {
         let variable = self.name("the name of a variable for the elements")?;
         self.variables.push(variable);
@@ -85,7 +85,7 @@ impl<'t> Parser<'t> {
         Ok(parts)
     }
 
-    /// A pattern is written in the expression, so that it is compiled once and no document can bring one.
+    /// A pattern must be a literal in the expression, so it is compiled once and can't come from a document.
     fn pattern(&self, node: &Node) -> Read<Pattern> {
         let fail = |message| Err(InvalidExpression::new(self.text, node.place.clone(), message));
         let NodeKind::Text(text) = &node.kind else {
@@ -101,5 +101,5 @@ fn unknown(name: &str, form: Form) -> String {
     let macros = MacroKind::ALL.iter().map(|kind| kind.name()).filter(|_| form == Form::Method);
     let more = if form == Form::Method { "matches" } else { "has" };
     let names = functions.chain(macros).chain([more]).collect::<Vec<_>>().join(", ");
-    format!("there is no {name}(); what there is: {names}")
+    format!("there is no function {name}(); known are {names}")
 }

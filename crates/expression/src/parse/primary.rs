@@ -1,11 +1,11 @@
-//! What stands at an operand's beginning: a literal, a name, something in brackets.
+//! The beginning of an operand: a literal, a name, or an expression in brackets.
 
 use super::{Parser, Read};
 use crate::ROOT;
 use crate::token::TokenKind;
 use crate::tree::NodeKind;
 
-/// Words that CEL keeps for itself, or for languages around it.
+/// Words that CEL reserves.
 const RESERVED: &[&str] = &[
     "as",
     "break",

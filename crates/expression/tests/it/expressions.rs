@@ -1,4 +1,4 @@
-//! Holds expressions to the table of examples in `docs/expressions.md`.
+//! Compares expressions with the table of examples in `docs/expressions.md`.
 
 use expression::Expression;
 
@@ -24,7 +24,7 @@ fn result(expression: &str, document: &str) -> String {
 }
 
 #[test]
-fn the_examples_give_what_the_page_says() {
+fn examples_give_the_results_of_the_page() {
     let start = PAGE.find("| expression | document | result |").expect("the table is there");
     let rows: Vec<_> = PAGE[start..].lines().skip(2).take_while(|row| row.starts_with('|')).map(cells).collect();
     assert!(rows.len() >= 20, "{} examples", rows.len());

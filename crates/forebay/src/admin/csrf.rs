@@ -15,8 +15,8 @@ pub(super) fn refuse(headers: &HeaderMap, has_tls: bool) -> Option<&'static str>
              a token (forebay token new NAME --scope admin)",
         );
     }
-    let is_strangers = bytes(ORIGIN).is_some_and(|origin| !is_own_origin(origin, host, has_tls));
-    is_strangers.then_some("web pages of other hosts may not use this port")
+    let is_cross_origin = bytes(ORIGIN).is_some_and(|origin| !is_own_origin(origin, host, has_tls));
+    is_cross_origin.then_some("web pages of other hosts may not use this port")
 }
 
 #[cfg(test)]

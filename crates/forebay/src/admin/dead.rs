@@ -17,7 +17,7 @@ use super::auth::Caller;
 use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::log::UNLIMITED;
-use admin_api::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
+use admin_api::dead::{DeadLetterJson, ListJson, OutcomeJson, OutcomesJson};
 use admin_api::query::DeadQuery;
 
 /// Dead letters in a list, unless the query says otherwise.
@@ -38,7 +38,7 @@ pub(super) async fn respond(
         Ok(query) => query,
         Err(refused) => return refused,
     };
-    if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.knows(sink)) {
+    if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.has_sink(sink)) {
         return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
     }
     let (dead_letters, method) = (&admin.dead_letters, request.method().clone());
@@ -119,7 +119,7 @@ async fn list(
     match listed {
         Ok(Ok(DeadList { letters, .. })) if with_payload && letters.is_empty() => no_letter(),
         Ok(Ok(DeadList { letters, more, lost })) => {
-            json(StatusCode::OK, &ListJson { letters: letters.iter().map(LetterJson::of).collect(), more, lost })
+            json(StatusCode::OK, &ListJson { letters: letters.iter().map(DeadLetterJson::of).collect(), more, lost })
         }
         Ok(Err(error)) => problem(StatusCode::INTERNAL_SERVER_ERROR, "journal", error.to_string()),
         Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, "bug", error.to_string()),

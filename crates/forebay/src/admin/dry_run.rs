@@ -24,12 +24,12 @@ use admin_api::query::pairs;
 /// the shards wait for them.
 pub(crate) struct DryRuns {
     types: TypeInfo,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl DryRuns {
     pub(crate) fn new(types: TypeInfo) -> Self {
-        Self { types, turns: Arc::new(Semaphore::new(1)) }
+        Self { types, permits: Arc::new(Semaphore::new(1)) }
     }
 
     /// Answers a request whose path continues with `rest` after [`TRY`](admin_api::paths::TRY).
@@ -60,11 +60,11 @@ impl DryRuns {
         let named =
             name.map(|name| finder.named(&name)).transpose().map_err(|rejection| unknown(rejection.detail()))?;
         let (bytes, _place) = payloads.read(request).await?;
-        let turn = self.turns.clone().acquire_owned().await.map_err(|_| stopping())?;
+        let permit = self.permits.clone().acquire_owned().await.map_err(|_| stopping())?;
         let types = self.types.clone();
         let work = move || {
             // Held until it is done, though its client may have left.
-            let _turn = turn;
+            let _permit = permit;
             let name = match named.map_or_else(|| finder.of_payload(&bytes, &around), Ok) {
                 Ok(name) => name,
                 Err(rejection) => return json(StatusCode::OK, &DryRunJson::of(&DryRunReport::without_type(rejection))),
@@ -102,7 +102,7 @@ fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
     Ok(around)
 }
 
-/// Headers as steps see them: several of a name are one with commas. What lets a sender in no step may ask for.
+/// Headers as steps see them: several of a name are one with commas. Steps may not read the headers that authenticate a sender.
 fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
     let joined = |name| {
         let values = headers.get_all(name).iter().filter_map(|value| str::from_utf8(value.as_bytes()).ok());

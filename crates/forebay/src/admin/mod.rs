@@ -64,7 +64,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after the listener failed, for instance because there are no descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What can be asked for here.
+/// The services of the admin port.
 pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) status: ServerStatus,
@@ -125,7 +125,7 @@ async fn serve_requests<F: Future<Output = Response<Full<Bytes>>>>(
         }
     });
     let mut server = http1::Builder::new();
-    // Its date panics where the clock is before 1970 or beyond 9999.
+    // Its date panics if the clock is before 1970 or beyond 9999.
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).auto_date_header(false);
     // A client may disconnect at any time.
     let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), answer).await;
@@ -239,7 +239,7 @@ pub(crate) fn metrics(text: String) -> AdminResponse {
     AdminResponse { content_type: text_format::CONTENT_TYPE, ..AdminResponse::text(StatusCode::OK, text) }
 }
 
-/// What a token must allow for this path; one of them is enough.
+/// The scopes that a token needs for this path; one of them is enough.
 pub(crate) fn scopes(path: &str) -> &'static [Scope] {
     if path == paths::METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
 }

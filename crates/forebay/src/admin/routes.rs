@@ -1,11 +1,11 @@
-//! `/api/routes`: lists routes, gives up what those hold that are out of the configuration, and lets stopped lanes accept what their
+//! `/api/routes`: lists routes, discards the backlog of removed ones, and lets stopped lanes accept what their
 //! store has.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "deferred", "last_deferred", "last_dead"}]}` |
-//! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 where there is nothing to give up |
-//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 where no lane has stopped because of what its store has |
+//! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 if there is nothing to discard |
+//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 if no lane has stopped because of its store's cursor |
 
 use std::sync::Arc;
 
@@ -67,10 +67,13 @@ impl Routes {
 
     async fn accept(&self, query: &DeadQuery, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
         let sink = sink(query)?;
-        let accepted = self.control.accept(sink.clone(), query.again).await;
+        if query.has_again {
+            tracing::warn!(by = %caller, "again=true is the old name of resend=true, and is accepted until 0.2: use resend=true");
+        }
+        let accepted = self.control.accept(sink.clone(), query.resend).await;
         let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
-        let again = query.again.then_some(true);
-        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, again, "route accept");
+        let resend = query.resend.then_some(true);
+        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, resend, "route accept");
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
@@ -79,7 +82,7 @@ impl Routes {
         let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
         let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
         let given_up =
-            self.control.give_up(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
+            self.control.discard(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
         let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
         tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, events, lanes, "route drop");
         Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
@@ -91,10 +94,10 @@ fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
     query.filter.sink.as_deref().map(Arc::from).ok_or_else(missing)
 }
 
-/// Why nothing was changed; `nothing` is the code where there is nothing to change.
+/// Why nothing was changed; `nothing` is the code if there is nothing to change.
 fn refused(error: ChangeError, nothing: &str) -> AdminResponse {
     match error {
-        ChangeError::NothingHeld(detail) => problem(StatusCode::CONFLICT, nothing, detail),
+        ChangeError::NothingToDo(detail) => problem(StatusCode::CONFLICT, nothing, detail),
         error => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
     }
 }

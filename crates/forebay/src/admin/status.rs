@@ -6,6 +6,7 @@ use std::time::Duration;
 use config::Role;
 use dead_letters::DeadLetterService;
 use delivery::{Delivery, LaneBoard};
+use event::Origin;
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
 use ledger::Ledger;
@@ -25,6 +26,7 @@ fn lost() -> String {
 /// The sources of the state of a server or a gateway.
 pub(crate) struct ServerStatus {
     role: Role,
+    origin: Origin,
     started: i64,
     log: Arc<EventLog>,
     gateway: Arc<GatewayCounters>,
@@ -39,6 +41,7 @@ impl ServerStatus {
     /// Of a process that starts now.
     pub(crate) fn new(
         role: Role,
+        origin: Origin,
         log: Arc<EventLog>,
         gateway: &Gateway,
         delivery: &Delivery,
@@ -46,6 +49,7 @@ impl ServerStatus {
     ) -> Self {
         Self {
             role,
+            origin,
             started: unix_microseconds(),
             log,
             gateway: gateway.counters().clone(),
@@ -71,6 +75,7 @@ impl ServerStatus {
         let mut status = status(self.role, self.started, now, self.readiness.reason(), lost, sinks);
         status.problems.extend(writers.iter().filter_map(WriterStatusJson::problem));
         StatusJson {
+            gateway_id: Some(self.origin.to_string()),
             events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
             refused: self.gateway.refusal_list().iter().map(|refused| refused.count).sum(),
             journal: Some(journal),
@@ -80,7 +85,7 @@ impl ServerStatus {
     }
 }
 
-/// What processes of all roles say of themselves.
+/// The part of the status that all roles have.
 pub(crate) fn status(
     role: Role,
     started: i64,
@@ -95,6 +100,7 @@ pub(crate) fn status(
     StatusJson {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         role: role.name().to_owned(),
+        gateway_id: None,
         started: rfc3339::format(started - started % 1_000_000),
         uptime_seconds: uptime.as_secs(),
         ready: not_ready.is_none(),

@@ -1,4 +1,4 @@
-//! TLS on the admin port: the handshake before the requests, and what is said to those who speak without it.
+//! TLS on the admin port: the handshake before the requests, and the answer to clients without TLS.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -24,7 +24,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A rejected client gets this long to read the reason.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Serves what comes on a connection, after the handshake if there is TLS.
+/// Serves the requests of a connection, after the handshake if there is TLS.
 pub(super) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
     tls: Option<Arc<ServerTls>>,
     stream: TcpStream,
@@ -55,7 +55,7 @@ async fn linger(mut stream: TcpStream) {
     let _ = tokio::time::timeout(LINGER, read).await;
 }
 
-/// The answer to each request that comes without TLS.
+/// The answer to each request without TLS.
 fn not_secure() -> Response<Full<Bytes>> {
     let detail = "this port speaks TLS: begin the URL with https://".into();
     let mut response = response::problem(StatusCode::BAD_REQUEST, "bad_request", detail).into_response();

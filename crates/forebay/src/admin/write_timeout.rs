@@ -62,7 +62,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[tokio::test]
-    async fn a_peer_that_takes_nothing_ends_the_connection() {
+    async fn stalled_peer_ends_the_connection() {
         let (near, mut far) = tokio::io::duplex(8);
         let mut near = WriteTimeout::new(near, Duration::from_millis(50));
         near.write_all(&[0; 8]).await.unwrap();

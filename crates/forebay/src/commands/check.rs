@@ -1,4 +1,4 @@
-//! `forebay check`: reads the configuration as a role would, and says what is wrong with it.
+//! `forebay check`: reads the configuration as a role would, and reports its errors.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use cli::EXIT_CONFIGURATION;
 use cli::output::Output;
 use cli::{CheckFlags, Common};
 
-/// Checks the configuration of the role that the flags name, or else `role`: what is right goes to the standard output, what is wrong to
+/// Checks the configuration of the role that the flags name, or else `role`: a valid one is printed to the standard output, errors to
 /// the error output. Gives the process's exit code.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environme
     })
 }
 
-/// Shows the configuration, if it is right, with what there is to add.
+/// Shows a valid configuration, with additional facts.
 fn conclude<T: Display>(loaded: Option<T>, add: impl FnOnce(&T) -> io::Result<String>) -> io::Result<u8> {
     let Some(configuration) = loaded else { return Ok(EXIT_CONFIGURATION) };
     let added = add(&configuration)?;

@@ -23,7 +23,7 @@ const EXIT_REFUSED: u8 = 3;
 /// The type argument that lets the configuration find the type.
 const BY_CONFIGURATION: &str = "-";
 
-/// Tries a payload and gives the process's exit code.
+/// Tries a payload and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.

@@ -47,14 +47,14 @@ impl<'c> DryRunner<'c> {
         Self { name: name.clone(), config, rehearsal: DryRun::new(name, rules) }
     }
 
-    /// Tries a payload as it would come.
+    /// Tries a payload as if it were posted.
     pub(crate) fn run(&mut self, bytes: &[u8], around: &RequestContext) -> DryRunReport<'c> {
         let rehearsed = self.rehearsal.run(bytes, around);
         DryRunReport { event_type: Some(self.name.clone()), rehearsed, routes: &self.config.routes }
     }
 }
 
-/// What became of a payload.
+/// The outcome of a payload.
 pub(crate) struct DryRunReport<'c> {
     /// The type that accepts it; `None` if there is none.
     pub(crate) event_type: Option<TypeName>,
@@ -69,7 +69,7 @@ impl<'c> DryRunReport<'c> {
         Self { event_type: None, rehearsed: DryRunTrace { end, ..DryRunTrace::default() }, routes: &[] }
     }
 
-    /// Where an event that is left of it would go.
+    /// The sinks of a remaining event.
     pub(crate) fn routing(&self, event: &AcceptedEvent) -> Routing<'c> {
         Routing::of(self.routes, &event.payload)
     }
@@ -167,7 +167,7 @@ impl<'t> StepJson<'t> {
     }
 }
 
-/// What comes out of steps is JSON.
+/// The output of steps is JSON.
 fn raw(payload: &str) -> Option<Box<RawValue>> {
     serde_json::from_str::<&RawValue>(payload).and_then(to_raw_value).ok()
 }

@@ -1,4 +1,4 @@
-//! Where an event would go: which of its type's sinks would get it, by the conditions of its routes.
+//! The route of an event: which of its type's sinks would get it, by the conditions of its routes.
 
 use std::fmt;
 

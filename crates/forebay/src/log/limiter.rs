@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 /// Messages of one kind in one [`WINDOW`].
 const MESSAGES_MAX: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(10);
-/// This much of a message, without its digits, is its kind, together with what it is about. The rest may be an error message.
+/// This much of a message, without its digits, is its kind, together with its subject. The rest may be an error message.
 const KIND_CHARACTERS: usize = 40;
 /// Kinds that are remembered; the program has fewer.
 const KINDS_MAX: usize = 500;
 
-/// What becomes of a message.
+/// The decision on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogDecision {
     /// It is written, and this many of its kind before it weren't.

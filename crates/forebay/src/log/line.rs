@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn text_quotes_values_that_could_be_mistaken_for_other_fields() {
+    fn text_quotes_values_that_look_like_fields() {
         assert_eq!(
             line("lane waits").shown(false),
             "2025-11-26T02:04:05.123Z WARN  lane waits  lane=0/search shard=0 reason=\"say \\\"no\\\"\\nto \\\\u001b[31m\" type=\"\"\n"

@@ -140,14 +140,14 @@ mod tests {
     const PANICS: &str = "FOREBAY_TEST_PANICS";
 
     #[test]
-    fn panic_is_one_json_line_and_ends_the_process() {
+    fn panic_logs_one_json_line_and_exits() {
         if std::env::var_os(PANICS).is_some() {
             configure(LogFormat::Json, LogLevel::Info);
             abort_on_panic();
             panic!("two\nlines");
         }
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "log::tests::panic_is_one_json_line_and_ends_the_process", "--test-threads=1"]);
+        child.args(["--exact", "log::tests::panic_logs_one_json_line_and_exits", "--test-threads=1"]);
         let output = child.env(PANICS, "1").output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), text.lines().count()), (None, 1), "{text}");

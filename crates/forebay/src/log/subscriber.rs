@@ -53,7 +53,7 @@ impl Subscriber for LogSubscriber {
     fn exit(&self, _: &Id) {}
 }
 
-/// What an event says.
+/// The content of an event.
 #[derive(Default)]
 struct Found {
     message: String,

@@ -33,7 +33,7 @@ impl Exposition {
         add(&mut Series { text: &mut self.text, name });
     }
 
-    /// Adds a number that goes up and down.
+    /// Adds a gauge.
     pub(crate) fn gauge(&mut self, name: &'static str, help: &str, add: impl FnOnce(&mut Series<'_>)) {
         self.family(name, help, "gauge");
         add(&mut Series { text: &mut self.text, name });
@@ -44,7 +44,7 @@ impl Exposition {
         self.counter(name, help, |series| series.count(&[], count));
     }
 
-    /// Adds a number that goes up and down and has no labels.
+    /// Adds a gauge without labels.
     pub(crate) fn level(&mut self, name: &'static str, help: &str, level: u64) {
         self.gauge(name, help, |series| series.count(&[], level));
     }
@@ -174,7 +174,7 @@ fn push_float(text: &mut String, value: f64) {
     if value.is_infinite() {
         text.push_str(if value > 0.0 { "+Inf" } else { "-Inf" });
     } else {
-        // `NaN` is what both call it.
+        // Both call it `NaN`.
         write!(text, "{value}").expect("a String takes everything");
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_known() {
+    fn text_has_the_documented_format() {
         let expected = r#"# HELP forebay_events_accepted_total Events that were journaled.
 # TYPE forebay_events_accepted_total counter
 forebay_events_accepted_total{type="access"} 18446744073709551615
@@ -241,7 +241,7 @@ forebay_commit_size_bytes_count 0
         assert_eq!(example(), expected);
     }
 
-    /// What promtool says of a text; nothing where it isn't installed.
+    /// The messages of promtool about a text; `None` if it isn't installed.
     fn promtool(text: &str) -> Option<Result<(), String>> {
         let mut command = Command::new("promtool");
         command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

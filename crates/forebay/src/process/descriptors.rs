@@ -3,7 +3,7 @@
 use config::ConnectionLimits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What is kept for everything but connections on the intake port: segments, spares, stores, the admin port, logs.
+/// Descriptors for all but connections on the intake port: segments, spares, stores, the admin port, logs.
 const OTHERS: u64 = 256;
 
 /// Lowers the limits to the descriptors that the process may have: its soft limit is raised to the hard one. If even that is less than `OTHERS`
@@ -18,12 +18,12 @@ fn bounded_both(wanted: ConnectionLimits, descriptors: Option<u64>) -> Connectio
     ConnectionLimits { all, per_client: per_client.max(1) }
 }
 
-/// Raises the soft limit to the hard one, as servers do that don't use `select`, and gives what it is then. `None` is
+/// Raises the soft limit to the hard one, as servers do that don't use `select`, and returns the result. `None` is
 /// without limit.
 fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
-    // Where that isn't allowed, the limit stays what it was.
+    // If that isn't allowed, the limit stays.
     if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current }
 }
 
@@ -38,14 +38,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_keeps_its_descriptors() {
+    fn rest_keeps_its_descriptors() {
         let limits = [None, Some(1 << 20), Some(50_255), Some(1024), Some(300), Some(1)];
         assert_eq!(limits.map(|limit| bounded(50_000, limit)), [50_000, 50_000, 49_999, 768, 150, 1]);
         assert_eq!(bounded(10, Some(1024)), 10);
     }
 
     #[test]
-    fn a_client_keeps_its_part() {
+    fn client_share_is_kept() {
         for (all, per_client, descriptors, expected) in [
             (50_000, 25_000, None, (50_000, 25_000)),
             (50_000, 25_000, Some(2000), (1744, 872)),

@@ -1,4 +1,4 @@
-//! How much memory the system lets the process have: the least limit of its control group and of those above it, of version 1 or 2.
+//! The memory that the system grants the process: the least limit of its control group and of those above it, of version 1 or 2.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -111,7 +111,7 @@ mod tests {
                        35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory";
 
     #[test]
-    fn the_least_limit_of_a_group_and_those_above_it_counts() {
+    fn least_limit_of_group_and_ancestors_counts() {
         let group = "0::/system.slice/forebay.service";
         let [above, own] =
             ["/sys/fs/cgroup/system.slice/memory.max", "/sys/fs/cgroup/system.slice/forebay.service/memory.max"];
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_is_found_when_a_container_mounts_its_group() {
+    fn limit_of_a_containers_group_is_found() {
         let bound = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory";
         let own = ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "33554432");
         assert_eq!(limit("4:memory:/docker/abc", bound, &[own]).map(|found| found.0), Some(33_554_432));

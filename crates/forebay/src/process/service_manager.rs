@@ -24,7 +24,7 @@ pub(crate) enum State {
     Stopping,
 }
 
-/// Where the manager listens, if there is one.
+/// The manager's socket, if there is one.
 #[derive(Debug)]
 pub(crate) struct ServiceManager(Option<String>);
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn an_abstract_socket_is_reached() {
+    fn abstract_socket_is_reached() {
         let name = format!("@forebay-notify-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&address(&name).unwrap()).unwrap();
         manager(&name).notify(State::Ready);

@@ -44,7 +44,7 @@ use discovery::UpstreamBoard;
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Serves until a signal comes, and gives the process's exit code.
+/// Serves until a signal comes, and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.
@@ -57,7 +57,7 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
     let code = runtime.block_on(serve(configuration, inputs, signals, hangup));
-    // A DNS look-up may take longer than the end of the process should.
+    // A DNS lookup may take longer than the end of the process should.
     runtime.shutdown_background();
     code
 }
@@ -154,7 +154,7 @@ fn bind(configuration: &Configuration) -> anyhow::Result<(TcpListener, tokio::ne
     Ok((intake, admin.map_err(cannot_listen(gateway.admin, "--admin"))?))
 }
 
-/// What everything is started with.
+/// The inputs of the start.
 struct Start<'a> {
     configuration: &'a Configuration,
     data: &'a std::path::Path,
@@ -216,7 +216,7 @@ impl Running {
         );
         let admin = Arc::new(Admin {
             metrics,
-            status: ServerStatus::new(role, log.clone(), &gateway, &delivery, upstreams.clone()),
+            status: ServerStatus::new(role, directory.origin(), log.clone(), &gateway, &delivery, upstreams.clone()),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),

@@ -15,7 +15,7 @@ use crate::dry_run::DryRunner;
 use crate::{dry_run, log};
 use cli::admin_address::target;
 
-/// Where the server can be reached.
+/// The addresses of the server.
 pub(crate) struct Ports {
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,

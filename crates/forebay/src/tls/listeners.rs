@@ -14,7 +14,7 @@ pub(crate) struct PortsTls {
     admin: Option<Arc<TlsWatch>>,
 }
 
-/// What a configuration wants them to show.
+/// The certificates that a configuration names.
 pub(crate) struct NextTls {
     intake: Option<Read>,
     admin: Option<Read>,
@@ -31,12 +31,12 @@ impl PortsTls {
         Ok(Self { intake: intake.map(Arc::new), admin: admin.map(Arc::new) })
     }
 
-    /// What is shown on the intake port.
+    /// The certificate of the intake port.
     pub(crate) fn intake(&self) -> Option<Arc<ServerTls>> {
         self.intake.as_ref().map(|watch| watch.tls().clone())
     }
 
-    /// What is shown on the admin port.
+    /// The certificate of the admin port.
     pub(crate) fn admin(&self) -> Option<Arc<ServerTls>> {
         self.admin.as_ref().map(|watch| watch.tls().clone())
     }
@@ -57,7 +57,7 @@ impl PortsTls {
         Ok(NextTls { intake: read(&configuration.gateway.tls)?, admin: read(&configuration.admin.tls)? })
     }
 
-    /// Shows what was read. Whether a port speaks TLS at all, only a restart changes.
+    /// Applies the certificates that were read. Whether a port uses TLS at all changes only with a restart.
     pub(crate) fn show(&self, next: NextTls) {
         for (watch, read) in [(&self.intake, next.intake), (&self.admin, next.admin)] {
             if let (Some(watch), Some(read)) = (watch, read) {

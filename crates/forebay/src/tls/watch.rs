@@ -26,7 +26,7 @@ fn stamps(files: &TlsFiles) -> [Stamp; 2] {
     [Stamp::of(&files.certificate), Stamp::of(&files.key)]
 }
 
-/// Files that were read, and what was in them.
+/// Files that were read, and their content.
 pub(crate) struct Read {
     files: TlsFiles,
     seen: [Stamp; 2],
@@ -39,7 +39,7 @@ impl Read {
     /// # Errors
     /// They can't be used.
     pub(crate) fn of(files: TlsFiles) -> Result<Self, TlsFilesError> {
-        // Looked at before they are read: what changes in between is seen as a change.
+        // Stamped before they are read: a change in between is detected as a change.
         let seen = stamps(&files);
         let identity = files.read()?;
         Ok(Self { files, seen, identity })
@@ -57,17 +57,17 @@ impl TlsWatch {
         Ok(Self { tls, state: Mutex::new(State { files, seen, warned: None }) })
     }
 
-    /// What is shown.
+    /// The pair in use.
     pub(crate) const fn tls(&self) -> &Arc<ServerTls> {
         &self.tls
     }
 
     /// Follows the files until the future is dropped.
     pub(crate) async fn follow(self: Arc<Self>) {
-        file_stamp::follow(|| self.look()).await;
+        file_stamp::follow(|| self.check()).await;
     }
 
-    /// Shows what was read of files, which may be others, and follows these from now on.
+    /// Applies files that were read, which may be others, and follows these from now on.
     pub(crate) fn show(&self, Read { files, seen, identity }: Read) {
         let mut state = self.state();
         self.tls.publish(identity);
@@ -75,7 +75,7 @@ impl TlsWatch {
     }
 
     /// Reads the files again if one has changed. Two that don't fit change nothing: one may be written before the other.
-    fn look(&self) {
+    fn check(&self) {
         let mut state = self.state();
         let seen = stamps(&state.files);
         if seen == state.seen {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reload_takes_other_files_or_changes_nothing() {
+    fn reload_takes_other_files_or_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| pair(folder.path(), name));
         let watch = TlsWatch::start(first.clone()).unwrap();
@@ -138,10 +138,10 @@ mod tests {
         assert_eq!(followed(&watch), second);
         // The previous files no longer matter.
         fs::remove_file(&first.key).unwrap();
-        watch.look();
+        watch.check();
         assert_eq!(watch.state().warned, None);
         fs::remove_file(&second.key).unwrap();
-        watch.look();
+        watch.check();
         assert!(watch.state().warned.as_ref().is_some_and(|warned| warned.contains("second.key")));
     }
 }

@@ -1,4 +1,4 @@
-//! `Forebay-Ack` over a real store: what is answered, and what is true then.
+//! `Forebay-Ack` over a real store: the answers, and the state of the store then.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
 
 const STORED: &str = "Forebay-Ack: stored\r\n";
-/// Nobody's patience ends before that of the test.
+/// Longer than any test waits.
 const PATIENT: &str = "[gateway]\nack_timeout = \"5min\"\n";
 const HASTY: &str = "[gateway]\nack_timeout = \"1s\"\n";
 const TYPES: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"one\", \"two\"]\n";
@@ -18,7 +18,7 @@ const TABLE: &str = "create table events (id blob not null unique, type text, so
                      begin select raise(abort, 'no bad ones'); end";
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }
@@ -90,11 +90,11 @@ impl Fixture {
 }
 
 #[test]
-fn an_event_that_is_answered_200_is_in_the_store_whatever_else_goes_on() {
+fn answered_events_are_stored_through_kills_and_reloads() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     let (over, checked) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
-        // Others who don't wait.
+        // Other clients, which don't wait.
         for _ in 0..3 {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
@@ -134,7 +134,7 @@ fn an_event_that_is_answered_200_is_in_the_store_whatever_else_goes_on() {
 }
 
 #[test]
-fn a_sink_that_fails_is_named_when_the_time_is_over() {
+fn failing_sink_is_named_at_the_timeout() {
     let mut fixture = Fixture::new(&[HASTY, "type_pointer = \"/t\"\n", TYPES, SINKS]);
     std::fs::create_dir(fixture.folder.data().join("two.db")).unwrap();
     fixture.start();
@@ -149,12 +149,12 @@ fn a_sink_that_fails_is_named_when_the_time_is_over() {
 }
 
 #[test]
-fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
+fn rejected_event_and_its_duplicates_get_424() {
     let mut fixture = Fixture::new(&[PATIENT, TYPES, SINKS]);
     drop(fixture.sql("events.db", TABLE));
     fixture.start();
     let key = [STORED, "Idempotency-Key: k\r\n"].concat();
-    let told = |path: &str, headers: &str, body: &str| {
+    let expect_dead_letter = |path: &str, headers: &str, body: &str| {
         let (status, answer) = fixture.post(path, headers, body);
         assert_eq!((status, &answer["code"]), (424, &json!("dead_letter")), "{answer}");
         let dead = answer["dead"].as_array().unwrap().clone();
@@ -163,8 +163,8 @@ fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
         assert!(!answer.to_string().contains("no bad ones"), "the store's words: {answer}");
         dead[0]["id"].as_str().unwrap().to_owned()
     };
-    let id = told("/ingest/event/b", &key, "\"bad\"");
-    assert_eq!(told("/ingest/event/b", &key, "\"bad\""), id, "it comes again");
+    let id = expect_dead_letter("/ingest/event/b", &key, "\"bad\"");
+    assert_eq!(expect_dead_letter("/ingest/event/b", &key, "\"bad\""), id, "a duplicate");
     for path in [
         format!("/events/{id}"),
         format!("/events/{id}?type=b"),
@@ -185,9 +185,9 @@ fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
         );
     }
     let batch = [STORED, "Idempotency-Key: batch\r\n"].concat();
-    let other = told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
-    assert_eq!(told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n"), other);
-    assert_eq!(fixture.post("/ingest/event/b", STORED, "4").0, 200, "another one's letter isn't its own");
+    let other = expect_dead_letter("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
+    assert_eq!(expect_dead_letter("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n"), other);
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "4").0, 200, "another event's dead letter is ignored");
 
     let dead = |arguments: &[&str]| {
         let admin = fixture.server().admin.to_string();
@@ -205,7 +205,7 @@ fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
 }
 
 #[test]
-fn what_comes_again_waits_with_the_first_copy() {
+fn duplicate_waits_with_the_original() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -227,7 +227,7 @@ fn what_comes_again_waits_with_the_first_copy() {
 }
 
 #[test]
-fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
+fn retry_after_a_kill_gets_the_result() {
     let mut fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -239,13 +239,13 @@ fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
         stream.set_read_timeout(Some(HANGS)).unwrap();
         stream.write_all(format!("POST /ingest/event/b HTTP/1.1\r\nHost: localhost\r\n{request}").as_bytes()).unwrap();
         let mut answer = String::new();
-        // The end of the connection is all that it is told.
+        // The client only sees the end of the connection.
         let _ = stream.read_to_string(&mut answer);
         answer
     });
     fixture.wait_accepted(2);
     assert_eq!(fixture.server.take().unwrap().stop("-KILL"), None);
-    assert_eq!(client.join().unwrap(), "", "nobody was told that it is stored");
+    assert_eq!(client.join().unwrap(), "", "no client got an acknowledgement");
     drop(lock);
     fixture.start();
     let (status, answer) = fixture.post("/ingest/event/b", &headers, "1");
@@ -254,7 +254,7 @@ fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
 }
 
 #[test]
-fn a_route_that_goes_is_waited_for_no_longer() {
+fn removed_route_ends_the_wait() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -274,11 +274,11 @@ fn a_route_that_goes_is_waited_for_no_longer() {
     let admin = fixture.server().admin.to_string();
     let output = forebay().args(["route", "drop", "two", "--admin", &admin]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(fixture.post("/ingest/event/b", &key, "1").0, 200, "what was given up doesn't count");
+    assert_eq!(fixture.post("/ingest/event/b", &key, "1").0, 200, "discarded events don't count");
 }
 
 #[test]
-fn who_waits_through_a_reload_is_answered_when_the_store_is_back() {
+fn waiting_request_survives_a_reload() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -294,7 +294,7 @@ fn who_waits_through_a_reload_is_answered_when_the_store_is_back() {
 }
 
 #[test]
-fn a_stop_answers_who_waits() {
+fn stop_answers_waiting_requests() {
     let mut fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");

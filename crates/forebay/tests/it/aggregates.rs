@@ -1,4 +1,4 @@
-//! Aggregates from the file to the rows of a store: what comes late, early or never, and what a crash or a reload does.
+//! Aggregates from the file to the rows of a store: late and early events, crashes and reloads.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use text::rfc3339;
 use crate::fixture::Fixture;
 use crate::support::wait_until;
 
-/// One shard, so that it is known what comes before what; no tick comes in between.
+/// One shard gives a known order, without ticks in between.
 pub(crate) fn config(aggregate: &str) -> String {
     format!(
         "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"local\"]\n[types.access.aggregate.hits]\n{aggregate}\n\
@@ -39,7 +39,7 @@ impl Fixture {
         self.server().metric(&format!("forebay_aggregate_{name}{{aggregate=\"access.hits\"}}"))
     }
 
-    /// Waits until the results are these: each with its window's start, its group's value and what stands behind it.
+    /// Waits until the results are these: each with its window's start, its group's value and its measures.
     fn expect(&self, wanted: &[&str]) {
         let mut found = Vec::new();
         let done = wait_until(|| {
@@ -101,7 +101,7 @@ fn out_of_order_late_and_too_late() {
     let later = "2026-11-20T10:00:00 200 requests 4 bytes 9 clients 3";
     fixture.expect(&[hour, later, not_found]);
     fixture.hit("2026-11-20T10:02:00Z", 200, 6);
-    // Too late: the watermark is a minute behind the window's end.
+    // Too late: the watermark is a minute past the window's end.
     fixture.hit("2026-11-20T10:00:59Z", 200, 7);
     fixture.expect(&[hour, later, not_found, "2026-11-20T10:01:00 200 requests 1 bytes 4 clients 1"]);
     fixture.server().wait("forebay_aggregate_late_total{", |late| late == 1);
@@ -114,7 +114,7 @@ fn out_of_order_late_and_too_late() {
 }
 
 #[test]
-fn what_is_dated_years_ahead_moves_nothing_and_what_is_early_waits_for_its_time() {
+fn future_events_do_not_advance_the_watermark() {
     let fixture = Fixture::new(&config(&MINUTES.replace("window = \"1m\"", "window = \"1s\"").replace("1day", "1s")));
     let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()).unwrap();
     let years_ahead = rfc3339::format(now + 4 * 366 * 86_400 * 1_000_000);
@@ -128,9 +128,9 @@ fn what_is_dated_years_ahead_moves_nothing_and_what_is_early_waits_for_its_time(
 }
 
 #[test]
-fn a_type_that_falls_silent_has_its_results_all_the_same() {
+fn silent_type_emits_its_results() {
     let fixture = Fixture::new(&config(&MINUTES.replace("1day", "1s")));
-    // One request: no tick comes in between.
+    // One request, without a tick in between.
     let lines = ["10:00:01", "10:00:59", "10:01:00"]
         .map(|time| format!(r#"{{"time":"2026-11-20T{time}Z","status":1,"bytes":1}}"#));
     assert_eq!(fixture.server().post("/ingest/batch/access", &lines.join("\n")).0, 200);
@@ -170,7 +170,7 @@ fn late_events_have_parts_where_that_is_configured() {
 }
 
 #[test]
-fn a_kill_in_the_middle_of_windows_changes_no_result() {
+fn kill_in_open_windows_changes_no_result() {
     let mut fixture = Fixture::new(&config(MINUTES));
     for second in 0..60 {
         fixture.hit(&format!("2026-11-20T10:00:{second:02}Z"), 200 + second % 2, 1);
@@ -200,7 +200,7 @@ fn a_kill_in_the_middle_of_windows_changes_no_result() {
 }
 
 #[test]
-fn a_hangup_adds_changes_and_removes() {
+fn hangup_adds_changes_and_removes() {
     let none = "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\n";
     let mut fixture = Fixture::new(none);
     fixture.hit("2026-11-20T10:00:01Z", 200, 1);
@@ -234,7 +234,7 @@ fn a_hangup_adds_changes_and_removes() {
 /// Window start and status: requests, bytes, clients.
 type Rows = BTreeMap<(i64, i64), [String; 3]>;
 
-/// What SQL says of the raw file.
+/// The result of SQL over the raw file.
 fn by_sql(file: &Path) -> Option<Rows> {
     let mut sqlite = Command::new("sqlite3");
     let mut sqlite = sqlite.args(["-batch", ":memory:"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
@@ -258,7 +258,7 @@ fn by_sql(file: &Path) -> Option<Rows> {
 }
 
 #[test]
-fn the_results_of_real_records_are_those_of_sql_over_the_raw_file() {
+fn results_equal_sql_over_the_raw_file() {
     let Some(file) = testkit::records::records("access.ndjson") else { return };
     let Some(wanted) = by_sql(&file) else {
         testkit::skipped::report("sqlite3 is not there");

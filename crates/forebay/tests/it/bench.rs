@@ -1,4 +1,4 @@
-//! `forebay bench` against the real server: what it says was stored is what is stored.
+//! `forebay bench` against the real server: its report agrees with the store.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -44,22 +44,22 @@ fn every_acknowledged_event_is_found_in_the_store() {
 }
 
 #[test]
-fn what_is_refused_is_counted() {
+fn rejected_requests_are_counted() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let file = folder.write("lines", "no\n");
     let (code, text) = bench(&server, &["--file", &file]);
     assert!(code == 3 && text.contains("answered 400"), "{text}");
-    assert!(text.contains(", the first: found a word without double quotes"), "in the server's words: {text}");
+    assert!(text.contains(", the first: found a word without double quotes"), "the server's message: {text}");
     let last = text.lines().find(|line| line.starts_with("result")).unwrap();
     assert!(last.contains("NOT CLEAN: ") && last.contains("answered otherwise than 200"), "{text}");
 }
 
 #[test]
-fn a_schedule_that_is_not_kept_is_not_clean() {
+fn missed_schedule_is_reported() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
-    // Nobody sends ten million requests a second over five connections.
+    // No machine sends ten million requests a second over five connections.
     let (code, text) = bench(&server, &["--rate", "10000000"]);
     assert!(code == 3 && text.contains("weren't sent in time: give more --connections"), "{text}");
     let (code, text) = bench(&server, &[]);
@@ -67,7 +67,7 @@ fn a_schedule_that_is_not_kept_is_not_clean() {
 }
 
 #[test]
-fn a_store_that_cannot_be_the_right_one_is_told_before_the_load() {
+fn wrong_store_is_reported_before_the_load() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let other = folder.path("other.db");
@@ -79,9 +79,9 @@ fn a_store_that_cannot_be_the_right_one_is_told_before_the_load() {
     assert_eq!(server.metric("forebay_events_accepted_total"), 0);
 }
 
-/// Another server's store looks right, and nothing comes into it.
+/// Another server's store looks right, and gets no events.
 #[test]
-fn figures_are_shown_before_the_store_is_looked_into() {
+fn figures_are_shown_before_the_store_is_checked() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let other = folder.text("other.db");
@@ -93,7 +93,7 @@ fn figures_are_shown_before_the_store_is_looked_into() {
     let shown: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("own CPU")).collect();
     assert!(shown.iter().any(|line| line.starts_with("latency p99")), "{shown:?}");
     assert!(process.0.try_wait().unwrap().is_none(), "it still looks for them");
-    // The terminal is closed: what stands is told.
+    // The terminal is closed: the figures until then are printed.
     process.signal("-HUP");
     let rest: Vec<String> = lines.collect();
     assert!(rest.first().is_some_and(|line| line.starts_with("in the store") && !line.contains(" 0 lost")), "{rest:?}");

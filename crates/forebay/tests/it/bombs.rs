@@ -1,5 +1,5 @@
-//! Bodies that are made to cost much: each is answered as docs/http.md has it, costs no more memory than it may, and
-//! harms nobody else.
+//! Bodies that are built to be expensive: each is answered as docs/http.md says, stays within its memory limit, and harms no other
+//! client.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ struct Bomb {
     fields: &'static str,
     body: Vec<u8>,
     status: u16,
-    /// Stands in the answer.
+    /// The code in the answer.
     code: &'static str,
 }
 
@@ -70,7 +70,7 @@ fn bombs() -> Vec<Bomb> {
         event("zstd in gzip, a million to one", BOTH, inner.clone(), 415, "content_encoding"),
         event("zstd in gzip, as gzip", GZIP, inner, 400, "json"),
         event("brackets", "", vec![b'['; 1_000_000], 400, "json"),
-        event("objects within each other", "", b"{\"\":".repeat(200_000), 400, "json"),
+        event("nested objects", "", b"{\"\":".repeat(200_000), 400, "json"),
         event("brackets, closed", "", closed(500_000), 400, "depth"),
         event("a million keys", "", keys(1_000_000), 413, "too_large"),
         event("as many keys as there is room for", "", keys(100_000), 200, ""),
@@ -95,7 +95,7 @@ fn bombs() -> Vec<Bomb> {
     ]
 }
 
-/// Sends the bomb and reads what is answered, also where the server closes before it has all of it.
+/// Sends the bomb and reads the answer, also if the server closes before it has read all of it.
 fn answer(address: SocketAddr, bomb: &Bomb) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
@@ -117,7 +117,7 @@ fn answer(address: SocketAddr, bomb: &Bomb) -> (u16, String) {
 }
 
 impl Bomb {
-    /// What is wrong with its answer, if anything.
+    /// The problem with its answer, if there is one.
     fn fault(&self, address: SocketAddr, others: &[u16]) -> Option<String> {
         let (status, text) = answer(address, self);
         let fits = others.contains(&status) || status == self.status && text.contains(self.code);
@@ -125,7 +125,7 @@ impl Bomb {
     }
 }
 
-/// Starts a server that has taken its first events.
+/// Starts a server that has accepted its first events.
 fn warm(folder: &Folder) -> (Server, usize) {
     let server = Server::start(&folder.data());
     assert_eq!(server.post("/ingest/batch", "0\n1\n").0, 200);
@@ -134,15 +134,15 @@ fn warm(folder: &Folder) -> (Server, usize) {
     (server, memory)
 }
 
-/// How much more the server has taken at any time. The kernel counts pages by batches for each core: where there was no growth
-/// it may even say that there were less.
+/// The greatest growth of the server's memory. The kernel counts pages in batches for each core: without growth the count may
+/// even fall.
 fn growth(server: &Server, before: usize) -> usize {
     server.memory("VmHWM").saturating_sub(before)
 }
 
-/// Each has a process of its own: memory that another left behind would hide what this one takes.
+/// Each runs in a separate process: memory left from another test would hide its growth.
 #[test]
-fn a_bomb_is_answered_and_costs_little() {
+fn bomb_is_answered_and_costs_little() {
     for bomb in bombs() {
         let folder = Folder::new();
         let (server, before) = warm(&folder);
@@ -159,10 +159,10 @@ fn a_bomb_is_answered_and_costs_little() {
     }
 }
 
-/// What must be there together counts as in flight, and of that there are 64 MiB at most: the rest is turned away. Twice as
-/// much leaves room for buffers that grow and for what the allocator hasn't given back yet.
+/// Bytes in memory together count as in flight, and at most 64 MiB may be: the rest is rejected. Twice as
+/// much leaves room for buffers that grow and for memory that the allocator hasn't returned yet.
 #[test]
-fn bombs_at_once_cost_no_more_than_may_be_in_flight() {
+fn concurrent_bombs_stay_within_the_in_flight_limit() {
     let folder = Folder::new();
     let (server, before) = warm(&folder);
     let (bombs, intake) = (bombs(), server.intake);

@@ -1,4 +1,4 @@
-//! `forebay test`: cases that are run, with windows of time, and what is shown where one fails.
+//! `forebay test`: cases, with time windows, and the output if one fails.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn run(folder: &Folder, more: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// The files that the page shows: each behind a line that ends with its name and a colon.
+/// The files that the page shows: each after a line that ends with its name and a colon.
 fn of_the_page() -> Folder {
     let folder = Folder::new();
     let mut count = 0;
@@ -36,7 +36,7 @@ fn write(folder: &Folder, name: &str, text: &str) {
 const RESULTS: &str = "cases/hits/results.hits.ndjson";
 
 #[test]
-fn the_example_of_the_page_holds() {
+fn page_example_works() {
     let folder = of_the_page();
     assert_eq!(run(&folder, &[]), (0, "ok      cases/hits\n1 case, 0 failed\n".to_owned(), String::new()));
     let before = fs::read_to_string(folder.path(RESULTS)).unwrap();
@@ -48,7 +48,7 @@ fn the_example_of_the_page_holds() {
 }
 
 #[test]
-fn results_that_are_missing_wrong_or_too_many_are_shown() {
+fn missing_wrong_and_extra_results_are_shown() {
     let folder = of_the_page();
     let right = fs::read_to_string(folder.path(RESULTS)).unwrap();
     let lines: Vec<&str> = right.lines().collect();
@@ -64,7 +64,7 @@ fn results_that_are_missing_wrong_or_too_many_are_shown() {
 }
 
 #[test]
-fn the_clock_runs_as_far_as_it_is_told() {
+fn clock_runs_up_to_until() {
     let folder = of_the_page();
     let until =
         |time: &str| write(&folder, "cases/hits/case.toml", &format!("type = \"access\"\nuntil = \"{time}\"\n"));
@@ -79,7 +79,7 @@ fn the_clock_runs_as_far_as_it_is_told() {
 }
 
 #[test]
-fn what_comes_too_late_or_is_filtered_or_refused_is_in_no_result() {
+fn late_filtered_and_rejected_events_are_not_counted() {
     let folder = of_the_page();
     let config = fs::read_to_string(folder.path("forebay.toml")).unwrap();
     let filter = config.replace("as = \"integer\" }", "as = \"integer\" }, { filter = \"bytes != 13\" }");
@@ -88,7 +88,7 @@ fn what_comes_too_late_or_is_filtered_or_refused_is_in_no_result() {
     let input = "cases/hits/input.timed";
     let at = |clock: &str| format!(r#""time":"2026-11-21T{clock}Z","status":"200""#);
     let events = fs::read_to_string(folder.path(input)).unwrap()
-        // The watermark is at 10:06:30 by then, half a minute behind the end of the window.
+        // The watermark is at 10:06:30 by then, half a minute past the end of the window.
         + &format!("2026-11-21T10:06:30Z {{{},\"bytes\":13}}\n", at("10:06:10"))
         + &format!("2026-11-21T10:06:30Z {{{}}}\n", at("10:06:10"))
         + "2026-11-21T10:06:30Z {\n"
@@ -108,26 +108,26 @@ fn what_comes_too_late_or_is_filtered_or_refused_is_in_no_result() {
 }
 
 #[test]
-fn cases_that_say_what_can_not_be_are_told_so() {
+fn impossible_cases_are_reported() {
     let folder = of_the_page();
     let case = |text: &str| write(&folder, "cases/hits/case.toml", text);
-    let told = |wanted: &str| {
+    let expect_error = |wanted: &str| {
         let (code, printed, _) = run(&folder, &[]);
         assert!(code == 1 && printed.contains(wanted), "{wanted}: {printed}");
     };
     case("type = \"access\"\n");
-    told("the case has results and no `until`");
+    expect_error("the case has results and no `until`");
     case("type = \"access\"\nuntil = \"2026-11-21T10:06:04Z\"\n");
-    told("`until` is before the last event");
+    expect_error("`until` is before the last event");
     case("type = \"access\"\nuntil = \"soon\"\n");
-    told("`until`: ");
+    expect_error("`until`: ");
     case("type = \"access\"\nuntil = \"2026-11-21T10:08:00Z\"\n");
     write(&folder, "cases/hits/results.hist.ndjson", "{}\n");
-    told("type access has no aggregate `hist`; it has hits");
+    expect_error("type access has no aggregate `hist`; it has hits");
     fs::remove_file(folder.path("cases/hits/results.hist.ndjson")).unwrap();
     write(&folder, "cases/hits/input.ndjson", "{}\n");
-    told("input.timed: there is input.ndjson too");
+    expect_error("input.timed: there is input.ndjson too");
     fs::remove_file(folder.path("cases/hits/input.ndjson")).unwrap();
     folder.write("cases/hits/input.timed", "2026-11-21T10:06:04Z {}\n{}\n");
-    told("input.timed: line 2 must be a time, a blank and an event");
+    expect_error("input.timed: line 2 must be a time, a blank and an event");
 }

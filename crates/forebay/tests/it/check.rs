@@ -1,4 +1,4 @@
-//! `forebay check` as it is typed: exit codes, and what goes to which output.
+//! `forebay check` on the command line: exit codes and outputs.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn what_is_right_ends_with_0() {
+fn valid_configuration_exits_with_0() {
     let directory = tempfile::tempdir().unwrap();
     let output = check(directory.path(), &["--listen", "127.0.0.1:1"], &[("FOREBAY_DATA", "/srv/data")]);
     assert_eq!(output.status.code(), Some(0));
@@ -31,7 +31,7 @@ fn what_is_right_ends_with_0() {
 }
 
 #[test]
-fn a_file_of_the_usual_name_that_is_not_read_is_told_of() {
+fn unread_file_of_the_usual_name_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("forebay.toml"), "wrong").unwrap();
     let output = check(directory.path(), &[], &[]);
@@ -42,21 +42,21 @@ fn a_file_of_the_usual_name_that_is_not_read_is_told_of() {
 }
 
 #[test]
-fn what_is_wrong_ends_with_2_and_is_shown() {
+fn invalid_configuration_exits_with_2_and_is_shown() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("f.toml"), "[gateway]\nlisten = 1\nopen = 2\n").unwrap();
+    fs::write(directory.path().join("f.toml"), "[gateway]\nlisten = 1\nallow_anonymous = 2\n").unwrap();
     let expected = "\
-error: `gateway.listen` must be a string
+error: invalid value for `gateway.listen`: expected a string
  --> f.toml:2:10
   |
 2 | listen = 1
   |          ^ this is an integer
 
-error: `gateway.open` must be true or false
- --> f.toml:3:8
+error: invalid value for `gateway.allow_anonymous`: expected true or false
+ --> f.toml:3:19
   |
-3 | open = 2
-  |        ^ this is an integer
+3 | allow_anonymous = 2
+  |                   ^ this is an integer
 
 2 mistakes
 ";
@@ -68,15 +68,15 @@ error: `gateway.open` must be true or false
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn missing_file_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let output = check(directory.path(), &["--config", "absent.toml"], &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("error: can't read the configuration file absent.toml: "));
+    assert!(text(&output.stderr).starts_with("error: cannot read the configuration file absent.toml: "));
 }
 
 #[test]
-fn a_variable_that_sets_nothing_is_told_with_the_one_that_was_meant() {
+fn unknown_variable_gets_a_suggestion() {
     let directory = tempfile::tempdir().unwrap();
     let variables = [
         ("FOREBAY_LISTEN", "0.0.0.0:80"),
@@ -96,14 +96,14 @@ fn a_variable_that_sets_nothing_is_told_with_the_one_that_was_meant() {
         ("FOREBAY_ADMINN", "FOREBAY_GATEWAY_ADMIN"),
         ("FOREBAY_CONFG", "FOREBAY_CONFIG"),
     ] {
-        let part = shown.split("warning: ").find(|part| part.starts_with(&format!("`{name}` sets nothing")));
+        let part = shown.split("warning: ").find(|part| part.starts_with(&format!("unused variable `{name}`")));
         assert!(part.is_some_and(|part| part.contains(&format!("did you mean `{meant}`?"))), "{name}: {shown}");
     }
     assert!(shown.ends_with("3 warnings\n") && !shown.contains("0.0.0.0"), "{shown}");
 }
 
 #[test]
-fn what_no_event_can_have_is_warned_of_as_the_page_shows_it() {
+fn impossible_pointer_warning_is_as_documented() {
     const PAGE: &str = include_str!("../../../../docs/trying.md");
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();

@@ -1,5 +1,5 @@
-//! Routes with conditions, over HTTP and with real stores: what each gets, what clients are told, and what a reload and a
-//! kill change.
+//! Routes with conditions, over HTTP and with real stores: the events of each route, the answers to clients, and the effect of a reload and a
+//! kill.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ impl Fixture {
 }
 
 #[test]
-fn clients_are_told_what_became_of_each() {
+fn clients_get_the_outcome_of_each_event() {
     let fixture = Fixture::new(&config("status >= 500"));
     let (status, stored) = fixture.post(r#"{"status":503}"#);
     assert_eq!(status, 200, "{stored}");
@@ -54,7 +54,7 @@ fn clients_are_told_what_became_of_each() {
 }
 
 #[test]
-fn another_condition_holds_from_a_reload_on_and_through_kills() {
+fn new_condition_holds_after_reload_and_kills() {
     let mut fixture = Fixture::new(&config("status >= 500"));
     for status in [200, 500] {
         fixture.post(&format!(r#"{{"status":{status}}}"#));
@@ -75,7 +75,7 @@ fn another_condition_holds_from_a_reload_on_and_through_kills() {
 }
 
 #[test]
-fn types_are_shown_with_the_conditions_of_their_routes() {
+fn types_api_shows_conditions_of_routes() {
     let config = config("status >= 500").replace("routes", "unstorable = \"repair\"\nroutes");
     let fixture = Fixture::new(&config);
     let admin = fixture.server().admin;

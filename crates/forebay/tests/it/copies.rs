@@ -1,4 +1,4 @@
-//! Two servers on copies of one data directory, and backups that are put back: with each kind of store.
+//! Two servers on copies of one data directory, and restored backups: with each kind of store.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::support::{Folder, Server, exchange, forebay, wait_until};
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
 
-/// A store behind the program.
+/// A store of the program under test.
 struct Store<'a> {
     /// The section of the sink.
     sink: String,
@@ -84,7 +84,7 @@ fn accept(server: &Server) {
     assert!(code != 0 && text.contains("no lane of a sink s has stopped"), "{code} {text}");
 }
 
-/// Of two servers on copies of one directory one goes on, and the other says why it doesn't.
+/// Of two servers on copies of one directory one continues, and the other says why it stops.
 fn two_servers(store: &Store<'_>) {
     let (one, two) = (Folder::new(), Folder::new());
     let first = store.start(&one);
@@ -98,7 +98,7 @@ fn two_servers(store: &Store<'_>) {
     let second = store.start(&two);
     post(&second, 200..205);
     wait_stopped(&second);
-    assert_eq!(post_until_stored(&second, 205), 202, "it isn't stored, and nobody waits for it");
+    assert_eq!(post_until_stored(&second, 205), 202, "it isn't stored, and no client waits for it");
     post(&first, 110..150);
     first.wait_delivered();
     store.expect((0..10).chain(100..150));
@@ -121,7 +121,7 @@ fn two_servers(store: &Store<'_>) {
     assert_eq!(second.metric("forebay_ledger_errors_total") + first.metric("forebay_ledger_errors_total"), 0);
 }
 
-/// A backup of a directory is put back behind a store that has gone on.
+/// A backup of a directory is restored, and its store is newer.
 fn restored(store: &Store<'_>, stops: bool) {
     let (folder, backup) = (Folder::new(), Folder::new());
     let server = store.start(&folder);
@@ -168,12 +168,12 @@ fn with_postgres(work: impl Fn(&Store<'_>)) {
 }
 
 #[test]
-fn of_two_servers_on_postgres_one_goes_on() {
+fn one_of_two_servers_continues_on_postgres() {
     with_postgres(two_servers);
 }
 
 #[test]
-fn a_backup_goes_on_with_postgres() {
+fn restored_backup_continues_with_postgres() {
     with_postgres(|store| restored(store, true));
 }
 
@@ -191,12 +191,12 @@ fn with_redis(work: impl Fn(&Store<'_>)) {
 }
 
 #[test]
-fn of_two_servers_on_redis_one_goes_on() {
+fn one_of_two_servers_continues_on_redis() {
     with_redis(two_servers);
 }
 
 #[test]
-fn a_backup_goes_on_with_redis() {
+fn restored_backup_continues_with_redis() {
     with_redis(|store| restored(store, true));
 }
 
@@ -212,12 +212,12 @@ fn with_nats(work: impl Fn(&Store<'_>)) {
 }
 
 #[test]
-fn of_two_servers_on_nats_one_goes_on() {
+fn one_of_two_servers_continues_on_nats() {
     with_nats(two_servers);
 }
 
 #[test]
-fn a_backup_goes_on_with_nats() {
+fn restored_backup_continues_with_nats() {
     with_nats(|store| restored(store, true));
 }
 
@@ -255,16 +255,16 @@ fn both_go_on(store: &Store<'_>) {
 }
 
 #[test]
-fn two_servers_on_one_directory_of_files_overwrite_nothing() {
+fn two_servers_on_one_directory_overwrite_nothing() {
     with_directory(both_go_on);
 }
 
 #[test]
-fn a_backup_goes_on_with_a_directory_of_files() {
+fn restored_backup_continues_with_a_directory() {
     with_directory(|store| restored(store, false));
 }
 
-/// Objects of Swift, behind whose listing both may be.
+/// Objects of Swift, whose listing may lack the newest.
 fn with_swift(work: impl Fn(&Store<'_>)) {
     use testkit::swift::{KEY, SwiftServer, USER};
     let Some(swift) = SwiftServer::start() else { return };
@@ -290,7 +290,7 @@ fn two_servers_on_swift_overwrite_nothing() {
 }
 
 #[test]
-fn a_backup_goes_on_with_swift() {
+fn restored_backup_continues_with_swift() {
     with_swift(|store| restored(store, false));
 }
 
@@ -315,12 +315,12 @@ fn two_servers_on_elasticsearch_overwrite_nothing() {
 }
 
 #[test]
-fn a_backup_goes_on_with_elasticsearch() {
+fn restored_backup_continues_with_elasticsearch() {
     with_elasticsearch("restored", |store| restored(store, false));
 }
 
 #[test]
-fn a_backup_with_the_embedded_store_in_it_stops_nothing() {
+fn backup_including_the_embedded_store_stops_nothing() {
     let (folder, backup) = (Folder::new(), Folder::new());
     let store = Store { sink: "kind = \"sqlite\"".to_owned(), numbers: &Vec::new };
     let server = store.start(&folder);
@@ -350,12 +350,12 @@ fn to_accept_needs_a_running_server() {
     drop(Server::start(&folder.data()));
     let output = forebay().args(["route", "accept", "local", "--data"]).arg(folder.data()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("start it, and then accept"), "{said}");
+    assert!(!output.status.success() && said.contains("start it first"), "{said}");
 }
 
-/// A file that is removed while the server runs, of which the journal doesn't have the first events any more.
+/// A file is removed while the server runs, and the journal no longer has its first events.
 #[test]
-fn a_lane_that_stops_while_it_runs_goes_on_after_a_drop_or_an_acceptance() {
+fn stopped_lane_resumes_after_drop_or_accept() {
     for (command, goes_on) in [
         ("drop", "delivery resumes after the events that the store has lost: 1 lane"),
         ("accept", "the store's cursor is accepted for 1 stopped lane"),

@@ -1,4 +1,4 @@
-//! Dead letters as people meet them: a store that refuses, `forebay dead`, and the admin API.
+//! Dead letters as users see them: a store that rejects events, `forebay dead`, and the admin API.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use crate::support::{Folder, Server, exchange, forebay, payloads};
 
 const TABLE: &str = "create table events (id blob not null unique, type text, source text, received_at integer, \
                      payload text)";
-/// Refuses rows as a constraint of the table would, and can be taken away.
+/// Rejects rows as a constraint of the table would, until it is dropped.
 const REFUSE: &str = "create trigger refuse before insert on events when new.payload like '%bad%' \
                       begin select raise(abort, 'no bad ones'); end";
 
 /// A data directory whose store refuses payloads with `bad` in them, and the server on it.
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }
@@ -105,7 +105,7 @@ fn series(name: &str, type_name: &str) -> String {
 }
 
 #[test]
-fn letters_are_listed_and_shown() {
+fn dead_letters_are_listed_and_shown() {
     let fixture = Fixture::new();
     fixture.post_three();
     let (code, text) = fixture.dead(&["list"]);
@@ -120,8 +120,8 @@ fn letters_are_listed_and_shown() {
         let expected = if filter[0] == "--type" { 2 } else { 3 };
         assert_eq!(fixture.dead(&["list", filter[0], filter[1]]).1.lines().count(), expected, "{filter:?}");
     }
-    let nobody = "00000000-0000-0000-0000-000000000000";
-    for filter in [["--until", "2001-01-01T00:00:00+01:00"], ["--id", nobody]] {
+    let unknown = "00000000-0000-0000-0000-000000000000";
+    for filter in [["--until", "2001-01-01T00:00:00+01:00"], ["--id", unknown]] {
         assert_eq!(fixture.dead(&["list", filter[0], filter[1]]).1, "no dead letters\n", "{filter:?}");
         assert_eq!(fixture.dead(&["list", "--output", "json", filter[0], filter[1]]).1, "", "{filter:?}");
     }
@@ -139,7 +139,7 @@ fn letters_are_listed_and_shown() {
 }
 
 #[test]
-fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
+fn replay_stores_once_and_drop_stays_dead() {
     let mut fixture = Fixture::new();
     fixture.post_three();
     let (code, text) = fixture.dead(&["replay"]);
@@ -172,7 +172,7 @@ fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
 }
 
 #[test]
-fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
+fn stopped_server_only_allows_list_and_show() {
     let mut fixture = Fixture::new();
     fixture.post_three();
     let id = fixture.id_of("access");
@@ -196,23 +196,23 @@ fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
 }
 
 #[test]
-fn a_sink_that_is_not_there_is_told_of() {
+fn unknown_sink_is_reported() {
     let mut fixture = Fixture::new();
     fixture.post_three();
     let admin = fixture.server().admin.to_string();
-    let told = |(code, output, error): (i32, String, String)| {
+    let expect_unknown_sink = |(code, output, error): (i32, String, String)| {
         assert_eq!((code, &*output), (1, ""));
         assert!(error.contains("there is no sink other"), "{error}");
     };
-    told(fixture.command(&["list", "--sink", "other", "--admin", &admin]));
+    expect_unknown_sink(fixture.command(&["list", "--sink", "other", "--admin", &admin]));
     fixture.stop("-TERM");
-    told(fixture.command(&["list", "--sink", "other"]));
+    expect_unknown_sink(fixture.command(&["list", "--sink", "other"]));
     let (code, _, error) = fixture.command(&["list", "--sink", "local", "--type", "other"]);
-    assert_eq!((code, &*error), (0, ""), "a sink without such letters is one");
+    assert_eq!((code, &*error), (0, ""), "a sink without dead letters of the type exists");
 }
 
 #[test]
-fn a_configuration_says_where_the_admin_port_is() {
+fn configuration_says_where_the_admin_port_is() {
     let fixture = Fixture::new();
     fixture.post_three();
     let path = fixture.folder.data().join("forebay.toml");
@@ -229,7 +229,7 @@ fn a_configuration_says_where_the_admin_port_is() {
 
 /// The command may run as another user than the server, without access to its secrets.
 #[test]
-fn secrets_of_a_configuration_are_not_needed_to_ask_the_server() {
+fn commands_need_no_secrets_of_the_configuration() {
     let fixture = Fixture::new();
     fixture.post_three();
     let absent = fixture.folder.text("absent");
@@ -248,7 +248,7 @@ fn secrets_of_a_configuration_are_not_needed_to_ask_the_server() {
 }
 
 #[test]
-fn the_api_refuses_what_it_should() {
+fn api_rejects_invalid_requests() {
     let fixture = Fixture::new();
     fixture.post_three();
     let code = |method, target, headers| {
@@ -257,16 +257,16 @@ fn the_api_refuses_what_it_should() {
         (status, code.unwrap_or_default().to_owned())
     };
     let refused = |status, name: &str| (status, name.to_owned());
-    let nobody = "/api/dead/00000000-0000-0000-0000-000000000000";
-    assert_eq!(code("GET", nobody, ""), refused(404, "letter"));
+    let unknown = "/api/dead/00000000-0000-0000-0000-000000000000";
+    assert_eq!(code("GET", unknown, ""), refused(404, "letter"));
     assert_eq!(code("GET", "/api/dead/x", ""), refused(404, "id"));
     assert_eq!(code("GET", "/api/dead?what=1", ""), refused(400, "query"));
     assert_eq!(code("GET", "/api/dead?sink=other", ""), refused(404, "sink"));
     assert_eq!(code("POST", "/api/dead", ""), refused(405, "method"));
     assert_eq!(code("PUT", "/api/dead", ""), refused(405, "method"));
-    assert_eq!(code("PUT", nobody, ""), refused(422, "json"));
+    assert_eq!(code("PUT", unknown, ""), refused(422, "json"));
     assert_eq!(
-        code("PUT", nobody, "Content-Length: 40000000\r\nContent-Encoding: gzip\r\n"),
+        code("PUT", unknown, "Content-Length: 40000000\r\nContent-Encoding: gzip\r\n"),
         refused(415, "content_encoding")
     );
     assert_eq!(code("GET", "/api/dead/drop", ""), refused(405, "method"));
@@ -285,32 +285,32 @@ fn the_api_refuses_what_it_should() {
 }
 
 #[test]
-fn a_letter_is_mended_and_then_stored() {
+fn edited_dead_letter_is_stored() {
     let fixture = Fixture::new();
     fixture.post_three();
     let id = fixture.id_of("job");
-    let file = fixture.folder.data().join("mended.json");
+    let file = fixture.folder.data().join("corrected.json");
     std::fs::write(&file, "not JSON").unwrap();
     let admin = fixture.server().admin.to_string();
     let edit = |arguments: &[&str]| fixture.command(&[&["edit", &id, "--admin", &admin], arguments].concat());
     let path = file.display().to_string();
     let (code, _, error) = edit(&["--payload", &path]);
     assert!(code == 1 && error.contains("the payload is no event"), "{error}");
-    std::fs::write(&file, " {\"mended\": 3}\n").unwrap();
+    std::fs::write(&file, " {\"corrected\": 3}\n").unwrap();
     let (code, text, error) = edit(&["--payload", &path, "--sink", "other"]);
     assert_eq!((code, &*text), (1, ""));
     assert!(error.contains("there is no sink other"), "{error}");
     assert_eq!(edit(&["--payload", &path]), (0, "local: 1 edited\n".to_owned(), String::new()));
-    let (code, text) = fixture.dead(&["replay", "--where", "mended == 3", "--reason", "no bad"]);
+    let (code, text) = fixture.dead(&["replay", "--where", "corrected == 3", "--reason", "no bad"]);
     assert_eq!((code, &*text), (0, "local: 1 stored, 0 rejected again, 0 dropped, 0 left for later\n"));
-    assert_eq!(payloads(&fixture.folder.data()), ["{\"mended\": 3}", "{\"n\":1}"]);
-    assert_eq!(edit(&["--payload", &path]).0, 1, "it is no letter any more");
-    let (code, _, error) = fixture.command(&["list", "--where", "mended ="]);
-    assert!(code == 2 && error.contains("mended ="), "{error}");
+    assert_eq!(payloads(&fixture.folder.data()), ["{\"corrected\": 3}", "{\"n\":1}"]);
+    assert_eq!(edit(&["--payload", &path]).0, 1, "it is no longer a dead letter");
+    let (code, _, error) = fixture.command(&["list", "--where", "corrected ="]);
+    assert!(code == 2 && error.contains("corrected ="), "{error}");
 }
 
 #[test]
-fn an_editor_is_shown_the_payload_and_what_it_leaves_counts() {
+fn editor_changes_the_payload() {
     let fixture = Fixture::new();
     fixture.post_three();
     let id = fixture.id_of("access");
@@ -321,7 +321,7 @@ fn an_editor_is_shown_the_payload_and_what_it_leaves_counts() {
         let output = command.arg("--data").arg(fixture.folder.data()).output().unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    for (editor, wanted) in [("true", "left as it is"), ("false", "nothing is changed"), ("", "--payload FILE")] {
+    for (editor, wanted) in [("true", "is unchanged"), ("false", "nothing is changed"), ("", "--payload FILE")] {
         let (code, error) = edit(editor);
         assert!(code == 1 && error.contains(wanted), "{editor}: {error}");
     }

@@ -56,7 +56,7 @@ fn lines(text: &str) -> Vec<(String, Value)> {
     events.map(|event| (event["id"].as_str().unwrap().to_owned(), event["payload"].clone())).collect()
 }
 
-/// Where the manifests are.
+/// The folder of the manifests.
 pub(crate) const MANIFESTS: &str = "_manifests";
 
 /// All files of a directory and of the manifests' folder in it.
@@ -71,7 +71,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The payload of each event by its id, from files that are held against their manifests.
+/// The payload of each event by its id, from files that match their manifests.
 pub(crate) fn read(folder: &Path) -> BTreeMap<String, Value> {
     let mut names = names(folder);
     let mut tables = tables(folder, &names);
@@ -115,7 +115,7 @@ fn start(folder: &Folder, settings: &str) -> Server {
 }
 
 #[test]
-fn payloads_are_byte_for_byte_what_was_sent() {
+fn payloads_are_stored_byte_for_byte() {
     for codec in ["none", "gzip", "zstd"] {
         let folder = Folder::new();
         let server = start(&folder, &format!("codec = \"{codec}\"\nmax_age = \"1s\"\n"));
@@ -141,7 +141,7 @@ fn payloads_are_byte_for_byte_what_was_sent() {
 }
 
 #[test]
-fn lines_are_payloads_where_no_envelope_is_asked_for() {
+fn lines_are_payloads_without_an_envelope() {
     let folder = Folder::new();
     let configuration = folder.write("forebay.toml", CONFIGURATION.replace("envelope = true\n", "max_age = \"1s\"\n"));
     let server = Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"));
@@ -164,7 +164,7 @@ fn lines_are_payloads_where_no_envelope_is_asked_for() {
 }
 
 #[test]
-fn a_stop_and_a_reload_lose_and_repeat_nothing() {
+fn stop_and_reload_lose_and_repeat_nothing() {
     let folder = Folder::new();
     let server = start(&folder, "max_age = \"1h\"\n");
     for number in 0..5 {
@@ -179,18 +179,18 @@ fn a_stop_and_a_reload_lose_and_repeat_nothing() {
 }
 
 #[test]
-fn a_directory_that_is_gone_is_told_and_waited_for() {
+fn missing_directory_is_reported_and_awaited() {
     let folder = Folder::new();
     let server = start(&folder, "max_age = \"1s\"\n");
     let (archive, aside) = (folder.data().join("archive"), folder.path("aside"));
-    // A directory that is there may still be tried out: one that was written to isn't any more.
+    // An existing directory may still be checked by a test file: one that has been written to isn't checked again.
     assert_eq!(server.post("/ingest/event", "0").0, 200);
     server.wait_delivered();
     std::fs::rename(&archive, &aside).unwrap();
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("is gone")), "{}", log());
-    assert!(!archive.exists(), "it isn't made where a disk may be mounted");
+    assert!(!archive.exists(), "it isn't created where a disk may be mounted");
     std::fs::rename(&aside, &archive).unwrap();
     server.wait_delivered();
     assert_eq!(server.stop("-TERM"), Some(0));
@@ -198,14 +198,14 @@ fn a_directory_that_is_gone_is_told_and_waited_for() {
 }
 
 #[test]
-fn a_path_that_something_else_has_is_told() {
+fn path_used_by_another_file_is_reported() {
     let folder = Folder::new();
     std::fs::create_dir(folder.data()).unwrap();
     std::fs::write(folder.data().join("archive"), "a file").unwrap();
     let server = start(&folder, "max_age = \"1s\"\n");
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(wait_until(|| log().contains("something else has this path")), "{}", log());
+    assert!(wait_until(|| log().contains("this path or one above it is something else")), "{}", log());
     std::fs::remove_file(folder.data().join("archive")).unwrap();
     server.wait_delivered();
     assert_eq!(server.stop("-TERM"), Some(0));
@@ -213,7 +213,7 @@ fn a_path_that_something_else_has_is_told() {
 }
 
 #[test]
-fn memory_does_not_depend_on_the_size_of_a_file() {
+fn memory_is_independent_of_file_size() {
     const MIB: usize = 1 << 20;
     for codec in ["zstd", "parquet"] {
         let folder = Folder::new();
@@ -229,7 +229,7 @@ fn memory_does_not_depend_on_the_size_of_a_file() {
     }
 }
 
-/// What clients know: which numbers were acknowledged.
+/// The numbers that were acknowledged.
 #[derive(Default)]
 pub(crate) struct Known {
     next: AtomicU64,
@@ -238,12 +238,12 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Posts batches to whichever server there is, until it is told to stop.
+    /// Posts batches to the current server, until it has to stop.
     pub(crate) fn post(&self, address: SocketAddr) {
         while !self.stop.load(Ordering::Relaxed) {
             let first = self.next.fetch_add(20, Ordering::Relaxed);
             let body: String = (first..first + 20).map(|number| format!("{{\"n\":{number}}}\n")).collect();
-            // A server that is killed gives no answer: nobody knows what became of these.
+            // A killed server gives no answer: the outcome of these is unknown.
             if try_post(address, &body).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
                 self.acknowledged.lock().unwrap().extend(first..first + 20);
             }
@@ -265,10 +265,10 @@ fn try_post(address: SocketAddr, body: &str) -> io::Result<String> {
 }
 
 #[test]
-fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
+fn kills_during_writes_leave_each_event_once() {
     let mut random = Random::new(7);
     let folder = Folder::new();
-    // Many files, so that kills meet them being written.
+    // Many files: kills have to happen while some are being written.
     let settings = |codec: &str| format!("codec = \"{codec}\"\nmax_records = 40\nmax_age = \"1s\"\n");
     let known = Arc::new(Known::default());
     for codec in codings().iter().cycle().take(12) {

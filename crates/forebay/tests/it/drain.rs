@@ -1,4 +1,4 @@
-//! `forebay drain`: it delivers all events that a removed server has left, so that the data directory can be deleted.
+//! `forebay drain` delivers all events that a removed server has left; the data directory can then be deleted.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -51,7 +51,7 @@ fn rows(folder: &Path, of: &str) -> Vec<String> {
     rows.query_map([of], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// A configuration whose store is beside the data directory.
+/// A configuration whose store is next to the data directory.
 const OUTSIDE: &str = "[gateway]\nshards = 1\n[types.\"*\"]\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\npath = \"../events.db\"\n";
 
 /// Twenty payloads in the order of their bytes.
@@ -60,7 +60,7 @@ fn numbers() -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn what_a_killed_gateway_leaves_is_stored_once_and_an_unreachable_store_is_named() {
+fn drain_stores_once_and_names_unreachable_stores() {
     let folder = Folder::new();
     let address = free_address().to_string();
     let url = format!("http://{address}");
@@ -90,7 +90,7 @@ fn what_a_killed_gateway_leaves_is_stored_once_and_an_unreachable_store_is_named
 }
 
 #[test]
-fn it_starts_neither_beside_a_server_nor_without_a_directory_nor_with_a_wrong_configuration() {
+fn drain_refuses_running_server_and_invalid_configuration() {
     let folder = Folder::new();
     let missing = drain(&folder, &[]);
     assert!(missing.code == Some(1) && missing.log.contains("there is no data directory"), "{missing:?}");
@@ -98,13 +98,13 @@ fn it_starts_neither_beside_a_server_nor_without_a_directory_nor_with_a_wrong_co
     let outside = folder.write("outside.toml", OUTSIDE);
     let server = Server::start_with(&folder.data(), &["--config", &outside], &folder.path("log"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
-    let beside = drain(&folder, &[]);
-    assert!(beside.code == Some(1) && beside.log.contains("is in use"), "{beside:?}");
+    let in_use = drain(&folder, &[]);
+    assert!(in_use.code == Some(1) && in_use.log.contains("is in use"), "{in_use:?}");
     assert_eq!(server.post("/ingest/event", "2").0, 200);
     assert_eq!(server.stop("-TERM"), Some(0));
     let config = folder.write("wrong.toml", "[sinks.a]\n");
     let wrong = drain(&folder, &["--config", &config]);
-    assert!(wrong.code == Some(2) && wrong.log.contains("`sinks.a.kind` is missing"), "{wrong:?}");
+    assert!(wrong.code == Some(2) && wrong.log.contains("missing setting `sinks.a.kind`"), "{wrong:?}");
     let at_once = drain(&folder, &["--config", &outside, "--timeout", "0s"]);
     assert!(at_once.code == Some(2) && at_once.log.contains("longer than 0"), "{at_once:?}");
     drain_all(&folder, &["--config", &outside]);
@@ -122,7 +122,7 @@ const OPEN: &str = "[types.access]\nroutes = [\"local\", \"archive\"]\n[types.ac
                     [sinks.archive]\nkind = \"directory\"\npath = \"../archive\"\nenvelope = true\nmax_age = \"1h\"\n";
 
 #[test]
-fn open_windows_end_and_objects_are_written_that_are_not_full() {
+fn drain_closes_windows_and_writes_partial_objects() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", OPEN);
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
@@ -143,10 +143,10 @@ fn open_windows_end_and_objects_are_written_that_are_not_full() {
 }
 
 #[test]
-fn one_that_is_killed_midway_is_run_again_and_nothing_is_lost_or_stored_twice() {
+fn killed_drain_can_be_repeated() {
     const EVENTS: usize = 400;
     let folder = Folder::new();
-    // Many small objects, so that kills interrupt some of them, and a store that is down, so that no run completes.
+    // Many small objects: kills have to interrupt some of them. The store is down: no run may complete.
     let routes = "routes = [\"local\", \"archive\"";
     let open = OPEN.replacen(routes, &format!("{routes}, \"late\""), 1);
     let late = "[sinks.late]\nkind = \"directory\"\npath = \"../late\"\nenvelope = true\n";
@@ -181,7 +181,7 @@ fn one_that_is_killed_midway_is_run_again_and_nothing_is_lost_or_stored_twice() 
 }
 
 #[test]
-fn a_signal_ends_it_and_what_stays_is_listed() {
+fn signal_ends_drain_and_lists_remaining_events() {
     let folder = Folder::new();
     let url = format!("http://{}", free_address());
     let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
@@ -199,7 +199,7 @@ fn a_signal_ends_it_and_what_stays_is_listed() {
 }
 
 #[test]
-fn dead_letters_stay_and_are_exported_to_a_file_that_is_not_there() {
+fn dead_letters_are_exported_to_a_new_file() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", OUTSIDE);
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
@@ -225,7 +225,7 @@ fn dead_letters_stay_and_are_exported_to_a_file_that_is_not_there() {
 }
 
 #[test]
-fn a_file_for_dead_letters_that_cannot_be_made_is_refused_before_anything_is_delivered() {
+fn unusable_export_file_fails_before_delivery() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", OUTSIDE);
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
@@ -243,7 +243,7 @@ fn a_file_for_dead_letters_that_cannot_be_made_is_refused_before_anything_is_del
 }
 
 #[test]
-fn what_stays_is_listed_though_the_dead_letters_cannot_be_written() {
+fn remaining_events_are_listed_if_export_fails() {
     let folder = Folder::new();
     let url = format!("http://{}", free_address());
     let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
@@ -265,14 +265,14 @@ fn what_stays_is_listed_though_the_dead_letters_cannot_be_written() {
 }
 
 #[test]
-fn a_directory_that_contains_a_store_is_not_to_be_deleted() {
+fn directory_with_a_store_is_reported() {
     let folder = Folder::new();
     let archive = "[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\nkind = \"directory\"\npath = \"archive\"\n";
     let config = folder.write("archive.toml", archive);
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
     post_and_kill(server, numbers());
     let stays = |sink: &str, name: &str| {
-        format!("{sink}  -  store  {}: lies in the data directory\n", folder.data().join(name).display())
+        format!("{sink}  -  store  {}: is in the data directory\n", folder.data().join(name).display())
     };
     let drained = drain(&folder, &["--config", &config]);
     assert_eq!((drained.code, &*drained.text), (Some(3), &*stays("archive", "archive")), "{drained:?}");
@@ -289,7 +289,7 @@ fn a_directory_that_contains_a_store_is_not_to_be_deleted() {
 }
 
 #[test]
-fn a_store_that_a_drain_without_the_gateways_variables_made_is_still_named_by_a_later_one() {
+fn store_of_an_earlier_drain_is_reported() {
     let folder = Folder::new();
     let address = free_address().to_string();
     let url = format!("http://{address}");
@@ -297,7 +297,7 @@ fn a_store_that_a_drain_without_the_gateways_variables_made_is_still_named_by_a_
     post_and_kill(server, numbers());
     let store = folder.data().join("events.db");
     let drained = drain(&folder, &[]);
-    let stays = format!("local  -  store  {}: lies in the data directory\n", store.display());
+    let stays = format!("local  -  store  {}: is in the data directory\n", store.display());
     assert_eq!((drained.code, drained.text), (Some(3), stays));
     assert_eq!(payloads(&folder.data()), numbers().collect::<Vec<_>>());
     let _writer = BackEnd::start_on(&folder.path("writer"), &address, &[]);
@@ -307,7 +307,7 @@ fn a_store_that_a_drain_without_the_gateways_variables_made_is_still_named_by_a_
 }
 
 #[test]
-fn a_configuration_that_would_give_open_windows_up_is_refused() {
+fn configuration_without_open_aggregate_is_rejected() {
     let folder = Folder::new();
     let aggregate = |window: &str| {
         format!(
@@ -347,7 +347,7 @@ fn a_configuration_that_would_give_open_windows_up_is_refused() {
 }
 
 #[test]
-fn a_part_that_recovery_cut_off_the_journal_stays() {
+fn part_cut_off_by_recovery_is_reported() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", OUTSIDE);
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));

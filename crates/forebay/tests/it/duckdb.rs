@@ -1,4 +1,4 @@
-//! Tables of Parquet as DuckDB reads them, which knows nothing of Forebay.
+//! Tables of Parquet as DuckDB reads them, which is independent of Forebay.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Reads `[files, query]`, and writes what the query says, a JSON object a row.
+/// Reads `[files, query]`, and writes the result of the query, a JSON object a row.
 const SCRIPT: &str = "
 import duckdb, json, sys
 files, query = json.load(sys.stdin)
@@ -17,7 +17,7 @@ for row in found.fetchall():
     print(json.dumps(dict(zip(found.columns, row))))
 ";
 
-/// Where `cargo xtask services` puts it.
+/// The folder that `cargo xtask services` installs it in.
 fn packages() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools/duckdb")
 }

@@ -31,7 +31,7 @@ const NODE_FETCH: &str = "
 })();
 ";
 
-/// What a client prints; `None` if it isn't installed.
+/// The output of a client; `None` if it isn't installed.
 fn printed(client: &[&str], arguments: &[String]) -> Option<Vec<String>> {
     let Ok(output) = Command::new(client[0]).args(&client[1..]).args(arguments).output() else {
         testkit::skipped::report(&format!("{} isn't installed", client[0]));

@@ -70,7 +70,7 @@ fn flag_wins_over_environment_and_environment_over_file() {
 }
 
 #[test]
-fn role_of_the_file_runs_and_a_command_wins_over_it() {
+fn role_of_the_file_runs_without_a_command() {
     let (folder, file) = folder("role = \"writer\"\n[writer]\nlisten = \"127.0.0.1:0\"\n");
     let (code, output) = run(&folder, &[], &["check", "--config", &file]);
     assert!(code == Some(0) && output.contains("sink    local: sqlite"), "{output}");
@@ -83,7 +83,7 @@ fn role_of_the_file_runs_and_a_command_wins_over_it() {
 #[test]
 fn broken_file_never_changes_the_data_directory() {
     for (text, reason) in
-        [("data = 3\n", "must be a text"), ("data = \"\"\n", "data: wanted the path"), ("data =\n", "can't be used")]
+        [("data = 3\n", "expected a string"), ("data = \"\"\n", "`data`: wanted the path"), ("data =\n", "cannot use")]
     {
         let (folder, file) = folder(text);
         let (code, output) = run(&folder, &[], &["token", "new", "x", "--scope", "read", "--config", &file]);

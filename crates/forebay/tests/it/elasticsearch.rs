@@ -1,4 +1,4 @@
-//! Elasticsearch's protocol behind the real program, spoken to an OpenSearch server: from a request to a document, with both processes killed.
+//! The real program with an OpenSearch server, over Elasticsearch's protocol: from a request to a document, with both processes killed.
 
 mod over_tls;
 mod pipelines;
@@ -49,7 +49,7 @@ fn documents(store: &OpenSearch) -> Vec<Value> {
 }
 
 #[test]
-fn what_was_acknowledged_is_a_document_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(store) = OpenSearch::start() else { return };
     let proxy = Proxy::to(store.address());
     let url = format!("http://{}", proxy.address());
@@ -61,16 +61,16 @@ fn what_was_acknowledged_is_a_document_once_though_both_are_killed() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         store.kill();
         for _ in 0..10 {
-            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
             number += 1;
         }
         drop(server);
         store.run();
         server = start(&folder, &url, "");
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for again in (0..number).step_by(7) {
             assert_eq!(post(&server, again), 200);
         }
@@ -84,7 +84,7 @@ fn what_was_acknowledged_is_a_document_once_though_both_are_killed() {
     let log = std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(!log.contains("panicked"), "{log}");
 
-    // What the store refuses is a dead letter; what it always refuses is told before the 200.
+    // A document that the store rejects is a dead letter; an event that it always rejects is rejected before the 200.
     let body = "{\"number\": \"none\"}\n{\"number\": 100000}\n{\"number\": 1, \"number\": 2}\n";
     let (status, answer) = server.post("/ingest/batch/access", body);
     assert!(status == 207 && answer.contains("\"line\":3"), "{status} {answer}");
@@ -112,14 +112,14 @@ fn get(server: &Server, target: &str) -> (u16, String) {
     exchange(server.intake, &format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
-/// What the payloads of an answer say, in its order.
+/// The numbers in the payloads of an answer, in its order.
 fn numbers(answer: &str) -> Vec<u64> {
     let page: Value = serde_json::from_str(answer).unwrap();
     page["events"].as_array().unwrap().iter().map(|event| event["payload"]["number"].as_u64().unwrap()).collect()
 }
 
 #[test]
-fn what_is_stored_is_read_at_once_and_what_the_store_lacks_is_pending() {
+fn stored_events_are_readable_and_others_pending() {
     let Some(store) = OpenSearch::start() else { return };
     let folder = Folder::new();
     store.done("PUT", "/_index_template/access", ENVELOPES);
@@ -144,7 +144,7 @@ fn what_is_stored_is_read_at_once_and_what_the_store_lacks_is_pending() {
     assert!(status == 200 && event.contains("{\"number\": 7}"), "{status} {event}");
     assert_eq!(get(&server, "/events/80000000-0000-0000-0000-000000000000").0, 404);
     store.kill();
-    assert_eq!(get(&server, &format!("/events/{id}")).0, 503, "nobody can tell");
+    assert_eq!(get(&server, &format!("/events/{id}")).0, 503, "the outcome is unknown");
     assert_eq!(post(&server, 26), 200);
     store.run();
     server.wait_delivered();

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::marks::{expect_refusal, two_databases};
+use crate::store_ids::{expect_refusal, two_databases};
 use crate::support::{Folder, forebay, wait_until};
 use crate::tls::Pair;
 use crate::two_services::BackEnd;
@@ -52,7 +52,7 @@ fn expect_gone(front: &FrontEnd, since: Instant) {
 }
 
 #[test]
-fn a_killed_writer_is_gone_with_its_lease_and_each_event_is_stored_once() {
+fn killed_writer_disappears_with_its_lease() {
     let (Some(mut etcd), Some(postgres)) = (EtcdServer::start(), PostgresServer::shared()) else { return };
     let folder = Folder::new();
     let start = |name: &str, etcd: &EtcdServer| writer(&folder, name, etcd, &short(), &warehouse(&postgres));
@@ -85,7 +85,7 @@ fn a_killed_writer_is_gone_with_its_lease_and_each_event_is_stored_once() {
 }
 
 #[test]
-fn writers_register_again_in_an_etcd_that_lost_its_data() {
+fn writers_register_again_after_etcd_lost_data() {
     let Some(mut etcd) = EtcdServer::start() else { return };
     let folder = Folder::new();
     let writers = ["one", "two"].map(|name| writer(&folder, name, &etcd, &short(), NULL));
@@ -111,7 +111,7 @@ fn writers_register_again_in_an_etcd_that_lost_its_data() {
 }
 
 #[test]
-fn an_etcd_that_names_no_writer_any_more_leaves_the_last_one() {
+fn last_writer_stays_when_etcd_is_empty() {
     let Some(etcd) = EtcdServer::start() else { return };
     let folder = Folder::new();
     let address = free_address().to_string();
@@ -121,7 +121,7 @@ fn an_etcd_that_names_no_writer_any_more_leaves_the_last_one() {
     front.server.wait(SERVERS, |servers| servers == 1);
     etcd.control(&["del", "/forebay/writers/by-hand"]);
     front.server.wait("forebay_upstream_lookups_total{upstream=\"back\",result=\"failed\"}", |failed| failed > 0);
-    // The log is written by a thread of its own.
+    // A separate thread writes the log.
     let log = || std::fs::read_to_string(front.folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("no writer is registered under /forebay/writers/")), "{}", log());
     assert_eq!(front.server.metric(SERVERS), 1);
@@ -130,7 +130,7 @@ fn an_etcd_that_names_no_writer_any_more_leaves_the_last_one() {
 }
 
 #[test]
-fn a_writer_starts_without_etcd_and_a_gateway_keeps_events_until_one_is_registered() {
+fn writer_and_gateway_start_without_etcd() {
     let Some(mut etcd) = EtcdServer::start() else { return };
     let folder = Folder::new();
     etcd.kill();
@@ -147,7 +147,7 @@ fn a_writer_starts_without_etcd_and_a_gateway_keeps_events_until_one_is_register
 }
 
 #[test]
-fn a_writer_that_stops_leaves_at_once_and_a_reload_begins_and_ends_discovery() {
+fn stopped_writer_is_deregistered_and_reload_changes_discovery() {
     let Some(etcd) = EtcdServer::start() else { return };
     let folder = Folder::new();
     let [one, two] = ["one", "two"].map(|name| writer(&folder, name, &etcd, LONG, NULL));
@@ -169,7 +169,7 @@ fn a_writer_that_stops_leaves_at_once_and_a_reload_begins_and_ends_discovery() {
 }
 
 #[test]
-fn values_that_are_no_registrations_are_passed_over() {
+fn invalid_registrations_are_ignored() {
     let Some(etcd) = EtcdServer::start() else { return };
     let folder = Folder::new();
     let _writer = writer(&folder, "one", &etcd, &short(), NULL);
@@ -197,7 +197,7 @@ fn values_that_are_no_registrations_are_passed_over() {
 }
 
 #[test]
-fn a_user_with_a_password_may_use_the_prefix_only_also_after_etcd_forgot_the_tokens() {
+fn password_user_is_limited_to_the_prefix() {
     let Some(mut etcd) = EtcdServer::start() else { return };
     let folder = Folder::new();
     for arguments in [
@@ -234,7 +234,7 @@ fn a_user_with_a_password_may_use_the_prefix_only_also_after_etcd_forgot_the_tok
 }
 
 #[test]
-fn etcd_with_tls_is_trusted_by_its_authority_only() {
+fn etcd_tls_trusts_only_the_configured_authority() {
     let pair = Pair::new();
     let Some(etcd) = EtcdServer::start_with(Some((&pair.certificate, &pair.key))) else { return };
     let folder = Folder::new();
@@ -250,7 +250,7 @@ fn etcd_with_tls_is_trusted_by_its_authority_only() {
 }
 
 #[test]
-fn an_address_that_another_certificate_has_now_gets_no_token() {
+fn no_token_for_another_certificate() {
     let Some(etcd) = EtcdServer::start() else { return };
     let (folder, address) = (Folder::new(), free_address().to_string());
     let port = address.rsplit(':').next().unwrap();
@@ -292,7 +292,7 @@ fn an_address_that_another_certificate_has_now_gets_no_token() {
 }
 
 #[test]
-fn an_address_that_a_writer_of_another_store_has_now_gets_no_event() {
+fn no_event_for_writer_of_another_store() {
     let Some(etcd) = EtcdServer::start() else { return };
     let Some([first, other]) = two_databases() else { return };
     let (folder, address) = (Folder::new(), free_address().to_string());
@@ -302,11 +302,11 @@ fn an_address_that_a_writer_of_another_store_has_now_gets_no_event() {
     front.post(0..3);
     front.server.wait_delivered();
     drop(one);
-    let stranger = writer_on(&folder, "two", &address, &warehouse(&other));
+    let other_writer = writer_on(&folder, "two", &address, &warehouse(&other));
     front.post(3..6);
     expect_refusal(&front.server, &["in another store", "forebay route accept"]);
     assert_eq!(other.psql("select count(*) from events"), "0");
-    drop(stranger);
+    drop(other_writer);
     let _one = writer_on(&folder, "one", &address, &format!("{tables}{}", warehouse(&first)));
     front.server.wait_delivered();
     assert_eq!(first.psql("select count(*), count(distinct payload->>'number') from events"), "6|6");

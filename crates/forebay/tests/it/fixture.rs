@@ -1,11 +1,11 @@
-//! A server with a configuration and a directory of its own, which may be killed and started again.
+//! A server with a configuration and a separate directory, which tests may kill and restart.
 
 use serde_json::Value;
 
 use crate::support::{Folder, Server, exchange};
 
 pub(crate) struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     pub(crate) server: Option<Server>,
     pub(crate) folder: Folder,
 }

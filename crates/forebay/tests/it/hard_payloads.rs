@@ -1,5 +1,5 @@
-//! Payloads that are hard to store, each as one of a thousand, in every store: what a store takes stands there byte for byte, what it refuses is
-//! a dead letter with its reason, and what nobody could store is told to its sender. The others of the thousand are always stored.
+//! Payloads that are hard to store, each as one of a thousand, in every store. A store keeps each byte for byte, or rejects it: then it is a
+//! dead letter with its reason. A payload that no store could keep is rejected at the intake. The others of the thousand are always stored.
 
 use std::path::Path;
 
@@ -9,24 +9,24 @@ use crate::support::{Folder, Server, forebay, payloads};
 
 mod servers;
 
-/// Events of a batch, the hard one included, which stands in their midst.
+/// Events of a batch, with the hard one in the middle.
 const EVENTS: usize = 1_000;
 const AT: usize = 500;
 
-/// What becomes of a payload.
+/// The outcome of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is stored as it came.
+    /// It is stored unchanged.
     Stored,
-    /// Its sender is told this code.
+    /// The intake rejects it with this code.
     Refused(&'static str),
     /// It is a dead letter, and its reason has these words.
     Dead(&'static str),
 }
 
-/// What becomes of each in a store; one that is too large for an event is refused for all of them.
+/// The outcome of each in a store; an event that is too large is rejected for all of them.
 struct Fates {
-    /// What the store has a rule against, if it has any.
+    /// A limit of the store, if there is one.
     bad: Fate,
     /// `\u0000` in a string.
     zero: Fate,
@@ -41,11 +41,11 @@ struct Fates {
 /// A store that takes everything.
 const TAKES_ALL: Fates =
     Fates { bad: Fate::Stored, zero: Fate::Stored, fields: Fate::Stored, digits: Fate::Stored, large: Fate::Stored };
-/// The sink that everything goes to.
+/// The sink of all events.
 const SINK: &str = "store";
 
 impl Fates {
-    /// Each with the type that it is posted as. They are written as `jsonb` writes them, so that it changes no byte.
+    /// Each with the type that it is posted as. They are written as `jsonb` writes them, which keeps each byte.
     fn table(&self) -> Vec<(&'static str, String, Fate)> {
         let members: Vec<_> = (0..10_000).map(|number| format!("\"f{number:05}\": {number}")).collect();
         let text = |bytes: usize| format!("{{\"text\": \"{}\"}}", "x".repeat(bytes - "{\"text\": \"\"}".len()));
@@ -64,8 +64,8 @@ fn plain(number: usize) -> String {
     format!("{{\"n\": {number}}}")
 }
 
-/// Posts everything to a server with this sink, and holds what came of it against what should. `stored` says what the store holds,
-/// and is asked when the server has stopped.
+/// Posts everything to a server with this sink, and compares the outcome with the expected one. `stored` returns the store's payloads,
+/// and is called when the server has stopped.
 fn each_meets_its_fate(folder: &Folder, sink: &str, fates: &Fates, stored: impl FnOnce() -> Vec<String>) {
     let configuration = format!("[types.\"*\"]\nroutes = [\"{SINK}\"]\n[sinks.{SINK}]\n{sink}\n");
     let configuration = folder.write("forebay.toml", configuration);
@@ -84,7 +84,10 @@ fn each_meets_its_fate(folder: &Folder, sink: &str, fates: &Fates, stored: impl 
         assert_eq!(counts, [EVENTS as u64 - dead - refused, dead], "{name}: stored and dead");
         if let Fate::Dead(words) = fate {
             let letters = letters(&server, folder, name);
-            assert!(letters.lines().count() == 2 && letters.contains(words), "{name}: {words} isn't in {letters}");
+            assert!(
+                letters.lines().count() == 2 && letters.contains(words),
+                "{name}: {words} isn't in the dead letters {letters}"
+            );
         }
         if fate == Fate::Stored {
             expected.push(payload);
@@ -110,9 +113,12 @@ fn post(server: &Server, type_name: &str, payload: &str, fate: Fate) {
     let (status, answer) = server.post(&format!("/ingest/batch/{type_name}"), &body.join("\n"));
     match fate {
         Fate::Refused(code) => {
-            let told = [format!("\"line\":{}", AT + 1), format!("\"code\":\"{code}\"")];
+            let expected_parts = [format!("\"line\":{}", AT + 1), format!("\"code\":\"{code}\"")];
             assert_eq!(status, 207, "{type_name}: {answer}");
-            assert!(told.iter().all(|told| answer.contains(told)), "{type_name}: {answer}");
+            assert!(
+                expected_parts.iter().all(|expected_parts| answer.contains(expected_parts)),
+                "{type_name}: {answer}"
+            );
         }
         _ => assert_eq!(status, 200, "{type_name}: {answer}"),
     }
@@ -149,7 +155,7 @@ fn in_files_of_a_directory() {
     });
 }
 
-/// The payloads in the lines of a file or an object, as they stand there.
+/// The payloads in the lines of a file or an object, unchanged.
 fn payloads_of_lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }

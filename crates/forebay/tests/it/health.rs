@@ -19,7 +19,7 @@ fn asked_at(admin: SocketAddr) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_server_is_healthy_until_it_is_gone() {
+fn server_is_healthy_until_it_is_gone() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let admin = server.admin;
@@ -36,7 +36,7 @@ fn a_server_is_healthy_until_it_is_gone() {
 }
 
 #[test]
-fn a_writer_is_asked_on_its_own_admin_port() {
+fn writer_health_uses_its_admin_port() {
     let folder = Folder::new();
     let writer = BackEnd::start_on(&folder.data(), "127.0.0.1:0", &[]);
     let variables = [("FOREBAY_ROLE", "writer"), ("FOREBAY_WRITER_ADMIN", &*writer.admin.to_string())];
@@ -46,7 +46,7 @@ fn a_writer_is_asked_on_its_own_admin_port() {
     assert!(code == Some(1) && text.contains("/readyz does not answer"), "{text}");
 }
 
-/// Sends the same bytes again and again, with a pause, to whoever connects.
+/// Sends the same bytes repeatedly, with a pause, to each client.
 fn endless(bytes: &'static [u8], pause: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -62,7 +62,7 @@ fn endless(bytes: &'static [u8], pause: Duration) -> SocketAddr {
 }
 
 #[test]
-fn a_port_that_sends_without_end_is_not_healthy() {
+fn endless_response_is_unhealthy() {
     for (bytes, pause) in [
         (&b"HTTP/1.1 200 OK\r\n"[..], Duration::ZERO),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", Duration::ZERO),
@@ -74,7 +74,7 @@ fn a_port_that_sends_without_end_is_not_healthy() {
 }
 
 #[test]
-fn a_server_that_hangs_is_not_healthy_and_a_wrong_configuration_is_reported() {
+fn hanging_server_is_unhealthy() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     server.signal("-STOP");
@@ -82,7 +82,7 @@ fn a_server_that_hangs_is_not_healthy_and_a_wrong_configuration_is_reported() {
     server.signal("-CONT");
     assert!(code == Some(1) && text.contains("does not answer"), "{text}");
 
-    // A mistake elsewhere says nothing of the server, which goes on with what it has.
+    // An error elsewhere says nothing about the server, which keeps its configuration.
     let admin = server.admin;
     let file = folder
         .write("forebay.toml", format!("no_such = 1\n[gateway]\nadmin = \"{admin}\"\ntype_pointer = \"${{X}}\"\n"));

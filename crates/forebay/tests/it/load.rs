@@ -18,7 +18,7 @@ pub(crate) fn load(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end and gives its exit code and its counts.
+/// Runs it to its end and returns its exit code and its counts.
 pub(crate) fn finish(mut command: Command) -> (i32, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
@@ -44,7 +44,7 @@ fn sorted(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_line_is_stored_once_though_loader_and_server_are_killed() {
+fn lines_are_stored_once_through_kills() {
     let folder = Folder::new();
     let lines = generated(20_000);
     let file = folder.write("access.ndjson", &lines);
@@ -69,9 +69,9 @@ fn each_line_is_stored_once_though_loader_and_server_are_killed() {
     // Everything is known to be loaded; and without that knowledge a name of the load will do.
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent")), (0, 0), "{text}");
-    let told = format!("{file} was loaded before, up to its end, at 20");
+    let notice = format!("{file} was loaded before, up to its end, at 20");
     assert!(
-        text.contains(&told) && text.contains(&format!("remove {file}.forebay-load or give another --state")),
+        text.contains(&notice) && text.contains(&format!("remove {file}.forebay-load or give another --state")),
         "{text}"
     );
     server.wait_delivered();
@@ -79,7 +79,7 @@ fn each_line_is_stored_once_though_loader_and_server_are_killed() {
 }
 
 #[test]
-fn a_named_load_is_the_same_without_its_state() {
+fn named_load_resumes_without_its_state() {
     let folder = Folder::new();
     let file = folder.write("a", "{\"a\":1}\n{\"a\":2}\n");
     let data = folder.data();
@@ -95,7 +95,7 @@ fn a_named_load_is_the_same_without_its_state() {
 }
 
 #[test]
-fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
+fn grown_file_resumes_and_replaced_file_restarts() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n2");
     let data = folder.data();
@@ -116,7 +116,7 @@ fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
 /// A loader that was killed before it heard the answer to a file's last batch, and a file that has grown since: the
 /// batch under the old key is the old batch.
 #[test]
-fn what_was_sent_of_a_file_s_end_is_sent_again_as_it_was() {
+fn end_of_file_is_resent_unchanged() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n2\n");
     let state = folder.path("a.forebay-load");
@@ -129,7 +129,7 @@ fn what_was_sent_of_a_file_s_end_is_sent_again_as_it_was() {
     assert_eq!(finish(load(&arguments)).0, 0);
     for (content, sent) in [("1\n2\n3\n", 3), ("1\n2\n3\n4", 2), ("1\n2\n3\n4\n5\n", 2)] {
         let mut killed = read();
-        // As it was durable before the last batch was sent.
+        // The state that was durable before the last batch was sent.
         std::mem::swap(&mut killed["inputs"][&file]["place"], &mut before);
         fs::write(&state, killed.to_string()).unwrap();
         folder.write("a", content);
@@ -141,7 +141,7 @@ fn what_was_sent_of_a_file_s_end_is_sent_again_as_it_was() {
 }
 
 #[test]
-fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
+fn compressed_files_and_arrays_are_loaded() {
     let folder = Folder::new();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(b"{\"gzip\":1}\n\nno\n").unwrap();
@@ -198,7 +198,7 @@ fn standard_input_is_loaded_and_counted() {
 }
 
 #[test]
-fn a_file_is_followed_through_growth_rotation_and_cutting() {
+fn file_is_followed_through_growth_rotation_and_truncation() {
     let folder = Folder::new();
     let file = folder.write("log", "1\n2");
     let data = folder.data();
@@ -213,24 +213,24 @@ fn a_file_is_followed_through_growth_rotation_and_cutting() {
     wait_accepted(&server, 1);
     append("2\n3");
     wait_accepted(&server, 2);
-    // The last line gets no line break any more; the next file begins with the same bytes.
+    // The last line never gets a line break; the next file begins with the same bytes.
     fs::rename(folder.path("log"), folder.path("log.1")).unwrap();
     folder.write("log", "1\n");
     wait_accepted(&server, 4);
     fs::write(folder.path("log"), "").unwrap();
-    // It must be seen empty before it grows, as it is with whoever cuts a log that is written to.
+    // The loader must see it empty before it grows, as with tools that truncate a log in use.
     let entry = || fs::read_to_string(folder.path("log.forebay-load")).unwrap();
     assert!(wait_until(|| entry().contains("\"generation\": 2")), "{}", entry());
     append("5\n");
     wait_accepted(&server, 5);
     drop(loader);
 
-    // While nobody follows, the file grows and is rotated: its rest comes first.
+    // Without a follower, the file grows and is rotated: its rest comes first.
     append("6\n");
     fs::rename(folder.path("log"), folder.path("log.2")).unwrap();
     folder.write("log", "7\n");
     let mut loader = Running(load(&arguments).spawn().unwrap());
-    // The server may accept again what the killed loader didn't hear of: only the store says what is there once.
+    // The server may accept again the lines whose result the killed loader didn't get: only the store shows what is there once.
     assert!(wait_until(|| payloads(&data).len() >= 7), "{:?}", payloads(&data));
     loader.signal("-INT");
     assert!(loader.0.wait().unwrap().success());
@@ -238,16 +238,16 @@ fn a_file_is_followed_through_growth_rotation_and_cutting() {
 }
 
 #[test]
-fn the_first_lines_that_are_refused_are_named() {
+fn first_rejected_lines_are_reported() {
     let folder = Folder::new();
     let file = folder.write("a", format!("1\n\n{}2\n", "no\n".repeat(30)));
     let server = Server::start(&folder.data());
     let (code, text) = finish(load(&[&file, "--url", &server.url()]));
     assert_eq!((code, counts(&text, "rejected")), (3, 30), "{text}");
-    assert_eq!(text.matches("was refused (json): ").count(), 10, "{text}");
-    assert!(text.contains("a line 3 was refused") && text.contains("a line 12 was refused"), "{text}");
+    assert_eq!(text.matches("was rejected (json): ").count(), 10, "{text}");
+    assert!(text.contains("a line 3 was rejected") && text.contains("a line 12 was rejected"), "{text}");
     assert_eq!(text.matches("--refused FILE keeps all of them").count(), 1, "{text}");
-    // What is gone on with had refused lines, though this time none is sent.
+    // The resumed load had rejected lines, although none is sent this time.
     for _ in 0..2 {
         let (code, text) = finish(load(&[&file, "--url", &server.url()]));
         assert_eq!((code, counts(&text, "sent"), counts(&text, "rejected")), (3, 0, 0), "{text}");
@@ -256,7 +256,7 @@ fn the_first_lines_that_are_refused_are_named() {
 }
 
 #[test]
-fn a_load_that_fails_at_its_first_step_shows_no_counts() {
+fn load_failing_at_first_shows_no_counts() {
     let folder = Folder::new();
     folder.write("forebay.toml", "[types.a]\nroutes = [\"x\"]\n[sinks.x]\nkind = \"null\"\n");
     let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
@@ -274,10 +274,10 @@ fn a_load_that_fails_at_its_first_step_shows_no_counts() {
 
 /// Whose terminal is closed is sent SIGHUP.
 #[test]
-fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
+fn load_stops_on_hangup_unless_ignored() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n");
-    // Nobody listens there: it tries again and again, and says so after a few times. By then it listens to signals.
+    // No server listens there: the loader retries, and reports that after a few attempts. By then it handles signals.
     let start = |shell: &str| {
         let mut command = after(shell);
         command.args(["load", &file, "--url", "http://127.0.0.1:9"]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -302,7 +302,7 @@ fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
 }
 
 #[test]
-fn a_wrong_expression_is_told_with_reason_and_place() {
+fn invalid_expression_is_reported_with_its_place() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n");
     let (code, text) = finish(load(&[&file, "--match", "ab(c"]));

@@ -27,7 +27,7 @@ kind = "sqlite"
 path = "two.db"
 "#;
 
-/// Of `X` another event came before, so that a line with its id is refused, and those that have its `v` with it.
+/// An event with the id `X` was posted earlier. So a line with its id is rejected, and the lines that have its `v` with it.
 const DEDUPE: &str = r#"
 [gateway]
 shards = 1
@@ -57,7 +57,7 @@ fn state(folder: &Folder) -> Value {
 }
 
 #[test]
-fn lines_whose_store_is_behind_are_sent_again_until_they_are_taken() {
+fn lines_over_the_backlog_limit_are_retried() {
     let folder = Folder::new();
     let server = serve(&folder, TWO_STORES);
     server.post("/ingest/event/a", "0");
@@ -74,7 +74,7 @@ fn lines_whose_store_is_behind_are_sent_again_until_they_are_taken() {
     let mut errors = BufReader::new(loader.0.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
-    assert!(line.contains("5 lines of a batch refused for now (backlog_full: "), "{line}");
+    assert!(line.contains("5 lines of a batch rejected for now (backlog_full: "), "{line}");
     drop(held);
     assert_eq!(loader.0.wait().unwrap().code(), Some(3), "one line is no JSON");
     let mut text = String::new();
@@ -88,11 +88,11 @@ fn lines_whose_store_is_behind_are_sent_again_until_they_are_taken() {
 }
 
 #[test]
-fn lines_that_lean_on_a_refused_one_are_sent_alone() {
+fn dependent_lines_are_sent_alone() {
     let folder = Folder::new();
     let server = serve(&folder, DEDUPE);
     assert_eq!(server.post("/ingest/event/e", "{\"id\":\"X\"}").0, 200);
-    // So many that are no JSON that the list of refusals is full of them.
+    // So many invalid lines that the list of rejections is full of them.
     let bad = "no\n".repeat(1_005);
     let file = folder.write("lines", format!("{bad}{{\"id\":\"X\",\"v\":7}}\n{{\"v\":7}}\n{{\"id\":\"C\",\"v\":8}}\n"));
     let url = server.url();
@@ -109,7 +109,7 @@ fn lines_that_lean_on_a_refused_one_are_sent_alone() {
     let expected = [json!({ "id": "C", "v": 8 }), json!({ "id": "X" }), json!({ "v": 7 })];
     assert_eq!(sorted(), expected);
 
-    // Killed before it heard of the line that was sent alone: it goes on with that one, and counts what was refused before.
+    // Killed before it got the result of the line that was sent alone: it resumes with that line, and counts the lines rejected before.
     let mut killed = state(&folder);
     assert_eq!(killed["inputs"][&file]["split"], Value::Null, "it is answered");
     let place = json!({ "offset": 0, "lines": 0, "tail_bytes": 0, "tail_sum": 0, "is_end": false });
@@ -124,7 +124,7 @@ fn lines_that_lean_on_a_refused_one_are_sent_alone() {
 }
 
 #[test]
-fn more_lines_that_lean_than_an_answer_lists_are_all_sent() {
+fn unlisted_dependent_lines_are_sent_too() {
     let folder = Folder::new();
     let server = serve(&folder, DEDUPE);
     assert_eq!(server.post("/ingest/event/e", "{\"id\":\"X\"}").0, 200);
@@ -166,9 +166,9 @@ fn answer(stream: &mut BufReader<TcpStream>, status: u16, body: &str) {
     stream.get_mut().write_all((head + body).as_bytes()).unwrap();
 }
 
-/// Killed after it was told which line to send alone: the batch isn't sent again, for it could be taken with that line now.
+/// Killed after it knew which line to send alone: the batch isn't resent, because it could now be accepted with that line.
 #[test]
-fn a_killed_load_goes_on_with_the_lines_that_are_to_be_sent_alone() {
+fn killed_load_resumes_lines_to_send_alone() {
     let folder = Folder::new();
     let file = folder.write("lines", "1\n2\n3\n");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -179,9 +179,9 @@ fn a_killed_load_goes_on_with_the_lines_that_are_to_be_sent_alone() {
     let mut stream = accept();
     let (key, body) = take_request(&mut stream).unwrap();
     assert_eq!(body, "1\n2\n3\n");
-    let told =
+    let response =
         r#"{"accepted":2,"duplicates":0,"refused":[{"line":2,"code":"overload","retry":"alone"}],"retry_alone":1}"#;
-    answer(&mut stream, 207, told);
+    answer(&mut stream, 207, response);
     let alone = Some((format!("{key}-line-2"), "2\n".to_owned()));
     assert_eq!(take_request(&mut stream), alone);
     drop(loader);

@@ -1,4 +1,4 @@
-//! `forebay load` of a file that has grown within its last line, of one that another load is busy with, and of those that were rotated meanwhile.
+//! `forebay load` of a file that has grown within its last line, of one that another load is using, and of files rotated during a pause.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,13 +19,13 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_last_line_that_grows_is_never_cut_in_two() {
+fn growing_last_line_is_not_split() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
     let url = server.url();
     let plain = |text: &str| text.as_bytes().to_vec();
-    // What it has at first, what comes, and what the first run exits with.
+    // The content at first, the added content, and the exit code of the first run.
     let cases = [
         ("plain", plain("1\n12"), plain("34\n5\n"), 0),
         ("carriage", plain("1\r\n12\r"), plain("34\r\n5\r\n"), 0),
@@ -49,14 +49,14 @@ fn a_last_line_that_grows_is_never_cut_in_two() {
         }
         assert_eq!(server.metric("forebay_events_accepted_total"), accepted, "{name}: something was sent");
     }
-    // It was a whole line, whose break was left out: it is put there, and the load goes on.
+    // It was a whole line without its line break: the break is added, and the load resumes.
     let file = folder.write("plain", "1\n12\n34\n5\n");
     let (code, text) = finish(load(&[&file, "--url", &url, "--type", "plain"]));
     assert_eq!((code, counts(&text, "accepted")), (0, 2), "{text}");
 }
 
 #[test]
-fn a_last_line_gets_its_line_break_later() {
+fn last_line_gets_its_line_break_later() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -83,9 +83,9 @@ fn a_last_line_gets_its_line_break_later() {
     assert_eq!(["1", "2", "3"].map(count), [4, 4, 4], "{stored:?}");
 }
 
-/// As before, though the first load was killed before it heard the answer to the file's end.
+/// As before, but the first load was killed before it got the answer to the file's end.
 #[test]
-fn a_last_line_that_was_sent_and_grows_is_never_cut_in_two() {
+fn sent_last_line_that_grows_is_not_split() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -106,7 +106,7 @@ fn a_last_line_that_was_sent_and_grows_is_never_cut_in_two() {
 }
 
 #[test]
-fn a_second_load_of_a_file_is_told_of_the_first() {
+fn second_load_of_a_file_is_rejected() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -124,7 +124,7 @@ fn a_second_load_of_a_file_is_told_of_the_first() {
     let (code, text) = finish(load(&[&file, "--url", &url, "--state", &other, "--type", "other"]));
     assert_eq!((code, counts(&text, "accepted")), (0, 1), "{text}");
 
-    // One that was killed is in nobody's way.
+    // A killed load doesn't block the file.
     drop(first);
     append(&folder.path("a"), b"2\n");
     let (code, text) = finish(load(&[&file, "--url", &url]));
@@ -134,7 +134,7 @@ fn a_second_load_of_a_file_is_told_of_the_first() {
     assert_eq!(payloads(&data), ["1", "1", "2"]);
 }
 
-/// Renames the file `log`, and puts a younger one in its place.
+/// Renames the file `log`, and creates a younger one with its name.
 fn rotate(folder: &Folder, to: &str, text: &str) {
     let old = folder.path(to);
     fs::rename(folder.path("log"), &old).unwrap();
@@ -151,7 +151,7 @@ fn rotate(folder: &Folder, to: &str, text: &str) {
 }
 
 #[test]
-fn files_that_were_rotated_while_nobody_followed_or_nobody_answered_are_loaded() {
+fn files_rotated_during_a_pause_are_loaded() {
     let folder = Folder::new();
     let data = folder.data();
     let file = folder.write("log", "1\n");
@@ -173,7 +173,7 @@ fn files_that_were_rotated_while_nobody_followed_or_nobody_answered_are_loaded()
     rotate(&folder, "log-1", "6\n");
     rotate(&folder, "log-2", "7\n");
     let server = Server::start_on(&data, &listen);
-    // It may accept again what the loader didn't hear of: only the store says what is there once.
+    // It may accept again the lines whose result the loader didn't get: only the store shows what is there once.
     assert!(wait_until(|| payloads(&data).len() >= 7), "{:?}", payloads(&data));
     loader.signal("-INT");
     assert!(loader.0.wait().unwrap().success());
@@ -182,7 +182,7 @@ fn files_that_were_rotated_while_nobody_followed_or_nobody_answered_are_loaded()
 }
 
 #[test]
-fn a_followed_file_that_was_packed_before_it_was_read_is_told_of() {
+fn rotated_and_compressed_unread_file_is_reported() {
     let folder = Folder::new();
     let data = folder.data();
     let file = folder.write("log", "1\n");

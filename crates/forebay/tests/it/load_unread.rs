@@ -1,4 +1,4 @@
-//! `forebay load` of what it can't read: a bad line is refused as one line, and what follows is loaded.
+//! `forebay load` of damaged input: a bad line is rejected as one line, and the lines after it are loaded.
 
 use std::fs;
 use std::io::Write;
@@ -6,11 +6,11 @@ use std::io::Write;
 use crate::load::{counts, finish, load};
 use crate::support::{Folder, Server, payloads};
 
-/// More than is held of one line.
+/// More than the loader buffers of one line.
 const TOO_LONG: usize = 12_000_000;
 
 #[test]
-fn a_line_that_cannot_be_read_is_refused_alone_and_nothing_comes_twice() {
+fn unreadable_line_is_rejected_alone() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -33,7 +33,7 @@ fn a_line_that_cannot_be_read_is_refused_alone_and_nothing_comes_twice() {
         let arguments = [&*file, "--url", &url, "--type", name, "--refused", &refused];
         let (code, text) = finish(load(&arguments));
         assert_eq!((code, counts(&text, "accepted"), counts(&text, "rejected")), (3, good, bad), "{name}: {text}");
-        assert!(text.contains("was refused ("), "{name}: {text}");
+        assert!(text.contains("was rejected ("), "{name}: {text}");
         assert_eq!(fs::read_to_string(&refused).unwrap().lines().count() as u64, bad, "{name}");
         let (code, text) = finish(load(&arguments));
         assert_eq!((code, counts(&text, "sent")), (3, 0), "{name}: {text}");
@@ -44,7 +44,7 @@ fn a_line_that_cannot_be_read_is_refused_alone_and_nothing_comes_twice() {
 }
 
 #[test]
-fn what_stands_before_a_cut_is_loaded_and_the_rest_when_it_is_there() {
+fn truncated_file_loads_its_intact_lines() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -65,7 +65,7 @@ fn what_stands_before_a_cut_is_loaded_and_the_rest_when_it_is_there() {
 }
 
 #[test]
-fn whole_lines_before_damage_of_a_compressed_file_are_loaded() {
+fn lines_before_compressed_damage_are_loaded() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -101,7 +101,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_has_lost_its_end_is_not_loaded_again() {
+fn shortened_file_is_not_loaded_again() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -111,7 +111,7 @@ fn a_file_that_has_lost_its_end_is_not_loaded_again() {
     let cut = fs::OpenOptions::new().write(true).open(folder.path("a")).unwrap();
     cut.set_len(8).unwrap();
     let (code, text) = finish(load(&arguments));
-    assert!(code == 1 && text.contains("it was cut"), "{text}");
+    assert!(code == 1 && text.contains("it was truncated"), "{text}");
     assert_eq!(server.metric("forebay_events_accepted_total"), 3);
     // Another content under the name is another file.
     fs::write(folder.path("a"), "[4]\n").unwrap();

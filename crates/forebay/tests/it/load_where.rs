@@ -1,4 +1,4 @@
-//! `forebay load --where`: what is taken, what can't be judged, and the page's own examples.
+//! `forebay load --where`: matching lines, undecided lines, and the page's own examples.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::load::{counts, finish, generated, load};
 use crate::support::{Folder, Server, payloads};
 
 #[test]
-fn only_lines_that_the_condition_holds_for_are_stored() {
+fn only_lines_meeting_the_condition_are_stored() {
     let folder = Folder::new();
     let lines = [
         r#"{"status":503,"path":" /A"}"#,
@@ -49,7 +49,7 @@ fn only_lines_that_the_condition_holds_for_are_stored() {
     );
     assert!(text.contains(&shown), "{text}");
 
-    // It goes on with the same condition, and with no other.
+    // It resumes with the same condition, and with no other.
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent"), counts(&text, "undecided")), (0, 0, 0), "{text}");
     let (code, text) = finish(load(&[&file, "--url", &url, "--where", "true"]));
@@ -57,7 +57,7 @@ fn only_lines_that_the_condition_holds_for_are_stored() {
 }
 
 #[test]
-fn lines_are_counted_and_of_many_without_a_verdict_only_ten_shown() {
+fn only_ten_undecided_lines_are_shown() {
     let folder = Folder::new();
     let file = folder.write("a", "{\"a\":1}\n{}\n".repeat(100_000));
     let refused = folder.text("refused");
@@ -78,13 +78,13 @@ fn lines_are_counted_and_of_many_without_a_verdict_only_ten_shown() {
 }
 
 #[test]
-fn a_wrong_condition_is_shown_with_its_place() {
+fn invalid_condition_is_shown_with_its_place() {
     for (condition, shown) in [
         (
             "status >= 500 and path == '/'",
             "for `and`, write `&&`\n  status >= 500 and path == '/'\n                ^^^",
         ),
-        ("statuses.contains(", "here should stand a value"),
+        ("statuses.contains(", "expected a value"),
         (&"(".repeat(8_000), "levels"),
         (&"x".repeat(9_000), "at most 8192 bytes"),
     ] {
@@ -95,7 +95,7 @@ fn a_wrong_condition_is_shown_with_its_place() {
 
 /// A condition that never ends elsewhere has an end here, line by line.
 #[test]
-fn a_hostile_condition_ends() {
+fn hostile_condition_ends() {
     let folder = Folder::new();
     let file = folder.write("a", format!("[{}0]\n", "1,".repeat(10_000)).repeat(3));
     let hostile = "payload.all(a, payload.all(b, payload.all(c, a + b + c >= 0)))";
@@ -106,9 +106,9 @@ fn a_hostile_condition_ends() {
     );
 }
 
-/// The commands of the page that only count, run by a shell beside a file of that name.
+/// The commands of the page that only count, run by a shell next to a file of that name.
 #[test]
-fn the_examples_of_the_page_count_what_they_say() {
+fn examples_of_the_page_count_as_documented() {
     let folder = Folder::new();
     let lines = generated(2_000);
     folder.write("access.ndjson", &lines);

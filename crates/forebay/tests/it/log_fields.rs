@@ -198,7 +198,7 @@ fn by_jq(filter: &str, log: &Path) -> Option<Vec<String>> {
 }
 
 #[test]
-fn fields_select_all_events_of_a_subject_and_no_others() {
+fn fields_select_the_events_of_a_subject() {
     let (site, lines, ejections) = eventful_run();
     let events: Vec<Value> = lines.iter().map(|line| event(line)).collect();
     for (url, ejections) in site.urls.iter().zip(ejections) {
@@ -226,7 +226,7 @@ fn fields_select_all_events_of_a_subject_and_no_others() {
             assert_eq!((event["shard"].to_string().as_str(), event["sink"].as_str()), (shard, Some(sink)));
         }
     }
-    // A reload to `warning` holds before its own end is logged, and one to `info` begins without a line.
+    // A reload to `warning` is in use before its own end is logged, and one to `info` begins without a line.
     let count = |message: &str| events.iter().filter(|event| event["message"] == message).count();
     assert_eq!((count("reload requested"), count("the configuration was reloaded and is in use now")), (1, 1));
 }

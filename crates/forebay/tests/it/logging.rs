@@ -12,7 +12,7 @@ use crate::support::{Folder, HANGS, Running, Server, exchange, forebay, payloads
 /// `O_NONBLOCK` of Linux.
 const NON_BLOCKING: i32 = 0o4000;
 
-/// Fills a pipe by a descriptor of its own: the one of the pipe keeps its mode.
+/// Fills a pipe through a separate descriptor: the one of the pipe keeps its mode.
 fn fill(pipe: &PipeWriter) {
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let mut second = OpenOptions::new().write(true).custom_flags(NON_BLOCKING).open(path).unwrap();
@@ -23,7 +23,7 @@ fn fill(pipe: &PipeWriter) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_reader_that_stopped_reading_stops_neither_delivery_nor_the_admin_port_nor_the_end() {
+fn stalled_log_reader_blocks_nothing() {
     let folder = Folder::new();
     let config =
         folder.write("forebay.toml", "[sinks.local]\nkind = \"sqlite\"\n[types.\"*\"]\nroutes = [\"local\"]\n");
@@ -41,7 +41,7 @@ fn a_reader_that_stopped_reading_stops_neither_delivery_nor_the_admin_port_nor_t
     server.wait_delivered();
     assert_eq!(server.metric("forebay_log_dropped_total"), 0);
 
-    assert_eq!(server.stop("-TERM"), Some(0), "the last lines are given up after a second");
+    assert_eq!(server.stop("-TERM"), Some(0), "the last lines are dropped after a second");
     assert_eq!(payloads(&folder.data()).len(), 10);
 }
 
@@ -99,7 +99,7 @@ fn every_line_of_a_running_role_is_json() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", format!("{JSON}[sinks.unused]\nkind = \"null\"\n[sinks.local]\nkind = \"sqlite\"\n[types.\"*\"]\nroutes = [\"local\"]\n"));
     let (mut server, lines) = outputs(role("serve", &folder, &config));
-    wait_message(&lines, "nothing goes to the sink `unused`");
+    wait_message(&lines, "unused sink `unused`");
     let banner = wait_message(&lines, "accepts events on");
     assert!(banner.contains("curl"), "{banner}");
     let intake = banner.split("accepts events on http://").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
@@ -139,8 +139,8 @@ fn every_line_of_a_failed_start_is_json() {
     let address = busy.local_addr().unwrap().to_string();
     for name in ["serve", "gateway", "writer"] {
         for (text, code, says) in [
-            (format!("{JSON}[no_such]\n"), 2, "`no_such` is not a setting"),
-            (format!("{JSON}[sinks.a\n"), 2, "this is not TOML"),
+            (format!("{JSON}[no_such]\n"), 2, "unknown setting `no_such`"),
+            (format!("{JSON}[sinks.a\n"), 2, "invalid configuration file: not TOML"),
             (format!("{JSON}[log.more]\n"), 2, "more"),
         ] {
             let config = folder.write("wrong.toml", text);
@@ -173,7 +173,7 @@ fn every_line_of_a_failed_start_is_json() {
 }
 
 #[test]
-fn log_says_who_changed_dead_letters_and_routes() {
+fn log_names_clients_that_changed_dead_letters() {
     let folder = Folder::new();
     std::fs::create_dir(folder.data()).unwrap();
     let store = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();

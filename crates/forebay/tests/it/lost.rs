@@ -1,10 +1,10 @@
-//! Segments that are lost, what verifies a data directory, and what strangers have put there.
+//! Lost segments, the checks of a data directory, and foreign files in it.
 
 use std::path::{Path, PathBuf};
 
 use crate::support::{Folder, Server, after, forebay, wait_until};
 
-const NOBODY: &str =
+const UNREACHABLE: &str =
     "[types.\"*\"]\nroutes = [\"late\"]\n[sinks.late]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"\n";
 const SQLITE: &str = "[types.\"*\"]\nroutes = [\"late\"]\n[sinks.late]\nkind = \"sqlite\"\n";
 const CONDITION: &str = "[types.a]\nroutes = [{ to = \"cond\", when = \"n > 3\" }]\n[sinks.cond]\nkind = \"sqlite\"\n";
@@ -39,9 +39,9 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A data directory whose newest segment holds two of six events, none of which is stored.
+/// A data directory whose newest segment has two of six events, none of which is stored.
 fn with_two_segments(folder: &Folder) -> PathBuf {
-    let server = start(folder, NOBODY);
+    let server = start(folder, UNREACHABLE);
     for _ in 0..6 {
         assert_eq!(server.post("/ingest/event", &format!("\"{}\"", "x".repeat(900_000))).0, 200);
     }
@@ -56,7 +56,7 @@ fn with_two_segments(folder: &Folder) -> PathBuf {
     segments.pop().unwrap()
 }
 
-fn lost_newest_segment_is_counted_and_told_until_it_is_accepted(lose: impl Fn(&Path)) {
+fn lost_newest_segment_is_reported_until_accepted(lose: impl Fn(&Path)) {
     let folder = Folder::new();
     let newest = with_two_segments(&folder);
     lose(&newest);
@@ -91,13 +91,13 @@ fn lost_newest_segment_is_counted_and_told_until_it_is_accepted(lose: impl Fn(&P
 }
 
 #[test]
-fn a_newest_segment_that_is_gone() {
-    lost_newest_segment_is_counted_and_told_until_it_is_accepted(|newest| std::fs::remove_file(newest).unwrap());
+fn missing_newest_segment_is_lost() {
+    lost_newest_segment_is_reported_until_accepted(|newest| std::fs::remove_file(newest).unwrap());
 }
 
 #[test]
-fn a_newest_segment_without_a_header() {
-    lost_newest_segment_is_counted_and_told_until_it_is_accepted(|newest| {
+fn newest_segment_without_header_is_lost() {
+    lost_newest_segment_is_reported_until_accepted(|newest| {
         let mut bytes = std::fs::read(newest).unwrap();
         bytes[..4096].fill(0);
         std::fs::write(newest, bytes).unwrap();
@@ -105,7 +105,7 @@ fn a_newest_segment_without_a_header() {
 }
 
 #[test]
-fn an_event_that_rotted_in_an_older_segment_is_lost_from_the_next_start_on() {
+fn damaged_event_is_lost_after_the_next_start() {
     let folder = Folder::new();
     with_two_segments(&folder);
     let oldest = segments(&folder.data().join("journal/0000")).remove(0);
@@ -141,7 +141,7 @@ fn with_dead_letters(folder: &Folder) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_lost_segment_of_dead_letters_is_noticed() {
+fn lost_segment_of_dead_letters_is_noticed() {
     for which in ["first", "newest", "all"] {
         let folder = Folder::new();
         let segments = with_dead_letters(&folder);
@@ -171,7 +171,7 @@ fn a_lost_segment_of_dead_letters_is_noticed() {
 }
 
 #[test]
-fn segments_of_dead_letters_that_were_freed_are_no_loss() {
+fn freed_dead_letter_segments_are_no_loss() {
     let folder = Folder::new();
     let before = with_dead_letters(&folder).len();
     let server = start(&folder, CONDITION);
@@ -189,7 +189,7 @@ fn segments_of_dead_letters_that_were_freed_are_no_loss() {
 }
 
 #[test]
-fn what_verifies_only_reads() {
+fn verify_only_reads() {
     let folder = Folder::new();
     let server = start(&folder, SQLITE);
     assert_eq!(server.post("/ingest/event", "1").0, 200);
@@ -250,7 +250,7 @@ fn damage_anywhere_is_found_with_its_path() {
 }
 
 #[test]
-fn what_strangers_put_among_the_journals_is_left_alone() {
+fn foreign_files_among_journals_are_ignored() {
     let folder = Folder::new();
     let server = start(&folder, SQLITE);
     assert_eq!(server.post("/ingest/event", "1").0, 200);
@@ -274,7 +274,7 @@ fn what_strangers_put_among_the_journals_is_left_alone() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_an_error_with_a_name() {
+fn file_size_limit_is_a_named_error() {
     let folder = Folder::new();
     let mut command = after("ulimit -f 0");
     command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(folder.data());
@@ -283,7 +283,7 @@ fn a_limit_on_the_size_of_files_is_an_error_with_a_name() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("raise the limit"), "{text}");
 
-    // With a larger one the journal's files stay small, or events are refused: the process goes on.
+    // With a larger limit the journal's files stay small, or events are rejected: the process continues.
     let config = PathBuf::from(folder.write("forebay.toml", SQLITE));
     let server = Server::start_after("ulimit -f 1000", &folder.data(), &config, &folder.path("log"));
     let event = format!("\"{}\"", "x".repeat(100_000));

@@ -1,4 +1,4 @@
-//! The real program in a control group with little memory: it is never killed, loses nothing, and says what it can't take.
+//! The real program in a control group with little memory: it is never killed, loses nothing, and reports what it can't accept.
 #![allow(clippy::print_stdout, reason = "the figures, and why it is skipped")]
 
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ struct Group {
 }
 
 impl Group {
-    /// One with this limit, if this machine lets this user make one.
+    /// One with this limit, if this machine lets this user create one.
     fn new(bytes: usize) -> Option<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let name = format!("forebay-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -50,7 +50,7 @@ impl Group {
                 return Some(group);
             }
         }
-        testkit::skipped::report("no control group with a memory limit can be made here");
+        testkit::skipped::report("no control group with a memory limit can be created here");
         None
     }
 
@@ -65,7 +65,7 @@ impl Group {
         texts.filter_map(|text| text.trim().parse().ok()).next().unwrap_or(0)
     }
 
-    /// Processes that the kernel has killed for want of memory.
+    /// Processes that the kernel has killed because of their memory.
     fn kills(&self) -> u64 {
         let text = std::fs::read_to_string(self.folder.join(self.counts)).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("oom_kill ")).unwrap();
@@ -102,11 +102,11 @@ fn start(group: &Group, folder: &Folder, postgres: &PostgresServer) -> Server {
     server
 }
 
-/// Posts with several clients, and gives how many events were accepted and how often a client was told to come again. `body` makes the
+/// Posts with several clients, and returns how many events were accepted and how many requests got a 503. `body` builds the
 /// body of a request from its number, and says how many events it has.
 fn post(server: &Server, path: &str, body: impl Fn(usize) -> (String, usize) + Sync) -> (usize, usize) {
     let end = Instant::now() + duration();
-    let (number, accepted, refused) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (number, accepted, unavailable) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
             scope.spawn(|| {
@@ -115,7 +115,7 @@ fn post(server: &Server, path: &str, body: impl Fn(usize) -> (String, usize) + S
                     match server.post(path, &body) {
                         (200, _) => drop(accepted.fetch_add(events, Ordering::Relaxed)),
                         (503, _) => {
-                            refused.fetch_add(1, Ordering::Relaxed);
+                            unavailable.fetch_add(1, Ordering::Relaxed);
                             thread::sleep(Duration::from_millis(100));
                         }
                         (status, answer) => panic!("{status} {answer}"),
@@ -124,11 +124,11 @@ fn post(server: &Server, path: &str, body: impl Fn(usize) -> (String, usize) + S
             });
         }
     });
-    (accepted.into_inner(), refused.into_inner())
+    (accepted.into_inner(), unavailable.into_inner())
 }
 
-/// What was accepted is stored once when the table is quick again, and nothing was killed.
-fn check(group: &Group, server: &Server, postgres: &PostgresServer, accepted: usize, refused: usize) {
+/// Accepted events are stored once when the table is fast again, and nothing was killed.
+fn check(group: &Group, server: &Server, postgres: &PostgresServer, accepted: usize, unavailable: usize) {
     postgres.psql("drop trigger slow on events");
     // However much that is: only a standstill is a fault.
     let mut pending = server.metric("forebay_events_pending{");
@@ -139,7 +139,7 @@ fn check(group: &Group, server: &Server, postgres: &PostgresServer, accepted: us
     let rows = postgres.psql("select count(*), count(distinct payload->>'id') from events");
     assert_eq!(rows, format!("{0}|{0}", accepted + 1));
     assert_eq!(group.kills(), 0);
-    println!("{accepted} events, {refused} times 503, at most {} MiB resident", server.memory("VmHWM") / MIB);
+    println!("{accepted} events, {unavailable} answers 503, at most {} MiB resident", server.memory("VmHWM") / MIB);
 }
 
 #[test]
@@ -152,10 +152,10 @@ fn six_clients_with_large_batches_in_64_mib() {
     assert!(wait_until(says), "{}", log());
     let text = "x".repeat(960);
     let line = |batch: usize, number: usize| format!("{{\"id\":\"{batch}-{number}\",\"text\":\"{text}\"}}\n");
-    let (accepted, refused) =
+    let (accepted, unavailable) =
         post(&server, "/ingest/batch/a", |batch| ((0..1024).map(|number| line(batch, number)).collect(), 1024));
-    check(&group, &server, &postgres, accepted, refused);
-    // What can never fit is no 503.
+    check(&group, &server, &postgres, accepted, unavailable);
+    // A batch that can never fit doesn't get a 503.
     let lines: String = (0..90_000).map(|number| format!("{{\"id\":\"x{number}\"}}\n")).collect();
     let (status, answer) = server.post("/ingest/batch/a", &lines);
     assert!(status == 413 && answer.contains("of memory"), "{status} {answer}");
@@ -166,10 +166,10 @@ fn single_events_in_32_mib() {
     let (Some(group), Some(postgres)) = (Group::new(32 * MIB), PostgresServer::start()) else { return };
     let folder = Folder::new();
     let server = start(&group, &folder, &postgres);
-    let (accepted, refused) = post(&server, "/ingest/event/a", |number| {
+    let (accepted, unavailable) = post(&server, "/ingest/event/a", |number| {
         (format!("{{\"id\":\"{number}\",\"text\":\"{}\"}}", "x".repeat(1 << (number % 17))), 1)
     });
-    check(&group, &server, &postgres, accepted, refused);
+    check(&group, &server, &postgres, accepted, unavailable);
 }
 
 /// Gateways of one writer.

@@ -1,4 +1,4 @@
-//! NATS behind the real program: from a request to a message of a stream, with both processes killed.
+//! The real program with NATS: from a request to a message of a stream, with both processes killed.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn what_was_acknowledged_is_a_message_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(nats) = NatsServer::start() else { return };
     let proxy = Proxy::to(nats.address());
     let url = format!("nats://{}", proxy.address());
@@ -33,16 +33,16 @@ fn what_was_acknowledged_is_a_message_once_though_both_are_killed() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         nats.kill();
         for _ in 0..10 {
-            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
             number += 1;
         }
         drop(server);
         nats.run();
         server = start(&folder, &url, "");
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for again in (0..number).step_by(7) {
             assert_eq!(post(&server, again), 200);
         }
@@ -61,7 +61,7 @@ fn what_was_acknowledged_is_a_message_once_though_both_are_killed() {
 }
 
 #[test]
-fn what_is_too_large_for_the_server_is_a_dead_letter_alone() {
+fn oversized_event_alone_is_a_dead_letter() {
     let Some(nats) = NatsServer::start_with("max_payload: 10KB\n") else { return };
     let folder = Folder::new();
     let server = start(&folder, &format!("nats://{}", nats.address()), "");
@@ -74,7 +74,7 @@ fn what_is_too_large_for_the_server_is_a_dead_letter_alone() {
 }
 
 #[test]
-fn a_stream_that_throws_cursors_away_gets_nothing_until_it_is_set_up_otherwise() {
+fn stream_that_discards_cursors_gets_nothing() {
     let Some(nats) = NatsServer::start() else { return };
     let stream = |discard: &str| {
         format!(
@@ -97,7 +97,7 @@ fn a_stream_that_throws_cursors_away_gets_nothing_until_it_is_set_up_otherwise()
 }
 
 #[test]
-fn a_server_with_tls_is_believed_by_its_certificate_alone() {
+fn tls_server_is_trusted_by_certificate_only() {
     let folder = Folder::new();
     let pair = Pair::new();
     let (certificate, key) = (folder.write("server.pem", pair.certificate), folder.write("server.key", pair.key));

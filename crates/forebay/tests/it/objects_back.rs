@@ -9,13 +9,13 @@ use crate::support::{Folder, HANGS, Server, wait_until};
 use testkit::swift::{KEY, SwiftProcess, SwiftServer, USER};
 
 /// An answer: status, head, body.
-struct Said {
+struct ObjectResponse {
     status: u16,
     head: String,
     body: Vec<u8>,
 }
 
-impl Said {
+impl ObjectResponse {
     fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut found = lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value);
@@ -26,13 +26,13 @@ impl Said {
 }
 
 /// Asks, on a connection that is closed then.
-fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Said {
+fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> ObjectResponse {
     let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
     let bytes = raw(address, &request);
     let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Said { status, head, body: bytes[at + 4..].to_vec() }
+    ObjectResponse { status, head, body: bytes[at + 4..].to_vec() }
 }
 
 fn raw(address: SocketAddr, request: &str) -> Vec<u8> {
@@ -53,7 +53,7 @@ fn start(folder: &Folder, gateway: &str, sink: &str) -> Server {
 
 const DIRECTORY: &str = "kind = \"directory\"\npath = \"archive\"\nmax_age = \"1s\"\nserve = true\n";
 
-/// A directory with one file of some hundred kilobytes, beside which others have put files: the server, and the file's name and bytes.
+/// A directory with one file of several hundred kilobytes, and foreign files next to it: the server, and the file's name and bytes.
 fn directory(folder: &Folder, gateway: &str) -> (Server, String, Vec<u8>) {
     let server = start(folder, gateway, DIRECTORY);
     let batch = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000)).repeat(300);
@@ -67,7 +67,7 @@ fn directory(folder: &Folder, gateway: &str) -> (Server, String, Vec<u8>) {
     (server, name, bytes)
 }
 
-/// Everything that can be asked of an object, whether it is kept in memory or passed on.
+/// All requests for an object, whether it is cached or passed on.
 fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
     let get = |headers: &str| ask(server.intake, "GET", path, headers);
     let whole = get("");
@@ -119,7 +119,7 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
     let old = raw(server.intake, &format!("GET {path} HTTP/1.0\r\nRange: bytes=0-2\r\n\r\n"));
     assert!(old.starts_with(b"HTTP/1.1 206 ") && old.ends_with(&[b"\r\n\r\n", &bytes[..3]].concat()));
     assert_eq!(ask(server.intake, "POST", path, "").status, 405);
-    // One request after the other on a connection: each answer ends where it says.
+    // One request after the other on a connection: each answer has the right length.
     let more = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {etag}\r\n\r\nHEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
     );
@@ -133,7 +133,7 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
 }
 
 #[test]
-fn a_file_of_a_directory_is_given_from_memory_and_from_the_disk() {
+fn directory_file_is_served_from_memory_and_disk() {
     for (gateway, kept) in [("", true), ("object_cache = \"0\"\n", false)] {
         let folder = Folder::new();
         let (server, name, bytes) = directory(&folder, gateway);
@@ -195,7 +195,7 @@ fn nothing_else_is_given() {
 }
 
 #[test]
-fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
+fn image_is_served_and_unreachable_store_reported() {
     let Some(swift) = SwiftServer::start() else { return };
     let sink = |more: &str| {
         format!(
@@ -220,13 +220,13 @@ fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
     assert!(server.metric("forebay_object_reads_total{sink=\"archive\",result=\"revalidated\"}") > 10);
     let lines = names.iter().find(|name| name.ends_with(".ndjson")).unwrap();
     swift.kill_part(SwiftProcess::Proxy);
-    assert_eq!(ask(server.intake, "GET", &path, "").body, bytes, "what is kept is given out");
+    assert_eq!(ask(server.intake, "GET", &path, "").body, bytes, "cached bytes are served");
     let away = ask(server.intake, "GET", &format!("/objects/archive/{lines}"), "");
     assert_eq!((away.status, away.header("retry-after")), (503, Some("1")), "{}", away.head);
     swift.run_part(SwiftProcess::Proxy);
     let bytes = swift.client().get("shots", lines).unwrap();
     check(&server, &format!("/objects/archive/{lines}"), &bytes, "application/x-ndjson");
-    // Another configuration: nothing may be given out any more that the store doesn't vouch for; then nothing at all.
+    // Another configuration: first no object may be served that the store doesn't confirm; then none at all.
     let reload = |more: &str| {
         let configuration = format!("[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\n{}", sink(more));
         folder.write("forebay.toml", configuration.replace("serve = true\n#", "#"));
@@ -243,7 +243,7 @@ fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
     assert_eq!(ask(server.intake, "GET", &path, "").status, 404);
 }
 
-/// A file that only its name makes one of the sink's.
+/// A file that only has a name like one of the sink's.
 fn put_large(folder: &Folder, number: usize, bytes: &[u8]) -> String {
     let name = format!("archive-20261121T130000Z-{}-0000-{number:020}.ndjson", "cd".repeat(16));
     fs::write(folder.data().join("archive").join(&name), bytes).unwrap();
@@ -263,7 +263,7 @@ fn begin(address: SocketAddr, path: &str) -> (TcpStream, u16) {
 }
 
 #[test]
-fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
+fn large_objects_use_little_memory() {
     const BYTES: usize = 48 << 20;
     let folder = Folder::new();
     let (server, name, small) = directory(&folder, "");
@@ -271,26 +271,26 @@ fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
     let path = put_large(&folder, 1, &large);
     let before = server.memory("VmHWM");
     let mut slow: Vec<_> = (0..40).map(|_| begin(server.intake, &path)).collect();
-    let taken = slow.iter().filter(|(_, status)| *status == 200).count();
+    let served = slow.iter().filter(|(_, status)| *status == 200).count();
     assert!(slow.iter().all(|(_, status)| [200, 503].contains(status)));
     let (mut patient, _) = slow.remove(0);
     let mut rest = Vec::new();
     patient.read_to_end(&mut rest).unwrap();
     assert!(rest.ends_with(&large), "{} bytes", rest.len());
-    // Who leaves gives its room back.
+    // A client that leaves frees its memory.
     drop(slow);
     assert!(wait_until(|| {
-        let streams: Vec<_> = (0..taken).map(|_| begin(server.intake, &path)).collect();
+        let streams: Vec<_> = (0..served).map(|_| begin(server.intake, &path)).collect();
         streams.iter().all(|(_, status)| *status == 200)
     }));
-    // These have left, too, but the server may not know it yet.
+    // These have left, too, but the server may not have noticed yet.
     assert!(wait_until(|| ask(server.intake, "GET", &format!("/objects/archive/{name}"), "").body == small));
     let more = server.memory("VmHWM") - before;
-    assert!((8..40).contains(&taken) && more < BYTES, "{more} bytes for {taken} readers");
+    assert!((8..40).contains(&served) && more < BYTES, "{more} bytes for {served} readers");
 }
 
 #[test]
-fn five_hundred_who_ask_at_once_are_all_answered() {
+fn five_hundred_concurrent_readers_are_answered() {
     let folder = Folder::new();
     let (server, name, bytes) = directory(&folder, "");
     let path = format!("/objects/archive/{name}");
@@ -329,7 +329,7 @@ fn all_sinks_share_one_bound() {
 }
 
 #[test]
-fn what_waits_for_its_store_is_told() {
+fn pending_object_is_reported() {
     let folder = Folder::new();
     let server = start(&folder, "", &DIRECTORY.replace("max_age = \"1s\"", "max_age = \"1h\"\nmax_records = 2"));
     (0..3).for_each(|_| assert_eq!(server.post("/ingest/event", "1").0, 200));
@@ -353,7 +353,7 @@ fn what_waits_for_its_store_is_told() {
 }
 
 #[test]
-fn a_page_that_somebody_has_posted_is_not_shown_as_one() {
+fn posted_html_is_not_served_as_a_page() {
     let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
     let server = start(

@@ -109,7 +109,7 @@ fn events_deferred_by_old_build_are_delivered_once() {
 }
 
 #[test]
-fn windows_open_in_old_build_have_their_results_once() {
+fn windows_of_old_build_emit_results_once() {
     let folder = unpack("windows");
     let server = start(forebay(), &folder, &windows());
     let hit = r#"{"time":"2026-11-20T10:01:00Z","status":200,"bytes":1,"client":"192.0.2.1"}"#;

@@ -1,14 +1,14 @@
-//! Commands whose output nobody reads any more, as behind `head`.
+//! Commands whose reader has ended, as in a pipe to `head`.
 
 use std::io::{BufRead, BufReader, Read, pipe};
 use std::process::{Command, Stdio};
 
 use crate::support::{Folder, Server, forebay};
 
-/// 128 and the number of SIGPIPE, as shells show who has died of it.
+/// 128 and the number of SIGPIPE, as shells show a process that it ended.
 const UNREAD: i32 = 141;
 
-/// The exit code where nobody reads, and what is said of it.
+/// The exit code without a reader, and the messages about it.
 fn unread(mut command: Command) -> (i32, String) {
     let (reader, writer) = pipe().unwrap();
     drop(reader);
@@ -17,7 +17,7 @@ fn unread(mut command: Command) -> (i32, String) {
 }
 
 #[test]
-fn commands_end_without_a_word_when_nobody_reads_them() {
+fn commands_end_silently_when_their_reader_ends() {
     let folder = Folder::new();
     let data = folder.data();
     let file = folder.write("a", "1\n");
@@ -55,11 +55,11 @@ fn commands_end_without_a_word_when_nobody_reads_them() {
 }
 
 #[test]
-fn a_long_dump_ends_when_its_reader_has_seen_enough() {
+fn long_dump_ends_when_its_reader_ends() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
-    // More than a pipe holds.
+    // More than fits in a pipe.
     assert_eq!(server.post("/ingest/batch", &"1\n".repeat(20_000)).0, 200);
     assert_eq!(server.stop("-TERM"), Some(0));
     let mut command = forebay();

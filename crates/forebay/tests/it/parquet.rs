@@ -1,4 +1,4 @@
-//! Tables of Parquet from the request to what DuckDB makes of them.
+//! Tables of Parquet from the request to DuckDB's results.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::duckdb;
 use crate::fixture::Fixture;
 use crate::support::exchange;
 
-/// One shard, so that there is one table.
+/// One shard gives one table.
 fn config(settings: &str) -> String {
     format!(
         "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"tables\"]\n[types.access.aggregate.hits]\n\
@@ -29,7 +29,7 @@ fn columns(files: &[PathBuf]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_table_has_what_is_known_of_each_event_and_payloads_as_they_were_sent() {
+fn table_has_envelopes_and_unchanged_payloads() {
     if !duckdb::is_there() {
         return;
     }
@@ -90,7 +90,7 @@ fn a_table_has_what_is_known_of_each_event_and_payloads_as_they_were_sent() {
 }
 
 #[test]
-fn many_rows_are_groups_of_which_readers_pass_over_what_they_do_not_want() {
+fn readers_skip_row_groups_by_statistics() {
     if !duckdb::is_there() {
         return;
     }
@@ -119,7 +119,7 @@ fn many_rows_are_groups_of_which_readers_pass_over_what_they_do_not_want() {
 }
 
 #[test]
-fn a_table_of_payloads_has_one_column() {
+fn table_of_payloads_has_one_column() {
     if !duckdb::is_there() {
         return;
     }

@@ -1,4 +1,4 @@
-//! PostgreSQL behind the real program: from a request to a row and back, with both processes killed.
+//! The real program with PostgreSQL: from a request to a row and back, with both processes killed.
 
 mod failover;
 mod over_tls;
@@ -31,7 +31,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn what_was_acknowledged_is_a_row_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(postgres) = PostgresServer::start() else { return };
     let folder = Folder::new();
     let mut server = start(&folder, &postgres);
@@ -41,16 +41,16 @@ fn what_was_acknowledged_is_a_row_once_though_both_are_killed() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         postgres.kill();
         for _ in 0..10 {
-            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
             number += 1;
         }
         drop(server);
         postgres.run();
         server = start(&folder, &postgres);
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for again in (0..number).step_by(7) {
             assert_eq!(post(&server, again), 200);
         }
@@ -64,7 +64,7 @@ fn what_was_acknowledged_is_a_row_once_though_both_are_killed() {
 }
 
 #[test]
-fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
+fn rejected_rows_are_dead_letters_and_others_readable() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     postgres.psql(
@@ -92,7 +92,7 @@ fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
 }
 
 #[test]
-fn columns_are_created_in_the_order_in_which_they_are_written() {
+fn columns_are_created_in_configured_order() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let settings = "payload = true\ncolumns = { zone = \"/zone\", number = \"/number\", at = \"/at\" }";

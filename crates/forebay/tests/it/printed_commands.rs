@@ -26,7 +26,7 @@ fn run(command: &str, folder: &Folder) -> (Option<i32>, String) {
     (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
 }
 
-/// A server of which the store rejects events, with a removed sink that holds some.
+/// A server whose store rejects events, with a removed sink that holds some.
 fn provoke(folder: &Folder, server: Server, start: &dyn Fn() -> Server) -> (Server, String) {
     server.wait("forebay_events_dead_total", |dead| dead == 2);
     assert_eq!(server.stop("-TERM"), Some(0));
@@ -88,7 +88,7 @@ fn printed_commands_reach_a_server_with_flags() {
 }
 
 #[test]
-fn hint_for_a_token_leads_to_the_file_of_the_server() {
+fn token_hint_names_the_servers_file() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("elsewhere")).unwrap();
     let file =

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::load::{counts, finish, load};
 use crate::support::{Folder, Running, Server, forebay};
 
-/// Runs a command in a terminal until it shows `awaited`, ends it with Ctrl-C, and gives all that it showed.
+/// Runs a command in a terminal until it shows `awaited`, ends it with Ctrl-C, and returns all that it showed.
 fn in_terminal(arguments: &[&str], awaited: &str) -> String {
     const CTRL_C: &[u8] = b"\x03";
     let mut command = Command::new("sh");
@@ -25,7 +25,7 @@ fn in_terminal(arguments: &[&str], awaited: &str) -> String {
 }
 
 #[test]
-fn a_bench_rewrites_one_line_and_clears_it_before_the_figures() {
+fn bench_rewrites_and_clears_one_line() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -39,7 +39,7 @@ fn a_bench_rewrites_one_line_and_clears_it_before_the_figures() {
 }
 
 #[test]
-fn a_load_that_went_on_shows_its_own_rate_and_the_total() {
+fn resumed_load_shows_its_rate_and_the_total() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();

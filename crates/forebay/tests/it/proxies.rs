@@ -75,7 +75,7 @@ fn haproxy(listen: SocketAddr, [one, other]: [SocketAddr; 2]) -> String {
     delivered("haproxy/haproxy.cfg", &changes.each_ref().map(|(old, new)| (*old, new.as_str())))
 }
 
-/// A single process, so that a kill leaves no other.
+/// A single process: a kill leaves no other.
 fn nginx(folder: &str, listen: SocketAddr, [one, other]: [SocketAddr; 2]) -> String {
     let changes = [
         ("listen 8080", format!("listen {listen}")),
@@ -120,7 +120,7 @@ impl Fixture {
     }
 }
 
-/// The status of a post on a connection of its own.
+/// The status of a post on a separate connection.
 fn post(proxy: &Proxy, path: &str, body: &str) -> u16 {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\n"
@@ -211,31 +211,31 @@ fn a_post_that_was_sent_is_never_sent_to_another_gateway(kind: Kind) {
 }
 
 #[test]
-fn a_clients_address_arrives_and_large_batches_pass_through_haproxy() {
+fn haproxy_passes_client_addresses_and_large_batches() {
     a_clients_address_arrives_and_large_batches_pass(Kind::Haproxy);
 }
 
 #[test]
-fn a_clients_address_arrives_and_large_batches_pass_through_nginx() {
+fn nginx_passes_client_addresses_and_large_batches() {
     a_clients_address_arrives_and_large_batches_pass(Kind::Nginx);
 }
 
 #[test]
-fn a_gateway_that_is_gone_fails_no_request_through_haproxy() {
+fn haproxy_avoids_a_stopped_gateway() {
     a_gateway_that_is_gone_fails_no_request(Kind::Haproxy);
 }
 
 #[test]
-fn a_gateway_that_is_gone_fails_no_request_through_nginx() {
+fn nginx_avoids_a_stopped_gateway() {
     a_gateway_that_is_gone_fails_no_request(Kind::Nginx);
 }
 
 #[test]
-fn haproxy_never_sends_a_post_to_another_gateway_that_was_sent() {
+fn haproxy_never_retries_a_sent_post() {
     a_post_that_was_sent_is_never_sent_to_another_gateway(Kind::Haproxy);
 }
 
 #[test]
-fn nginx_never_sends_a_post_to_another_gateway_that_was_sent() {
+fn nginx_never_retries_a_sent_post() {
     a_post_that_was_sent_is_never_sent_to_another_gateway(Kind::Nginx);
 }

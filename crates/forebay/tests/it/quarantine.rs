@@ -1,4 +1,4 @@
-//! "Why is my event missing?": what a refusal leaves in the metrics, in the log, and in the table of another type.
+//! "Why is my event missing?": a rejection in the metrics, in the log, and in the table of another type.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use crate::support::{Folder, Server, exchange, wait_until};
 const CONFIG: &str = r#"
 [types.orders]
 schema = "orders.json"
-refused_to = "refused"
+refused_to = "rejected"
 routes = ["local"]
 
 [types.cards]
 schema = "orders.json"
 transform = [{ mask = "/card", keep_last = 4 }]
-refused_to = "refused"
+refused_to = "rejected"
 routes = ["local"]
 
-[types.refused]
+[types.rejected]
 time = "/time"
 routes = ["quarantine"]
 
@@ -25,8 +25,8 @@ kind = "sqlite"
 
 [sinks.quarantine]
 kind = "sqlite"
-path = "refused.db"
-table = "refused"
+path = "rejected.db"
+table = "rejected"
 "#;
 const CARD: &str = "4111111111111111";
 
@@ -49,16 +49,16 @@ type Row = (String, String, Option<String>, Option<String>, Option<String>);
 
 /// The rows of the quarantine, in the order of their types and codes.
 fn rows(data: &Path) -> Vec<Row> {
-    let connection = rusqlite::Connection::open(data.join("refused.db")).unwrap();
-    let sql = "select payload ->> 'type' as refused_type, payload ->> 'code' as code, payload ->> 'pointer', payload ->> 'sha256', \
-               payload ->> 'text' from refused order by refused_type, code";
+    let connection = rusqlite::Connection::open(data.join("rejected.db")).unwrap();
+    let sql = "select payload ->> 'type' as rejected_type, payload ->> 'code' as code, payload ->> 'pointer', payload ->> 'sha256', \
+               payload ->> 'text' from rejected order by rejected_type, code";
     let mut statement = connection.prepare(sql).unwrap();
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
     statement.query_map([], row).unwrap().map(Result::unwrap).collect()
 }
 
 #[test]
-fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is_stored() {
+fn rejected_event_is_in_metrics_log_and_table() {
     let folder = Folder::new();
     let server = start(&folder);
     assert_eq!(post(&server, "/ingest/event/orders", "order-7", r#"{"n":"seven"}"#), 422);
@@ -67,9 +67,9 @@ fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is
     assert_eq!(post(&server, "/ingest/event/cards", "card-1", &format!(r#"{{"n":"{CARD}","card":"{CARD}"}}"#)), 422);
     assert_eq!(post(&server, "/ingest/event/unknown", "a", "{}"), 404);
 
-    server.wait("forebay_events_stored_total{type=\"refused\"", |stored| stored == 3);
+    server.wait("forebay_events_stored_total{type=\"rejected\"", |stored| stored == 3);
     server.wait_delivered();
-    assert_eq!(server.metric("forebay_events_accepted_total{type=\"refused\""), 3);
+    assert_eq!(server.metric("forebay_events_accepted_total{type=\"rejected\""), 3);
     assert_eq!(server.metric("forebay_events_accepted_total{type=\"orders\""), 2);
     assert_eq!(server.metric("forebay_quarantine_events_total{result=\"stored\"}"), 3);
     let metrics = server.metrics();
@@ -90,12 +90,12 @@ fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is
     assert!(found[2].3.as_ref().is_some_and(|hash| hash.len() == 64), "{found:?}");
 
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    let told = [
+    let expected_lines = [
         "rejected  code=schema type=orders client=127.0.0.1 pointer=/n",
         "rejected  code=schema type=cards client=127.0.0.1\n",
         "line=2",
     ];
-    assert!(wait_until(|| told.iter().all(|line| log().contains(line))), "{}", log());
+    assert!(wait_until(|| expected_lines.iter().all(|line| log().contains(line))), "{}", log());
     assert_eq!(server.stop("-TERM"), Some(0));
     assert!(!log().contains("seven"), "{}", log());
     for kept in [log(), format!("{found:?}")] {
@@ -104,7 +104,7 @@ fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is
 }
 
 #[test]
-fn a_dry_run_stores_nothing() {
+fn dry_run_stores_nothing() {
     let folder = Folder::new();
     let server = start(&folder);
     let (admin, body) = (server.admin, r#"{"n":"seven"}"#);

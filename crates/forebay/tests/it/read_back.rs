@@ -38,7 +38,7 @@ impl Page {
     }
 }
 
-/// What stands in an answer of JSON, as text.
+/// The value of a member in a JSON answer, as text.
 fn field(body: &str, name: &str) -> String {
     let document: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {body}"));
@@ -60,7 +60,7 @@ fn page(server: &Server, query: &str) -> Page {
     serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}"))
 }
 
-/// Posts with headers, and gives the answer's body.
+/// Posts with headers, and returns the answer's body.
 fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     let text = format!(
@@ -73,7 +73,7 @@ fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_was_posted_is_read_back_byte_for_byte() {
+fn events_are_read_back_byte_for_byte() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let large = format!("[{}1]", "1,\n".repeat(100_000));
@@ -131,7 +131,7 @@ fn events_are_chosen_by_type_time_and_key() {
     let server = Server::start(&folder.data());
     for n in 0..6 {
         post(&server, if n % 2 == 0 { "/ingest/event/even" } else { "/ingest/event/odd" }, "", &n.to_string());
-        // One after the other, so that the order in the store is theirs.
+        // One after the other: that gives their order in the store.
         server.wait_delivered();
     }
     let key = |key: &str| format!("Idempotency-Key: {key}\r\n");
@@ -163,7 +163,7 @@ fn events_are_chosen_by_type_time_and_key() {
 }
 
 #[test]
-fn an_id_within_the_payload_is_a_key() {
+fn id_within_the_payload_is_a_key() {
     let folder = Folder::new();
     let config = "[types.order]\nid = \"/nr\"\nroutes = [\"x\"]\n[sinks.x]\nkind = \"sqlite\"\n";
     folder.write("forebay.toml", config);

@@ -1,4 +1,4 @@
-//! Redis behind the real program: from a request to an entry, with both processes killed.
+//! The real program with Redis: from a request to an entry, with both processes killed.
 
 mod replays;
 
@@ -25,7 +25,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(redis) = RedisServer::start() else { return };
     let proxy = Proxy::start(&redis.socket());
     let url = format!("redis://{}", proxy.address());
@@ -37,16 +37,16 @@ fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         redis.kill();
         for _ in 0..10 {
-            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
             number += 1;
         }
         drop(server);
         redis.run();
         server = start(&folder, &url, "");
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for again in (0..number).step_by(7) {
             assert_eq!(post(&server, again), 200);
         }
@@ -65,7 +65,7 @@ fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
 }
 
 #[test]
-fn what_the_server_may_lose_is_said_and_what_a_counter_does_not_take_is_a_dead_letter() {
+fn possible_losses_are_reported_and_bad_counts_rejected() {
     let Some(redis) = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "everysec"]) else { return };
     let proxy = Proxy::start(&redis.socket());
     let folder = Folder::new();
@@ -83,7 +83,7 @@ fn what_the_server_may_lose_is_said_and_what_a_counter_does_not_take_is_a_dead_l
 }
 
 #[test]
-fn a_server_that_evicts_gets_nothing_until_it_is_set_up_otherwise() {
+fn evicting_server_gets_nothing() {
     let policy = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lru"];
     let Some(redis) = RedisServer::start_with(&policy) else { return };
     let proxy = Proxy::start(&redis.socket());
@@ -99,7 +99,7 @@ fn a_server_that_evicts_gets_nothing_until_it_is_set_up_otherwise() {
 }
 
 #[test]
-fn a_server_with_tls_is_believed_by_its_certificate_alone() {
+fn tls_server_is_trusted_by_certificate_only() {
     let folder = Folder::new();
     let pair = Pair::new();
     let (certificate, key) = (folder.write("server.pem", pair.certificate), folder.write("server.key", pair.key));
@@ -114,7 +114,7 @@ fn a_server_with_tls_is_believed_by_its_certificate_alone() {
     let server = start(&folder, &url, &format!("ca = \"{other}\"\n"));
     assert_eq!(post(&server, 1), 200);
     assert!(wait_until(|| log().contains("certificate")), "{}", log());
-    assert_eq!(redis.ask(&["DBSIZE"]).number(), 0, "a stranger gets nothing");
+    assert_eq!(redis.ask(&["DBSIZE"]).number(), 0, "an untrusted server gets nothing");
     drop(server);
 
     let server = start(&folder, &url, &format!("ca = \"{certificate}\"\n"));
@@ -147,7 +147,7 @@ fn expect_numbers(mut found: Vec<String>, count: usize) {
 }
 
 #[test]
-fn a_failover_by_sentinels_loses_nothing_and_repeats_nothing() {
+fn sentinel_failover_loses_and_repeats_nothing() {
     let Some(watched) = Watched::start() else { return };
     let folder = Folder::new();
     let sentinels: Vec<String> = watched.sentinel_ports.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
@@ -155,7 +155,7 @@ fn a_failover_by_sentinels_loses_nothing_and_repeats_nothing() {
     let server = start(&folder, &format!("redis://{NAME}"), &settings);
     post_to(&server, &["access"], 0..500);
     server.wait_delivered();
-    // What is stored from now on isn't in the server that takes over.
+    // Events stored from now on aren't in the server that is promoted.
     let [old, new] = &watched.servers;
     new.kill();
     post_to(&server, &["access"], 500..700);
@@ -171,7 +171,7 @@ fn a_failover_by_sentinels_loses_nothing_and_repeats_nothing() {
 }
 
 #[test]
-fn a_cluster_in_which_a_master_dies_has_each_event_once() {
+fn cluster_losing_a_master_stores_events_once() {
     const TYPES: [&str; 4] = ["access", "billing", "clicks", "devices"];
     let Some(cluster) = Cluster::start(1_500, |port| port) else { return };
     let folder = Folder::new();

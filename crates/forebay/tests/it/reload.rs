@@ -1,4 +1,4 @@
-//! A configuration that is read again: what holds then, what changes nothing, and routes that come and go.
+//! Reloads: settings that come into use, errors that change nothing, and routes that are added and removed.
 
 mod command;
 mod rules;
@@ -13,7 +13,7 @@ const TWO: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"two\"]\
 const ONE: &str = "[types.a]\nroutes = [\"one\"]\n[sinks.one]\nkind = \"sqlite\"\n";
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Option<Server>,
     folder: Folder,
 }
@@ -92,7 +92,7 @@ impl Fixture {
 }
 
 #[test]
-fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
+fn sighup_applies_types_routes_limits_and_origins() {
     let fixture = Fixture::new(ONE);
     assert_eq!((fixture.post("a", "1"), fixture.post("b", "2")), (200, 404));
     let mut open = TcpStream::connect(fixture.server().intake).unwrap();
@@ -112,7 +112,7 @@ fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
     fixture.folder.write("forebay.toml", format!("[gateway]\ncors_origins = [\"https://a.example\"]\n{TWO}"));
     fixture.server().signal("-HUP");
     fixture.server().wait("forebay_reloads_total{result=\"applied\"}", |reloads| reloads == 1);
-    assert!(asked(), "the connection goes on, under the new rules");
+    assert!(asked(), "the connection continues, under the new rules");
     assert_eq!((fixture.post("a", "3"), fixture.post("b", "4")), (200, 200));
     fixture.server().wait_delivered();
     assert_eq!((fixture.rows("events"), fixture.rows("two")), (2, 1));
@@ -125,7 +125,7 @@ fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
 }
 
 #[test]
-fn what_is_wrong_changes_nothing_and_is_told_in_full() {
+fn invalid_configuration_changes_nothing_and_is_reported() {
     let fixture = Fixture::new(ONE);
     let other_port = format!("[gateway]\nshards = 7\n{TWO}").replace("[gateway]", "[gateway]\ntype_pointer = \"/t\"");
     std::fs::create_dir(fixture.folder.data().join("folder")).unwrap();
@@ -157,7 +157,7 @@ fn what_is_wrong_changes_nothing_and_is_told_in_full() {
 }
 
 #[test]
-fn a_request_that_has_begun_goes_on() {
+fn request_in_flight_survives_a_reload() {
     let fixture = Fixture::new(TWO);
     let begin = |type_name: &str| {
         let mut client = TcpStream::connect(fixture.server().intake).unwrap();
@@ -176,13 +176,13 @@ fn a_request_that_has_begun_goes_on() {
         String::from_utf8(answer.to_vec()).unwrap()
     };
     assert_eq!(end(&mut kept), "HTTP/1.1 200");
-    assert_eq!(end(&mut gone), "HTTP/1.1 404", "its routes are closed: it isn't taken, and told so");
+    assert_eq!(end(&mut gone), "HTTP/1.1 404", "its routes are closed: it is rejected");
     fixture.server().wait_delivered();
     assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
 
 #[test]
-fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
+fn removed_route_holds_events_until_restored_or_dropped() {
     let mut fixture = Fixture::new(TWO);
     fixture.post("b", "0");
     fixture.server().wait_delivered();
@@ -207,7 +207,7 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
 
     fixture.accepts(TWO);
     fixture.server().wait_delivered();
-    assert_eq!(fixture.rows("two"), 4, "it goes on where it stood");
+    assert_eq!(fixture.rows("two"), 4, "it resumes at its cursor");
     assert_eq!(fixture.counts("b", "two"), [4, 0, 0, 0]);
 
     for online in [true, false] {
@@ -234,14 +234,14 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
         fixture.accepts(TWO);
         assert_eq!(fixture.post("b", "6"), 200);
         fixture.server().wait_delivered();
-        assert_eq!(fixture.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins anew");
+        assert_eq!(fixture.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins again");
     }
     assert_eq!(fixture.rows("two"), 6);
     assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
 
 #[test]
-fn a_new_route_begins_at_the_end_or_with_the_oldest() {
+fn new_route_begins_at_end_or_oldest() {
     let fixture = Fixture::new(ONE);
     for body in ["1", "2"] {
         fixture.post("a", body);
@@ -264,7 +264,7 @@ fn a_new_route_begins_at_the_end_or_with_the_oldest() {
 }
 
 #[test]
-fn a_lane_that_has_stopped_because_its_store_is_an_older_one_goes_on_after_a_drop() {
+fn lane_stopped_by_older_store_resumes_after_drop() {
     let mut fixture = Fixture::new(ONE);
     let state =
         |fixture: &Fixture| fixture.server().metric("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}");
@@ -295,7 +295,7 @@ fn a_lane_that_has_stopped_because_its_store_is_an_older_one_goes_on_after_a_dro
 }
 
 #[test]
-fn the_log_can_be_json_and_leave_out_what_matters_less() {
+fn log_format_and_level_are_reloaded() {
     // A start with JSON writes its addresses to the log.
     let mut fixture = Fixture::new(ONE);
     fixture.accepts(&format!("[log]\nformat = \"json\"\n{ONE}"));
@@ -315,7 +315,7 @@ fn the_log_can_be_json_and_leave_out_what_matters_less() {
 }
 
 #[test]
-fn a_mistake_within_a_character_of_several_bytes_changes_nothing() {
+fn error_inside_a_multibyte_character_changes_nothing() {
     const TYPED: &str = "[types.a]\nroutes = [\"one\"]\nschema = \"a.json\"\n[sinks.one]\nkind = \"sqlite\"\n";
     let fixture = Fixture::new(ONE);
     for wrong in ["{\u{201c}type\u{201d}: 1}", "{\u{a0}\"type\": \"object\"}", "{\"type\": é}", "é"] {

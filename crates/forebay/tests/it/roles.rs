@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
+use crate::support::{Folder, PROTOCOL, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 
-/// Runs a command to its end, and gives its exit code and all that it prints.
+/// Runs a command to its end, and returns its exit code and all that it prints.
 fn run(variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
     let output = forebay().args(arguments).envs(variables.iter().copied()).output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
@@ -24,7 +24,7 @@ fn post(server: &Server, path: &str, headers: &str, body: &str) -> (u16, String)
 }
 
 #[test]
-fn the_environment_alone_makes_a_writer_and_a_gateway() {
+fn environment_alone_configures_writer_and_gateway() {
     let folder = Folder::new();
     let mut command = forebay();
     command.env("FOREBAY_ROLE", "writer");
@@ -39,7 +39,7 @@ fn the_environment_alone_makes_a_writer_and_a_gateway() {
 }
 
 #[test]
-fn a_gateway_without_a_configuration_shows_the_token_that_a_file_holds() {
+fn gateway_without_configuration_sends_token_of_file() {
     let folder = Folder::new();
     let at = folder.path("writer");
     let made = forebay().args(["token", "new", "gateways", "--scope", "deliver", "--data"]).arg(&at).output().unwrap();
@@ -57,7 +57,7 @@ fn a_gateway_without_a_configuration_shows_the_token_that_a_file_holds() {
 }
 
 #[test]
-fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
+fn ambiguous_role_is_reported() {
     let folder = Folder::new();
     let of_writer = folder.write("writer.toml", "[writer]\nlisten = \"127.0.0.1:8081\"\n");
     let data = folder.data();
@@ -70,8 +70,8 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
             "FOREBAY_ROLE is `gateway` and the command is `writer`",
         ),
         (&[("FOREBAY_ROLE", "none")], &[], 2, "Set it to gateway, writer or serve"),
-        (&[("FOREBAY_ROLE", "gateway")], &["--data", data], 2, "a gateway has no writer"),
-        (&[], &["gateway", "--data", data], 2, "a gateway has no writer"),
+        (&[("FOREBAY_ROLE", "gateway")], &["--data", data], 2, "a gateway needs writers"),
+        (&[], &["gateway", "--data", data], 2, "a gateway needs writers"),
         (&[], &["gateway", "--data", data, "--config", &of_writer], 2, "is a writer's table"),
         (&[], &["check", "--data", data, "--config", &of_writer], 2, "run `forebay writer --config "),
         (&[], &["check", "--role", "writer", "--data", data, "--config", &of_writer], 0, "listen  127.0.0.1:8081"),
@@ -89,7 +89,7 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
             "unset FOREBAY_WRITERS",
         ),
         (&[("FOREBAY_ROLE", "writer")], &["drain", "--data", data], 2, "a writer has no journal"),
-        (&[("FOREBAY_ROLE", "writer")], &["token", "list", "--data", data], 0, "no token was ever made"),
+        (&[("FOREBAY_ROLE", "writer")], &["token", "list", "--data", data], 0, "there are no tokens"),
     ] {
         let (found, text) = run(variables, arguments);
         assert_eq!(found, Some(code), "{variables:?} {arguments:?}: {text}");
@@ -98,7 +98,7 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
 }
 
 #[test]
-fn a_token_of_one_origin_opens_no_lane_of_another() {
+fn token_of_one_gateway_opens_no_other_lane() {
     let folder = Folder::new();
     let tokens = folder.path("writers.tokens").display().to_string();
     let make = |name: &str, origin: &str| {
@@ -119,7 +119,7 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
         gateway(&folder.data(), &["--config", &config], &folder.path("log"))
     };
     let server = start(&other);
-    assert_eq!(server.post("/ingest/event", "1").0, 200, "a writer that refuses keeps nobody from posting");
+    assert_eq!(server.post("/ingest/event", "1").0, 200, "events are accepted while the writer rejects requests");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
     let says_why = || exchange(server.admin, &request).1.contains("bound to the gateway 0f0f");
     assert!(wait_until(says_why), "{:?}", exchange(server.admin, &request));
@@ -138,12 +138,12 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
 }
 
 #[test]
-fn a_writers_ports_refuse_other_hosts_pages_and_ask_for_tokens_once_there_are_some() {
+fn writer_ports_reject_other_sites_and_require_tokens() {
     let folder = Folder::new();
     let at = folder.path("writer");
     let writer = BackEnd::start_on(&at, "127.0.0.1:0", &[]);
     let ask = |address, path: &str, headers: &str| {
-        exchange(address, &format!("GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n")).0
+        exchange(address, &format!("GET {path} HTTP/1.1\r\n{PROTOCOL}{headers}Connection: close\r\n\r\n")).0
     };
     let (info, metrics) = ("/ingest/data/local", "/metrics");
     let evil = "Host: evil.example\r\n";
@@ -189,7 +189,7 @@ fn several_gateways_follow_one_file_of_tokens() {
 }
 
 #[test]
-fn a_type_that_is_acknowledged_when_stored_has_the_writers_word_before_the_200() {
+fn ack_stored_waits_for_the_writer() {
     let folder = Folder::new();
     let at = folder.path("writer");
     let address = free_address().to_string();
@@ -216,7 +216,7 @@ fn a_type_that_is_acknowledged_when_stored_has_the_writers_word_before_the_200()
     let table = rusqlite::Connection::open(at.join("events.db")).unwrap();
     let refuse = "create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
     assert!(wait_until(|| table.execute_batch(refuse).is_ok()));
-    // One that is answered too early is asked for again under its key.
+    // One that is answered too early is requested again under its key.
     let bad = || post(&server, "/ingest/data/access", "Idempotency-Key: bad\r\n", "\"bad\"");
     assert!(wait_until(|| bad().0 == 424), "{:?}", bad());
     drop(writer);
@@ -230,7 +230,7 @@ fn a_type_that_is_acknowledged_when_stored_has_the_writers_word_before_the_200()
     assert_eq!(payloads(&at).len(), 1 + 5 + 3);
 }
 
-/// A store that both roles reach, and what it has.
+/// A store that both roles reach, and its contents.
 struct Store<'s> {
     /// The sink that stores there, without its table's head.
     settings: String,
@@ -248,7 +248,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
     let sink = format!("[sinks.warehouse]\n{}\n", store.settings);
     let types = "[types.\"*\"]\nroutes = [\"warehouse\"]\n";
     let alone = folder.write("serve.toml", format!("{sink}{types}"));
-    // The lane keeps the gateway's name of the sink, whatever the writer calls its own.
+    // The lane keeps the gateway's name of the sink, regardless of the writer's name for it.
     let of_writer = folder.write("writer.toml", sink.replace("warehouse", "store"));
     let address = free_address().to_string();
     let of_gateway = folder.write(
@@ -269,7 +269,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
         } else {
             Server::start_configured(&folder.data(), Path::new(&alone), &log)
         };
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for number in (0..number).step_by(7) {
             assert_eq!(server.post_with_key(&format!("k{number}"), &format!("{{\"number\":  {number}}}")), 200);
         }
@@ -277,7 +277,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
             assert_eq!(server.post_with_key(&format!("k{number}"), &format!("{{\"number\":  {number}}}")), 200);
             number += 1;
         }
-        // Each role has a claim and a cursor by then; the rest is on its way.
+        // Each role has a claim and a cursor by then; the rest is in flight.
         server.wait("forebay_events_stored_total{", |stored| stored > 0);
         drop((server, writer));
     }
@@ -291,7 +291,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
 }
 
 #[test]
-fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
+fn data_directory_moves_between_roles_over_sqlite() {
     let folder = Folder::new();
     let at = folder.path("store");
     std::fs::create_dir(&at).unwrap();
@@ -304,7 +304,7 @@ fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
 }
 
 #[test]
-fn a_data_directory_over_postgres_becomes_a_gateways_and_back() {
+fn data_directory_moves_between_roles_over_postgres() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let settings = format!("kind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"", postgres.url());

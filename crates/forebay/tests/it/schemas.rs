@@ -11,7 +11,7 @@ const ACCESS: &str = r#"{"$id": "https://example.org/schemas/access.json", "requ
 const STATUS: &str = r#"{"$defs": {"status": {"type": "integer", "maximum": 599}}}"#;
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }
@@ -52,7 +52,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
-fn what_the_schema_refuses_is_422_and_never_stored() {
+fn schema_violation_is_422_and_not_stored() {
     let fixture = Fixture::start();
     let (status, body) = fixture.post("access", r#"{"status": 600, "time": "now"}"#);
     let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
@@ -72,11 +72,11 @@ fn what_the_schema_refuses_is_422_and_never_stored() {
 }
 
 #[test]
-fn a_reload_reads_schemas_again_or_changes_nothing() {
+fn reload_reads_schemas_again_or_changes_nothing() {
     let fixture = Fixture::start();
     assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422);
     fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": 799}}}"#);
-    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422, "not before it is told");
+    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422, "not before the reload");
     assert_eq!(fixture.ask("POST", "/api/reload").0, 200);
     assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 200);
     fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": "many"}}}"#);
@@ -129,9 +129,9 @@ fn references_stay_within_the_folder() {
         said
     };
     for (reference, why) in [
-        ("link.json", "a link in it leads out of the configuration's folder"),
-        ("../../secret.json", "it leads out of the configuration's folder"),
-        ("shared", "it is no file"),
+        ("link.json", "a link in it points outside of the configuration's folder"),
+        ("../../secret.json", "it is outside of the configuration's folder"),
+        ("shared", "it is not a file"),
         ("absent.json", "there is no such file"),
         ("access.json/", "Not a directory"),
         ("http://example.org/a.json", "nothing is fetched"),
@@ -143,7 +143,7 @@ fn references_stay_within_the_folder() {
 }
 
 #[test]
-fn a_schema_is_made_of_samples_and_takes_them() {
+fn inferred_schema_accepts_its_samples() {
     let folder = Folder::new();
     let lines: String = (0..30).map(|n| format!("{{\"at\": \"2026-11-22T04:00:{n}Z\", \"n\": {n}}}\n\n")).collect();
     folder.write("lines.ndjson", &lines);
@@ -161,14 +161,17 @@ fn a_schema_is_made_of_samples_and_takes_them() {
 }
 
 #[test]
-fn what_a_newer_schema_would_refuse_is_said() {
+fn diff_shows_rejections_of_newer_schema() {
     let folder = Folder::new();
     folder.write("old.json", r#"{"type": "object", "properties": {"a": {"maximum": 5}}}"#);
     folder.write("new.json", r#"{"type": "object", "properties": {"a": {"maximum": 4}}, "required": ["a"]}"#);
     folder.write("wrong.json", "{\"type\": 1}");
     let (code, printed, _) = run(&folder, &["schema", "diff", "old.json", "new.json"]);
     assert_eq!(code, 1);
-    assert_eq!(printed, "the value: an object without \"a\" would be refused\n/a: a number above 4 would be refused\n");
+    assert_eq!(
+        printed,
+        "the value: an object without \"a\" would be rejected\n/a: a number above 4 would be rejected\n"
+    );
     let (code, printed, _) = run(&folder, &["schema", "diff", "new.json", "old.json"]);
     assert_eq!((code, printed.as_str()), (0, "all that new.json accepts, old.json accepts too\n"));
     assert_eq!(run(&folder, &["schema", "diff", "new.json", "wrong.json"]).0, 2);
@@ -184,7 +187,7 @@ fn blocks(language: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn the_page_shows_what_is_answered() {
+fn page_shows_the_response() {
     let folder = files();
     let sinks = "[sinks.local]\nkind = \"sqlite\"\n";
     folder.write("forebay.toml", format!("{}{sinks}", blocks("toml")[0]));
@@ -199,7 +202,7 @@ fn the_page_shows_what_is_answered() {
 }
 
 #[test]
-fn the_page_shows_what_differs() {
+fn page_shows_the_schema_diff() {
     let folder = Folder::new();
     folder.write("old.json", r#"{"properties": {"status": {"maximum": 599}, "path": {"pattern": "^/"}}}"#);
     let new = r#"{"properties": {"status": {"maximum": 499}, "path": {"pattern": "^/[a-z]*"}}, "required": ["id"]}"#;

@@ -1,4 +1,4 @@
-//! No secret is shown: whatever is refused, neither logs nor metrics nor answers have a token or a key in them.
+//! No secret is shown: neither logs nor metrics nor error answers have a token or a key in them.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ fn new_token(fixture: &TlsFixture, name: &str, scope: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-/// Waits until both ports have said so once more.
+/// Waits until both ports have logged it once more.
 fn log_grows(fixture: &TlsFixture, what: &str, act: impl FnOnce()) {
     let count = || fixture.log().matches(what).count();
     let before = count();
@@ -38,7 +38,7 @@ fn log_grows(fixture: &TlsFixture, what: &str, act: impl FnOnce()) {
     assert!(wait_until(|| count() >= before + 2), "no more {what} in {}", fixture.log());
 }
 
-/// The lines of a key, and what is left of them when each is cut: enough to be recognised by.
+/// The lines of a key, and the rest of them when each is cut: enough to be recognised by.
 fn pieces(key: &str) -> Vec<String> {
     let lines = key.lines().filter(|line| !line.starts_with('-'));
     lines
@@ -46,7 +46,7 @@ fn pieces(key: &str) -> Vec<String> {
         .collect()
 }
 
-/// What must not be shown.
+/// The secrets.
 struct Secrets {
     ingest: String,
     admin: String,
@@ -94,7 +94,7 @@ fn no_refusal_shows_a_token_or_a_key() {
     for secret in secrets.parts(&fixture) {
         if let Some(at) = shown.0.find(&secret) {
             let around = shown.0[..at].lines().next_back().unwrap_or_default();
-            panic!("{secret} is shown behind {around}");
+            panic!("{secret} is shown after {around}");
         }
     }
 }
@@ -118,7 +118,7 @@ fn requests(fixture: &TlsFixture, server: &Server, secrets: &Secrets, shown: &mu
                 shown.add(ask(&mut fixture.pair.connect(address).unwrap(), &request).as_bytes());
                 let mut socket = TcpStream::connect(address).unwrap();
                 socket.set_read_timeout(Some(HANGS)).unwrap();
-                // It may be closed before it has taken all of it.
+                // It may be closed before it has read all of it.
                 let _ = socket.write_all(request.as_bytes());
                 let mut answer = Vec::new();
                 let _ = socket.read_to_end(&mut answer);
@@ -128,21 +128,21 @@ fn requests(fixture: &TlsFixture, server: &Server, secrets: &Secrets, shown: &mu
     }
 }
 
-/// Commands with tokens that aren't good there, or that trust somebody else.
+/// Commands with tokens that aren't valid there, or that trust another authority.
 fn commands(fixture: &TlsFixture, server: &Server, secrets: &Secrets, shown: &mut Shown) {
     let Secrets { ingest, admin, revoked, other } = secrets;
     let [url, at] = [format!("https://{}", server.intake), format!("https://{}", server.admin)];
     let lines = fixture.folder.write("lines.ndjson", "1\n");
     let ca = fixture.folder.text("shown.pem");
-    let strangers = fixture.folder.write("strangers.pem", &other.certificate);
+    let untrusted = fixture.folder.write("untrusted.pem", &other.certificate);
     for token in [admin, revoked, &format!("{ingest} x")] {
         shown.run(token, &["load", &lines, "--url", &url, "--ca", &ca]);
-        shown.run(token, &["load", &lines, "--url", &url, "--ca", &strangers]);
-        shown.run(token, &["bench", "--duration", "100ms", "--url", &url, "--ca", &strangers]);
+        shown.run(token, &["load", &lines, "--url", &url, "--ca", &untrusted]);
+        shown.run(token, &["bench", "--duration", "100ms", "--url", &url, "--ca", &untrusted]);
     }
     for token in [ingest, revoked] {
         shown.run(token, &["dead", "list", "--admin", &at, "--ca", &ca]);
-        shown.run(token, &["dead", "list", "--admin", &at, "--ca", &strangers]);
+        shown.run(token, &["dead", "list", "--admin", &at, "--ca", &untrusted]);
         shown.run("", &["dead", "list", "--token", token, "--admin", &at, "--ca", &ca]);
     }
 }
@@ -157,7 +157,7 @@ fn wrong_files(fixture: &TlsFixture, secrets: &Secrets, shown: &mut Shown) {
     let config = fixture.folder.text("forebay.toml");
     let places = wrong.iter().map(|wrong| ("shown.key", wrong)).chain([("shown.pem", &wrong[1]), ("shown.pem", key)]);
     for (name, wrong) in places {
-        // Both ports have taken the sound pair again, and then both have seen what is wrong.
+        // Both ports use the valid pair again, and then both have detected the error.
         log_grows(fixture, "is in use now", || fixture.show(&fixture.pair));
         log_grows(fixture, "the previous certificate stays in use", || {
             fixture.folder.write(name, wrong);

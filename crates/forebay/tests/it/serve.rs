@@ -1,4 +1,4 @@
-//! `forebay serve`: started on free ports, posted to, looked at, stopped and killed.
+//! `forebay serve`: started on free ports, posted to, observed, stopped and killed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::two_services::BackEnd;
 use testkit::ports::free_address;
 
 #[test]
-fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {
+fn events_are_stored_once_through_kill_and_stop() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -35,7 +35,7 @@ fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {
 }
 
 #[test]
-fn a_second_process_is_refused_and_harms_nothing() {
+fn second_process_is_rejected_and_harms_nothing() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -59,10 +59,10 @@ fn a_second_process_is_refused_and_harms_nothing() {
     assert_eq!(server.post("/ingest/event", "1").0, 200);
 }
 
-/// Half of so few descriptors are for connections, and the server itself has more than the other half: a client that can't
-/// be taken is turned away at once, instead of left waiting in the queue.
+/// Half of so few descriptors are for connections, and the server needs less than the other half: a client that can't
+/// be accepted is disconnected immediately, instead of left waiting in the queue.
 #[test]
-fn a_server_without_descriptors_turns_clients_away_and_goes_on() {
+fn server_without_descriptors_rejects_clients_and_recovers() {
     let folder = Folder::new();
     let server = Server::start_with_descriptors(&folder.data(), 56, Some(50_000), &folder.path("log"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
@@ -84,7 +84,7 @@ fn a_server_without_descriptors_turns_clients_away_and_goes_on() {
 
 /// Of 300 descriptors 150 are for connections, and half of those for one client, as without a limit.
 #[test]
-fn a_client_cannot_take_every_connection_of_a_server_with_few_descriptors() {
+fn client_cannot_exhaust_few_descriptors() {
     let folder = Folder::new();
     let server = Server::start_with_descriptors(&folder.data(), 300, None, &folder.path("log"));
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
@@ -98,13 +98,13 @@ fn a_client_cannot_take_every_connection_of_a_server_with_few_descriptors() {
 
 /// Clients that take no answers hold the connections of the admin port only until they would keep others out.
 #[test]
-fn a_client_cannot_take_every_connection_of_the_admin_port() {
+fn client_cannot_exhaust_the_admin_port() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let mut open: Vec<TcpStream> = (0..65).map(|_| TcpStream::connect(server.admin).unwrap()).collect();
     let mut last = open.pop().unwrap();
     last.set_read_timeout(Some(HANGS)).unwrap();
-    assert!(matches!(last.read(&mut [0]), Ok(0)), "one too many is closed at once");
+    assert!(matches!(last.read(&mut [0]), Ok(0)), "one too many is closed immediately");
     for mut stream in open {
         stream.set_read_timeout(Some(HANGS)).unwrap();
         stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -120,7 +120,7 @@ fn a_client_cannot_take_every_connection_of_the_admin_port() {
 }
 
 #[test]
-fn pages_of_strangers_reach_neither_port() {
+fn pages_of_other_sites_reach_neither_port() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let code = |address, request: &str, headers: &str| {
@@ -153,7 +153,7 @@ fn pages_of_strangers_reach_neither_port() {
 }
 
 #[test]
-fn a_proxy_may_call_a_port_on_loopback_by_an_allowed_name() {
+fn allowed_host_name_reaches_a_loopback_port() {
     let folder = Folder::new();
     let mut command = forebay();
     command.env("FOREBAY_GATEWAY_ALLOWED_HOSTS", "events.example, other.example");
@@ -170,7 +170,7 @@ fn a_proxy_may_call_a_port_on_loopback_by_an_allowed_name() {
 }
 
 #[test]
-fn every_metric_is_documented_and_the_other_way_round() {
+fn metrics_and_their_documentation_match() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     // It has a metric of its registration, although no etcd is there.
@@ -196,7 +196,7 @@ fn every_metric_is_documented_and_the_other_way_round() {
 }
 
 #[test]
-fn the_journal_can_be_looked_into() {
+fn journal_can_be_dumped_and_exported() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -236,7 +236,7 @@ fn the_journal_can_be_looked_into() {
 }
 
 #[test]
-fn what_a_repair_of_the_journal_took_out_may_come_again() {
+fn events_removed_by_repair_can_be_resent() {
     let folder = Folder::new();
     let data = folder.data();
     let body = "{\"number\": 77}";
@@ -271,7 +271,7 @@ fn what_a_repair_of_the_journal_took_out_may_come_again() {
     assert!(!is_duplicate(&server) && is_duplicate(&server));
 }
 
-/// What stands between quotes in the line that begins like this, and the path of its address.
+/// The text between quotes in the line that begins like this, and the path of its address.
 fn example(banner: &str) -> (String, String) {
     let line = banner.lines().find(|line| line.starts_with("  curl -i ")).unwrap_or_else(|| panic!("{banner}"));
     let url = line.split(' ').find_map(|word| word.strip_prefix("http://")).unwrap();
@@ -280,7 +280,7 @@ fn example(banner: &str) -> (String, String) {
 }
 
 #[test]
-fn the_first_event_that_is_proposed_is_taken() {
+fn first_event_of_the_banner_is_accepted() {
     let sink = "[sinks.one]\nkind = \"null\"\n";
     for (types, expected) in [
         ("[types.b]\nroutes = [\"one\"]\n[types.c]\nroutes = [\"one\"]\n", "/ingest/event/b"),
@@ -301,7 +301,7 @@ fn the_first_event_that_is_proposed_is_taken() {
 }
 
 #[test]
-fn a_start_without_a_terminal_proposes_no_event() {
+fn start_without_a_terminal_proposes_no_event() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert!(server.banner.contains("accepts events on") && !server.banner.contains("first event"), "{}", server.banner);
@@ -329,7 +329,7 @@ fn below(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn what_is_made_in_the_data_directory_is_its_owners() {
+fn files_in_data_directory_belong_to_owner() {
     let folder = Folder::new();
     folder.write("forebay.toml", "");
     let start = |data: &Path| Server::start_after("umask 0", data, &folder.path("forebay.toml"), &folder.path("log"));
@@ -344,7 +344,7 @@ fn what_is_made_in_the_data_directory_is_its_owners() {
         assert_eq!(mode(path), if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
     }
 
-    // What somebody has made for others to read stays as it is.
+    // Files that the operator has shared with other users keep their modes.
     let shared = folder.path("shared");
     std::fs::DirBuilder::new().mode(0o750).create(&shared).unwrap();
     std::fs::set_permissions(&shared, PermissionsExt::from_mode(0o750)).unwrap();
@@ -354,11 +354,11 @@ fn what_is_made_in_the_data_directory_is_its_owners() {
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     server.wait_delivered();
     assert_eq!((mode(&shared), mode(&shared.join("events.db"))), (0o750, 0o640));
-    assert_eq!(mode(&shared.join("events.db-wal")), 0o640, "whoever may read the store may read its log");
+    assert_eq!(mode(&shared.join("events.db-wal")), 0o640, "readers of the store may read its log");
 }
 
 #[test]
-fn only_a_limit_that_somebody_has_set_is_warned_of() {
+fn only_configured_limits_are_warned_of() {
     let folder = Folder::new();
     for (config, warns) in [("", false), ("[gateway]\nmax_connections = 40000\n", true)] {
         folder.write("forebay.toml", config);

@@ -1,4 +1,4 @@
-//! Senders without ids that resend a whole chunk, as log shippers do after a status that they don't know.
+//! Senders without ids that resend a whole chunk, as log shippers do after a status that they don't handle.
 
 use std::path::Path;
 
@@ -85,7 +85,11 @@ const GOOD: [&str; 3] = ["{\"n\":1}", "{\"n\":2}", "{\"n\":3}"];
 fn chunk_is_stored_several_times_by_default() {
     let shipper = Shipper::new("", &[]);
     assert_eq!(shipper.ship(CHUNK), [207; 1 + RETRIES]);
-    assert_eq!(shipper.stored("events.db").len(), GOOD.len() * (1 + RETRIES), "nothing tells a repeat from an event");
+    assert_eq!(
+        shipper.stored("events.db").len(),
+        GOOD.len() * (1 + RETRIES),
+        "a repeat can't be distinguished from an event"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `forebay status`: what it says of a healthy process, of one with a dead store, of each role, and how it exits.
+//! `forebay status` for a healthy process, for one with a dead store, and for each role: its output and exit codes.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use testkit::ports::free_address;
 use crate::support::{Folder, Server, exchange, forebay, wait_until};
 use crate::two_services::{BackEnd, gateway};
 
-/// Nobody listens on port 1.
+/// No server listens on port 1.
 const AWAY: &str = "kind = \"postgres\"\nurl = \"postgres://writer:sesame@127.0.0.1:1/events\"\ntable = \"events\"\n";
 
-/// Runs `forebay status`: the exit code, and what it prints.
+/// Runs `forebay status`: the exit code, and the output.
 fn status(arguments: &[&str]) -> (i32, String) {
     let output = forebay().arg("status").args(arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -28,13 +28,14 @@ fn json(admin: impl ToString) -> (i32, Value) {
 }
 
 #[test]
-fn healthy_server_says_so_and_what_it_has_done() {
+fn healthy_server_reports_health_and_counts() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert_eq!((server.post("/ingest/event", "1").0, server.post("/ingest/event", "no").0), (200, 400));
     server.wait_delivered();
     let (code, text) = at(server.admin);
     assert_eq!(code, 0, "{text}");
+    assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("gateway   id ")), "{text}");
     for line in ["ready     yes", "events    1 accepted, 0/s now; 1 rejected since the start", "result    healthy"] {
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
     }
@@ -52,7 +53,7 @@ fn healthy_server_says_so_and_what_it_has_done() {
 }
 
 #[test]
-fn a_dead_store_and_what_waits_for_it_is_shown() {
+fn unreachable_store_and_its_backlog_are_shown() {
     let folder = Folder::new();
     let configuration = format!(
         "[types.access]\nroutes = [\"local\", \"away\"]\n[sinks.local]\nkind = \"sqlite\"\n[sinks.away]\n{AWAY}"
@@ -75,7 +76,7 @@ fn a_dead_store_and_what_waits_for_it_is_shown() {
 }
 
 #[test]
-fn the_oldest_event_has_an_age_and_a_sink_that_is_removed_is_a_problem_while_it_holds_events() {
+fn removed_sink_with_events_is_a_problem() {
     let folder = Folder::new();
     let two = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"two\"]\n[sinks.one]\nkind = \"sqlite\"\n\
                [sinks.two]\nkind = \"sqlite\"\npath = \"two.db\"\n";
@@ -93,12 +94,15 @@ fn the_oldest_event_has_an_age_and_a_sink_that_is_removed_is_a_problem_while_it_
     let request = format!("POST /api/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
     assert_eq!(exchange(server.admin, &request).0, 200);
     let (code, text) = at(server.admin);
-    assert!(code == 3 && text.contains("sink two is removed from the configuration and holds 1 event\n"), "{text}");
+    assert!(
+        code == 3 && text.contains("two was removed from the configuration and has a backlog of 1 event"),
+        "{text}"
+    );
     drop(store);
 }
 
 #[test]
-fn a_writer_says_how_the_last_call_of_each_store_ended() {
+fn writer_shows_last_result_of_each_store() {
     let folder = Folder::new();
     let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
     let of_writer = |admin: std::net::SocketAddr| status(&["--role", "writer", "--admin", &admin.to_string()]);
@@ -130,7 +134,7 @@ fn a_writer_says_how_the_last_call_of_each_store_ended() {
 }
 
 #[test]
-fn a_port_without_a_token_shows_nothing() {
+fn port_without_a_token_shows_nothing() {
     let folder = Folder::new();
     let mut command = forebay();
     command.args(["token", "new", "me", "--scope", "admin", "--data"]).arg(folder.data());

@@ -1,4 +1,4 @@
-//! SIGTERM: what is in flight is finished, nothing new is begun, and a second signal ends it at once.
+//! SIGTERM: requests in flight are finished, no new ones begin, and a second signal ends the process immediately.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ fn begin(server: &Server, part: &str) -> TcpStream {
     client
 }
 
-/// Sends the rest, and gives all that is answered until the connection is closed.
+/// Sends the rest, and returns all answers until the connection is closed.
 fn end(client: &mut TcpStream, rest: &str) -> String {
     client.write_all(rest.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -34,7 +34,7 @@ fn stopping(folder: &Folder) -> (Server, TcpStream, TcpStream) {
 }
 
 #[test]
-fn what_is_in_flight_is_answered_and_stored_and_nothing_new_is_taken() {
+fn stop_answers_in_flight_requests_only() {
     let folder = Folder::new();
     let (server, mut post, mut ready) = stopping(&folder);
     assert!(wait_until(|| TcpStream::connect(server.intake).is_err()), "no new connections");
@@ -52,12 +52,12 @@ fn what_is_in_flight_is_answered_and_stored_and_nothing_new_is_taken() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn second_signal_ends_the_process_immediately() {
     let folder = Folder::new();
     let (server, mut post, _ready) = stopping(&folder);
     assert_eq!(server.stop("-INT"), Some(143));
     let answer = post.read_to_string(&mut String::new());
-    assert!(matches!(answer, Ok(0) | Err(_)), "nobody was told that it is stored");
+    assert!(matches!(answer, Ok(0) | Err(_)), "no client got an acknowledgement");
     let server = Server::start(&folder.data());
     assert_eq!(server.metric("forebay_events_accepted_total"), 0);
 }

@@ -3,16 +3,16 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::support::{Folder, HANGS, Server, exchange, payloads, wait_until};
+use crate::support::{Folder, HANGS, PROTOCOL, Server, exchange, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 
-/// The whole response to a GET on a connection of its own.
+/// The whole response to a GET on a separate connection.
 fn get(address: SocketAddr, path: &str) -> String {
-    request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{PROTOCOL}Connection: close\r\n\r\n"))
 }
 
-/// What is sent until the connection is closed.
+/// All that is received until the connection is closed.
 fn request(address: SocketAddr, text: &str) -> String {
     let mut client = TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(HANGS)).unwrap();
@@ -27,7 +27,7 @@ fn is_unready(address: SocketAddr) -> bool {
 }
 
 #[test]
-fn a_gateway_says_that_it_stops_and_takes_events_until_load_balancers_know() {
+fn gateway_accepts_events_during_stop_delay() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", "[gateway]\nstop_delay = \"10min\"\n");
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
@@ -38,12 +38,12 @@ fn a_gateway_says_that_it_stops_and_takes_events_until_load_balancers_know() {
     let answer = request(server.intake, "GET /ip HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(answer.to_ascii_lowercase().contains("connection: close"), "a client that keeps connections: {answer}");
     server.wait_delivered();
-    assert_eq!(server.stop("-TERM"), Some(143), "a second signal ends it at once");
+    assert_eq!(server.stop("-TERM"), Some(143), "a second signal ends it immediately");
     assert_eq!(payloads(&folder.data()), ["1"]);
 }
 
 #[test]
-fn a_reload_changes_how_long_a_stop_takes() {
+fn reload_changes_how_long_a_stop_takes() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", "[gateway]\nstop_delay = \"10min\"\n");
     let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
@@ -56,7 +56,7 @@ fn a_reload_changes_how_long_a_stop_takes() {
 }
 
 #[test]
-fn a_writer_says_that_it_stops_and_serves_until_load_balancers_know() {
+fn writer_serves_during_stop_delay() {
     let folder = Folder::new();
     let start = |delay: &str| {
         let config = folder.write("writer.toml", format!("[writer]\nstop_delay = \"{delay}\"\n"));
@@ -83,7 +83,7 @@ fn alone(folder: &Folder, address: &str, deliver: &str) -> Server {
 }
 
 #[test]
-fn a_stop_waits_for_no_store_that_nothing_is_pending_for() {
+fn stop_ignores_stores_without_pending_events() {
     let folder = Folder::new();
     let server = alone(&folder, &free_address().to_string(), "24h");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
@@ -93,7 +93,7 @@ fn a_stop_waits_for_no_store_that_nothing_is_pending_for() {
 }
 
 #[test]
-fn what_is_not_delivered_waits_for_the_next_start() {
+fn undelivered_events_wait_for_the_next_start() {
     let folder = Folder::new();
     let address = free_address().to_string();
     let server = alone(&folder, &address, "0s");

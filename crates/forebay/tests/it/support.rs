@@ -1,4 +1,4 @@
-//! A running server, and what tests ask of it.
+//! A running server, and its state as tests see it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use testkit::ports::free_address;
 
-/// What takes longer than this hangs. It says nothing about speed: a test that waits fails instead of waiting for ever,
-/// and shows what it saw last.
+/// A test that waits longer than this hangs. It says nothing about speed: the test fails instead of waiting forever,
+/// and shows the last state.
 pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
 /// The program.
 pub(crate) fn forebay() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-    // What it is told is the test's, not whoever's runs it.
+    // Its environment is the test's, not that of the user who runs it.
     let own = std::env::vars_os().map(|(name, _)| name);
     for name in own.filter(|name| name.as_encoded_bytes().starts_with(b"FOREBAY_")) {
         command.env_remove(name);
@@ -39,7 +39,7 @@ impl Running {
         assert!(status.success());
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(&mut self) -> Option<i32> {
         assert!(wait_until(|| self.0.try_wait().unwrap().is_some()), "it doesn't end");
         self.0.wait().unwrap().code()
@@ -61,7 +61,7 @@ impl Folder {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Where its servers keep their data.
+    /// The data directory of its servers.
     pub(crate) fn data(&self) -> PathBuf {
         self.path("data")
     }
@@ -85,7 +85,7 @@ pub(crate) struct Server {
     process: Running,
     pub(crate) intake: SocketAddr,
     pub(crate) admin: SocketAddr,
-    /// What it said at the start.
+    /// Its message at the start.
     pub(crate) banner: String,
 }
 
@@ -95,7 +95,7 @@ impl Server {
         Self::start_on(data, "127.0.0.1:0")
     }
 
-    /// Starts it on a port that nobody else is given while it is down.
+    /// Starts it on a port that no other process gets while it is down.
     pub(crate) fn start_to_come_back(data: &Path) -> Self {
         Self::start_on(data, &free_address().to_string())
     }
@@ -105,14 +105,14 @@ impl Server {
         Self::spawn(forebay(), data, listen, "127.0.0.1:0")
     }
 
-    /// Starts it where other machines can reach it; its log goes to `log`.
+    /// Starts it on an address that other machines can reach; its log goes to `log`.
     pub(crate) fn start_reachable(data: &Path, log: &Path) -> Self {
         let mut command = forebay();
         command.stderr(std::fs::File::create(log).unwrap());
         Self::spawn(command, data, "0.0.0.0:0", "0.0.0.0:0")
     }
 
-    /// Starts it where other machines can reach it and everybody may post.
+    /// Starts it on an address that other machines can reach, where every client may post.
     pub(crate) fn start_open(data: &Path) -> Self {
         let mut command = forebay();
         command.env("FOREBAY_GATEWAY_ALLOW_ANONYMOUS", "true");
@@ -132,7 +132,7 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
-    /// Ends it as a person does: its exit code.
+    /// Ends it with Ctrl-C, as in a terminal: its exit code.
     pub(crate) fn stop_in_terminal(mut self) -> Option<i32> {
         const CTRL_C: &[u8] = b"\x03";
         self.process.0.stdin.as_mut().unwrap().write_all(CTRL_C).unwrap();
@@ -154,7 +154,7 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
-    /// Starts it with a limit on its file descriptors, and perhaps on a client's connections; its log goes to `log`.
+    /// Starts it with a limit on its file descriptors, and optionally on a client's connections; its log goes to `log`.
     pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32, per_client: Option<u32>, log: &Path) -> Self {
         let mut command = after(&format!("ulimit -n {descriptors}"));
         command.stderr(std::fs::File::create(log).unwrap());
@@ -208,7 +208,7 @@ impl Server {
         Self { process, intake, admin, banner: String::new() }
     }
 
-    /// What the operating system says of its memory, in bytes: `VmRSS` now, `VmHWM` the most so far.
+    /// Its memory according to the operating system, in bytes: `VmRSS` now, `VmHWM` the most so far.
     pub(crate) fn memory(&self, field: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
@@ -225,13 +225,13 @@ impl Server {
         self.process.signal(signal);
     }
 
-    /// Sends it a signal and gives its exit code, if it ends with one.
+    /// Sends it a signal and returns its exit code, if it ends with one.
     pub(crate) fn stop(self, signal: &str) -> Option<i32> {
         self.process.signal(signal);
         self.wait_end()
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.wait_end()
     }
@@ -265,7 +265,7 @@ impl Server {
         sum(&self.metrics(), series)
     }
 
-    /// Waits until the sum of these series is what is wanted.
+    /// Waits until the sum of these series is the wanted one.
     pub(crate) fn wait(&self, series: &str, wanted: impl Fn(u64) -> bool) {
         let mut text = String::new();
         let found = wait_until(|| {
@@ -288,8 +288,8 @@ fn sum(metrics: &str, series: &str) -> u64 {
     lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// Between two looks at what another process does. Without a pause two programs that answer each other can keep a core
-/// so busy that the kernel doesn't get to end the writes that everybody waits for: seen for as long as the loop ran.
+/// Between two checks of another process. Without a pause two programs that answer each other can keep a core
+/// so busy that the kernel never ends the writes that all wait for: seen for as long as the loop ran.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Asks until the answer is yes. No: it hangs.
@@ -304,7 +304,10 @@ pub(crate) fn wait_until(mut ask: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// One request on a connection of its own: status and body of its answer.
+/// The header field of a gateway's requests to a writer.
+pub(crate) const PROTOCOL: &str = "Forebay-Protocol: 2/test\r\n";
+
+/// One request on a separate connection: status and body of its answer.
 pub(crate) fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
@@ -315,7 +318,7 @@ pub(crate) fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
     (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
 }
 
-/// What the store has, in the order of the bytes.
+/// The payloads of the store, in the order of the bytes.
 pub(crate) fn payloads(data: &Path) -> Vec<String> {
     let connection = rusqlite::Connection::open(data.join("events.db")).unwrap();
     let mut statement = connection.prepare("select payload from events order by payload").unwrap();

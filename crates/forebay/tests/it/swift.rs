@@ -1,4 +1,4 @@
-//! Swift and S3 behind the real program: from a request to an object, with both processes killed.
+//! The real program with Swift and S3: from a request to an object, with both processes killed.
 
 mod attachments;
 mod over_tls;
@@ -15,7 +15,7 @@ use crate::support::{Folder, Server, wait_until};
 use testkit::proxy::Proxy;
 use testkit::swift::{KEY, SwiftProcess, SwiftServer, USER};
 
-/// Many small objects, so that kills meet them being written.
+/// Many small objects: kills have to happen while some are being written.
 const RULES: &str =
     "object = \"{type}-of-{day}-\"\nformat = \"ndjson.zst\"\nenvelope = true\nmax_records = 100\nmax_age = \"1s\"\n";
 
@@ -86,22 +86,22 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
 }
 
 #[test]
-fn what_was_acknowledged_is_in_one_object_of_swift_though_both_are_killed() {
+fn swift_has_acknowledged_events_once_through_kills() {
     let Some(server) = SwiftServer::start() else { return };
     let parts = [SwiftProcess::Object, SwiftProcess::Proxy, SwiftProcess::Container];
     kills_leave_every_acknowledged_event_in_one_object(&swift(server.address()), &server, &parts);
 }
 
 #[test]
-fn what_was_acknowledged_is_in_one_object_of_s3_though_both_are_killed() {
+fn s3_has_acknowledged_events_once_through_kills() {
     let Some(server) = SwiftServer::start() else { return };
-    // Services of S3 list what they have: an object that Swift has and doesn't list is nothing of theirs.
+    // Services of S3 list what they have: an object that Swift has and doesn't list doesn't exist for them.
     let parts = [SwiftProcess::Proxy, SwiftProcess::Container];
     kills_leave_every_acknowledged_event_in_one_object(&s3(server.address()), &server, &parts);
 }
 
 #[test]
-fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
+fn ack_stored_waits_for_the_object() {
     let Some(server) = SwiftServer::start() else { return };
     let proxy = Proxy::to(server.address());
     let folder = Folder::new();
@@ -123,7 +123,7 @@ fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
     let lines = zstd::decode_all(&*client.get("events", name).unwrap()).unwrap();
     assert!(String::from_utf8(lines).unwrap().ends_with("\"payload\":{\"a\" :\t1.0e0}}\n"));
     let cut = proxy.cut_after(0);
-    assert_eq!(forebay.post("/ingest/event", "2").0, 200, "a store that is away keeps nobody from posting");
+    assert_eq!(forebay.post("/ingest/event", "2").0, 200, "events are accepted while the store is down");
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("container events of Swift")), "{}", log());
     drop(cut);
@@ -132,7 +132,7 @@ fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
 }
 
 #[test]
-fn memory_does_not_depend_on_the_size_of_an_object() {
+fn memory_is_independent_of_object_size() {
     const MIB: usize = 1 << 20;
     let Some(server) = SwiftServer::start() else { return };
     let folder = Folder::new();
@@ -145,7 +145,7 @@ fn memory_does_not_depend_on_the_size_of_an_object() {
     }
     forebay.wait("forebay_events_stored_total{", |stored| stored > 0);
     let most = forebay.memory("VmHWM");
-    // What an object may keep, and the server.
+    // The most that an object may buffer, and the server.
     assert!(most < 72 * MIB, "{} MiB for an object of 96", most / MIB);
     assert_eq!(forebay.stop("-TERM"), Some(0));
     let objects = folder.path("objects");

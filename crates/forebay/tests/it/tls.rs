@@ -47,7 +47,7 @@ impl TlsFixture {
         fixture
     }
 
-    /// Puts a pair in the place of the one before, file after file, as tools do that renew certificates.
+    /// Replaces the pair, file after file, as tools do that renew certificates.
     pub(crate) fn show(&self, pair: &Pair) {
         self.folder.write("shown.pem", &pair.certificate);
         self.folder.write("shown.key", &pair.key);
@@ -114,7 +114,7 @@ fn both_ports_speak_tls_and_nothing_else() {
     };
     assert!(page("https://").starts_with("HTTP/1.1 200 "));
     assert!(page("http://").starts_with("HTTP/1.1 403 "));
-    // TLS 1.1, with what a client says of its signatures left out.
+    // TLS 1.1, without the client's signature algorithms.
     let hello = [&[22, 3, 1, 0, 47, 1, 0, 0, 43, 3, 2][..], &[7; 32], &[0, 0, 4, 0xc0, 0x13, 0, 0x2f, 1, 0]].concat();
     for address in [server.intake, server.admin] {
         let mut socket = TcpStream::connect(address).unwrap();
@@ -128,7 +128,7 @@ fn both_ports_speak_tls_and_nothing_else() {
 }
 
 #[test]
-fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
+fn new_certificate_is_used_without_dropping_connections() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let (stop, sent) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -156,7 +156,7 @@ fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
             assert!(fixture.pair.connect(address).is_err());
         }
         grows();
-        // What is wrong changes nothing, and says what it is.
+        // An error changes nothing, and the log names it.
         let other = Pair::new();
         for (name, bytes, why) in [
             ("shown.key", other.key.as_str(), "the private key belongs to another certificate"),
@@ -179,7 +179,7 @@ fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
 }
 
 #[test]
-fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
+fn invalid_certificate_files_fail_check_and_start() {
     let fixture = TlsFixture::new();
     let Pair { certificate, key } = &fixture.pair;
     std::fs::create_dir(fixture.folder.path("folder")).unwrap();
@@ -193,12 +193,12 @@ fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
         fixture.folder.write(name, bytes);
     }
     for (certificate, key, at, why) in [
-        ("absent.pem", "good.key", ":2:15", "`gateway.tls.certificate` can't be used: No such file"),
-        ("folder", "good.key", ":2:15", "it is no file"),
-        ("/dev/zero", "good.key", ":2:15", "it is no file"),
+        ("absent.pem", "good.key", ":2:15", "invalid value for `gateway.tls.certificate`: No such file"),
+        ("folder", "good.key", ":2:15", "it is not a file"),
+        ("/dev/zero", "good.key", ":2:15", "it is not a file"),
         ("long.pem", "good.key", ":2:15", "it is too large"),
         ("good.key", "good.key", ":2:15", "there is no certificate in it"),
-        ("good.pem", "good.pem", ":3:7", "`gateway.tls.key` can't be used: there is no private key in it"),
+        ("good.pem", "good.pem", ":3:7", "invalid value for `gateway.tls.key`: there is no private key in it"),
         ("good.pem", "locked.key", ":3:7", "its private key is encrypted"),
         ("good.pem", "other.key", ":3:7", "the private key belongs to another certificate"),
     ] {
@@ -224,14 +224,14 @@ fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
 }
 
 #[test]
-fn commands_trust_whom_they_are_told_to() {
+fn commands_trust_the_given_authority() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let url = format!("https://localhost:{}", server.intake.port());
     let admin = format!("https://{}", server.admin);
     let lines = fixture.folder.write("lines.ndjson", "1\n2\n3\n");
     let ca = fixture.folder.text("shown.pem");
-    let strangers = fixture.folder.write("strangers.pem", Pair::new().certificate);
+    let untrusted = fixture.folder.write("untrusted.pem", Pair::new().certificate);
     let commands = [
         &["load", &lines, "--url", &url][..],
         &["bench", "--url", &url, "--duration", "200ms", "--connections", "3", "--batch", "1000"],
@@ -239,7 +239,7 @@ fn commands_trust_whom_they_are_told_to() {
         &["dead", "list", "--admin", &admin],
     ];
     for arguments in commands {
-        for trusts in [&["--ca", &strangers][..], &[]] {
+        for trusts in [&["--ca", &untrusted][..], &[]] {
             let output = fixture.run(&[arguments, trusts].concat());
             let shown = text(&output.stderr);
             assert!(
@@ -256,7 +256,7 @@ fn commands_trust_whom_they_are_told_to() {
         let output = fixture.run(&["load", &lines, "--url", &url, "--ca", ca]);
         assert!(output.status.code() == Some(1) && text(&output.stderr).contains(why), "{output:?}");
     }
-    // The other way round: a command that speaks without TLS is told what is missing.
+    // The reverse: a command without TLS gets an error that says so.
     let output = fixture.run(&["dead", "list", "--admin", &server.admin.to_string()]);
     assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
     let url = format!("http://{}", server.intake);
@@ -265,8 +265,8 @@ fn commands_trust_whom_they_are_told_to() {
     assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
 }
 
-/// A server with this certificate says it, whatever it is.
-fn told_of(names: &[&str], from: i32, until: i32) -> String {
+/// The reason that a server's certificate isn't accepted.
+fn certificate_error(names: &[&str], from: i32, until: i32) -> String {
     let mut parameters =
         CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
     (parameters.not_before, parameters.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
@@ -278,26 +278,29 @@ fn told_of(names: &[&str], from: i32, until: i32) -> String {
     let (ca, admin) = (fixture.folder.text("shown.pem"), format!("https://localhost:{}", server.admin.port()));
     let output = fixture.run(&["route", "list", "--admin", &admin, "--ca", &ca]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let told = text(&output.stderr).to_owned();
-    assert!(told.contains(&admin), "where: {told}");
-    told
+    let message = text(&output.stderr).to_owned();
+    assert!(message.contains(&admin), "where: {message}");
+    message
 }
 
 #[test]
-fn what_is_wrong_with_a_certificate_is_told_in_words() {
-    let told = told_of(&["localhost"], 2020, 2021);
-    assert!(told.contains("its certificate has expired, ") && told.contains("renew it on the server"), "{told}");
-    let told = told_of(&["localhost"], 4000, 4001);
-    assert!(told.contains("isn't valid yet: compare this machine's clock"), "{told}");
-    let told = told_of(&["other.example"], 2020, 4000);
+fn certificate_errors_are_explained() {
+    let message = certificate_error(&["localhost"], 2020, 2021);
     assert!(
-        told.contains("other.example") && told.contains("and not for localhost: write the address with a name"),
-        "{told}"
+        message.contains("its certificate has expired, ") && message.contains("renew it on the server"),
+        "{message}"
+    );
+    let message = certificate_error(&["localhost"], 4000, 4001);
+    assert!(message.contains("isn't valid yet: compare this machine's clock"), "{message}");
+    let message = certificate_error(&["other.example"], 2020, 4000);
+    assert!(
+        message.contains("other.example") && message.contains("not for localhost: use a name of the certificate"),
+        "{message}"
     );
 }
 
 #[test]
-fn a_bench_that_speaks_no_tls_to_a_port_with_tls_is_told_so() {
+fn bench_without_tls_reports_a_tls_port() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let output = fixture.run(&["bench", "--url", &server.url(), "--duration", "200ms", "--connections", "1"]);
@@ -306,7 +309,7 @@ fn a_bench_that_speaks_no_tls_to_a_port_with_tls_is_told_so() {
 }
 
 #[test]
-fn a_port_without_tls_is_told_from_a_server_that_is_away() {
+fn port_without_tls_differs_from_unreachable_server() {
     let fixture = TlsFixture::new();
     let server = Server::start(&fixture.folder.data());
     let ca = fixture.folder.text("shown.pem");
@@ -324,7 +327,7 @@ fn a_port_without_tls_is_told_from_a_server_that_is_away() {
 }
 
 #[test]
-fn a_thousand_idle_connections_take_little() {
+fn thousand_idle_connections_take_little() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let before = server.memory("VmRSS");

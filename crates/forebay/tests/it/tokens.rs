@@ -1,4 +1,4 @@
-//! `forebay token`, and a server that lets in whom it should.
+//! `forebay token`, and a server that lets in the right clients.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ impl Fixture {
     fn run_apart(&self, token: &str, arguments: &[&str]) -> (i32, String, String) {
         let mut command = forebay();
         command.args(arguments).env("FOREBAY_TOKEN", token);
-        // What loads and measures has no data directory.
+        // `load` and `bench` have no data directory.
         if ["token", "dead", "check"].contains(&arguments[0]) {
             command.arg("--data").arg(self.folder.data());
         }
@@ -63,7 +63,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_token_in_a_file_is_made_once_and_read_again() {
+fn token_file_is_created_once_and_reused() {
     let fixture = Fixture::new();
     let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
@@ -93,7 +93,7 @@ fn a_token_in_a_file_is_made_once_and_read_again() {
 }
 
 #[test]
-fn of_commands_at_once_one_makes_the_token_and_its_file() {
+fn one_of_concurrent_commands_creates_the_token() {
     let fixture = Fixture::new();
     let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
@@ -114,7 +114,7 @@ fn of_commands_at_once_one_makes_the_token_and_its_file() {
 }
 
 #[test]
-fn a_token_in_a_file_that_has_expired_is_not_taken_for_the_wanted_one() {
+fn expired_token_in_a_file_is_not_reused() {
     let fixture = Fixture::new();
     let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--expires", "1s", "--secret", &secret];
@@ -125,10 +125,10 @@ fn a_token_in_a_file_that_has_expired_is_not_taken_for_the_wanted_one() {
 }
 
 #[test]
-fn tokens_are_made_listed_and_revoked() {
+fn tokens_are_created_listed_and_revoked() {
     let fixture = Fixture::new();
     let (code, text) = fixture.run("", &["token", "list"]);
-    assert!(code == 0 && text.contains("no token was ever made"), "{text}");
+    assert!(code == 0 && text.contains("there are no tokens"), "{text}");
     assert!(fixture.run("", &["token", "revoke", "shop"]).1.contains("there is no token shop"));
     assert!(!fixture.folder.data().exists(), "to look makes nothing");
     let first = fixture.new_token(&["shop", "--scope", "ingest,read", "--expires", "90d"]);
@@ -153,7 +153,7 @@ fn tokens_are_made_listed_and_revoked() {
 }
 
 #[test]
-fn a_reachable_server_needs_tokens_and_follows_them() {
+fn reachable_server_needs_tokens_and_follows_them() {
     let fixture = Fixture::new();
     let reachable = ["check", "--listen", "0.0.0.0:0", "--admin", "0.0.0.0:0"];
     let (code, text) = fixture.run("", &reachable);
@@ -176,7 +176,7 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
     assert_eq!(read("GET /objects/archive/x"), [401, 403, 404, 403]);
 
     let later = fixture.new_token(&["later", "--scope", "ingest"]);
-    assert!(wait_until(|| post(&later) == 200), "a new token is taken");
+    assert!(wait_until(|| post(&later) == 200), "a new token is accepted");
     let sound = std::fs::read(fixture.folder.data().join("tokens.json")).unwrap();
     std::fs::write(fixture.folder.data().join("tokens.json"), &sound[..sound.len() - 9]).unwrap();
     assert!(wait_until(|| fixture.log().contains("is damaged")), "{}", fixture.log());
@@ -185,8 +185,8 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
     for name in ["shop", "later", "ops", "prometheus"] {
         assert_eq!(fixture.run("", &["token", "revoke", name]).0, 0);
     }
-    assert!(wait_until(|| post(&later) == 401), "a revoked token is refused");
-    assert_eq!([post(""), post(&poster)], [401, 401], "and to revoke the last lets nobody in");
+    assert!(wait_until(|| post(&later) == 401), "a revoked token is rejected");
+    assert_eq!([post(""), post(&poster)], [401, 401], "and no client is let in after the last is revoked");
     assert_eq!(server.stop("-TERM"), Some(0));
 
     let store = rusqlite::Connection::open(fixture.folder.data().join("events.db")).unwrap();
@@ -196,7 +196,7 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
 }
 
 #[test]
-fn commands_show_their_token_to_the_server_and_to_nobody_else() {
+fn commands_send_their_token_only_to_the_server() {
     let fixture = Fixture::new();
     let token = fixture.new_token(&["all", "--scope", "ingest,read,admin"]);
     let weak = fixture.new_token(&["weak", "--scope", "read"]);
@@ -233,7 +233,7 @@ fn commands_show_their_token_to_the_server_and_to_nobody_else() {
 }
 
 #[test]
-fn on_loopback_tokens_are_needed_once_there_are_any() {
+fn tokens_are_needed_on_loopback_once_any_exists() {
     let fixture = Fixture::new();
     let server = Server::start(&fixture.folder.data());
     let post = |token: &str| fixture.ask(server.intake, "POST /ingest/event", token);
@@ -248,12 +248,12 @@ fn on_loopback_tokens_are_needed_once_there_are_any() {
     assert_eq!([metrics(&admin), metrics(&poster)], [200, 403]);
 
     assert_eq!(fixture.run("", &["token", "revoke", "ops"]).0, 0);
-    assert!(wait_until(|| metrics(&admin) == 401), "a revoked token is refused");
+    assert!(wait_until(|| metrics(&admin) == 401), "a revoked token is rejected");
     let closed = || {
         ["GET /metrics", "GET /api/routes", "POST /api/dead/drop?all=true"].map(|it| fixture.ask(server.admin, it, ""))
     };
-    assert_eq!(closed(), [401; 3], "to revoke the last token lets nobody in");
-    // A file that is removed and made again doesn't make the server forget.
+    assert_eq!(closed(), [401; 3], "no client is let in after the last token is revoked");
+    // If the file is removed and created again, the server still remembers.
     std::fs::remove_file(fixture.folder.data().join("tokens.json")).unwrap();
     let other = fixture.new_token(&["other", "--scope", "ingest"]);
     assert!(wait_until(|| post(&other) == 200), "the new file is read");

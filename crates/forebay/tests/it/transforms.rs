@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::dry_runs;
 use crate::support::{Folder, Server, exchange, forebay, payloads};
-use crate::trials;
 
 const CONFIG: &str = r#"
 [types.access]
@@ -34,7 +34,7 @@ kind = "sqlite"
 "#;
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }
@@ -102,7 +102,7 @@ fn events_are_stored_as_the_steps_leave_them() {
 }
 
 #[test]
-fn a_reload_changes_the_steps_and_keeps_what_others_remember() {
+fn reload_changes_steps_and_keeps_other_state() {
     let fixture = Fixture::start();
     assert_eq!(fixture.post("once", "{\"n\":1}"), 200);
     let other = CONFIG.replace("${HASH_KEY}", "secret").replace("{ explode = \"/items\" }", "{ drop = \"/no\" }");
@@ -134,7 +134,7 @@ fn events() -> Vec<String> {
 }
 
 #[test]
-fn what_is_tried_is_what_is_stored_byte_for_byte() {
+fn dry_run_shows_the_stored_bytes() {
     let fixture = Fixture::start();
     let (mut expected, mut refused) = (Vec::new(), 0);
     for event in events() {
@@ -144,7 +144,7 @@ fn what_is_tried_is_what_is_stored_byte_for_byte() {
         let status = fixture.post("access", &event);
         assert_eq!(code, if status == 200 { 0 } else { 3 }, "{event}: {printed}{said}");
         refused += u32::from(status != 200);
-        expected.extend(trials::payloads_of(&printed));
+        expected.extend(dry_runs::payloads_of(&printed));
     }
     assert!(refused > 20 && expected.len() > 20, "{refused} refused, {} stored", expected.len());
     expected.sort();
@@ -152,7 +152,7 @@ fn what_is_tried_is_what_is_stored_byte_for_byte() {
 }
 
 #[test]
-fn a_trial_shows_each_step() {
+fn dry_run_shows_each_step() {
     let folder = files();
     folder.write("event.json", r#"{"path":"/a","bytes":2000000,"client":"192.0.2.7"}"#);
     let (code, printed, said) = run(&folder, &["try", "--config", "forebay.toml", "access", "event.json"]);
@@ -184,7 +184,7 @@ fn a_trial_shows_each_step() {
 }
 
 #[test]
-fn cases_are_run_and_what_differs_is_shown() {
+fn cases_run_and_show_differences() {
     let folder = files();
     let case = |name: &str, file: &str, text: &str| {
         std::fs::create_dir_all(folder.path(&format!("cases/{name}"))).unwrap();
@@ -220,7 +220,7 @@ fn cases_are_run_and_what_differs_is_shown() {
 }
 
 #[test]
-fn a_trial_shows_each_part_of_an_event() {
+fn dry_run_shows_each_part() {
     let folder = Folder::new();
     let configuration = "[types.order]\ntransform = [{ explode = \"/n\" }, { set = \"/k\", value = 1 }]\nroutes = [\"local\"]\n\
                          [sinks.local]\nkind = \"null\"\n";

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, Running, Server, after, exchange, forebay, payloads, wait_until};
+use crate::support::{Folder, PROTOCOL, Running, Server, after, exchange, forebay, payloads, wait_until};
 use testkit::ports::free_address;
 
 /// A writer; killed when it is dropped.
@@ -61,7 +61,7 @@ impl BackEnd {
         assert_eq!(self.wait_end(), Some(0));
     }
 
-    /// Waits for its end and gives its exit code, if it ends with one.
+    /// Waits for its end and returns its exit code, if it ends with one.
     pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.wait_end()
     }
@@ -93,7 +93,7 @@ impl Places {
 }
 
 #[test]
-fn each_acknowledged_event_is_in_the_writers_store_once_though_both_are_killed() {
+fn writer_stores_each_event_once_through_kills() {
     let places = Places::new();
     let address = free_address().to_string();
     let mut writer = BackEnd::start_on(&places.writer(), &address, &[]);
@@ -107,7 +107,7 @@ fn each_acknowledged_event_is_in_the_writers_store_once_though_both_are_killed()
             post(&server, number);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         drop(writer);
         if round % 2 == 1 {
             drop(server);
@@ -118,7 +118,7 @@ fn each_acknowledged_event_is_in_the_writers_store_once_though_both_are_killed()
         }
         writer = BackEnd::start_on(&places.writer(), &address, &[]);
         server = places.gateway(&writer.url());
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         (0..number).step_by(7).for_each(|again| post(&server, again));
     }
     server.wait_delivered();
@@ -171,7 +171,7 @@ fn dead_letter_is_replayed_through_the_writer() {
 }
 
 #[test]
-fn a_token_with_the_scope_deliver_opens_a_writer_and_no_other_does() {
+fn only_scope_deliver_opens_a_writer() {
     let places = Places::new();
     let token = |name: &str, scope: &str| {
         let mut command = forebay();
@@ -190,7 +190,7 @@ fn a_token_with_the_scope_deliver_opens_a_writer_and_no_other_does() {
     };
     let config = configure(&ingest);
     let server = gateway(&places.folder.data(), &["--config", &config], &places.folder.path("log"));
-    assert_eq!(server.post("/ingest/event", "1").0, 200, "a writer that refuses keeps nobody from posting");
+    assert_eq!(server.post("/ingest/event", "1").0, 200, "events are accepted while the writer rejects requests");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
     let says_why = || exchange(server.admin, &request).1.contains("the token lacks the scope `deliver`");
     assert!(wait_until(says_why), "{:?}", exchange(server.admin, &request));
@@ -202,13 +202,14 @@ fn a_token_with_the_scope_deliver_opens_a_writer_and_no_other_does() {
 }
 
 #[test]
-fn what_is_no_batch_of_a_gateway_is_refused_and_says_what_to_do() {
+fn invalid_batch_requests_are_rejected_with_advice() {
     let places = Places::new();
     let writer = BackEnd::start_on(&places.writer(), "127.0.0.1:0", &[]);
     let ask = |head: &str, body: &str| {
         let length = body.len();
         let host = writer.address;
-        let request = format!("{head}Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        let request =
+            format!("{head}{PROTOCOL}Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
         exchange(writer.address, &request)
     };
     for (head, body, status, says) in [
@@ -230,17 +231,17 @@ fn what_is_no_batch_of_a_gateway_is_refused_and_says_what_to_do() {
         assert_eq!(found, status, "{head}: {answer}");
         assert!(answer.contains(says), "{head}: {answer}");
     }
-    // This makes the table.
+    // This creates the table.
     assert_eq!(ask("GET /ingest/data/local HTTP/1.1\r\n", "").0, 200);
     drop(writer);
     assert!(payloads(&places.writer()).is_empty());
 }
 
-/// Files of at most ten events, so that kills meet them being written.
+/// Files of at most ten events: kills have to happen while some are being written.
 const OBJECTS: &str = "envelope = true\nmax_records = 10\nmax_age = \"1s\"\n";
 
 #[test]
-fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
+fn objects_hold_each_event_once_through_kills() {
     let places = Places::new();
     let address = free_address().to_string();
     let config = places
@@ -264,7 +265,7 @@ fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
             assert_eq!(server.post("/ingest/event", &format!("{{\"number\": {number}}}")).0, 200);
             number += 1;
         }
-        // One object of this round is there, and others are on their way.
+        // One object of this round is there, and others are in flight.
         assert!(wait_until(|| objects() > before));
         drop(writer);
         writer = start();
@@ -274,7 +275,7 @@ fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
     let numbers: BTreeSet<u64> = stored.values().map(|payload| payload["number"].as_u64().unwrap()).collect();
     assert_eq!(stored.len(), number, "none is there twice");
     assert_eq!(numbers, (0..number as u64).collect());
-    // They are given back through the writer as well.
+    // They are read back through the writer as well.
     let names = std::fs::read_dir(archive.join(crate::directory::MANIFESTS)).unwrap();
     let name = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).max().unwrap();
     let name = format!("{}/{name}", crate::directory::MANIFESTS);
@@ -289,14 +290,14 @@ fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
 }
 
 #[test]
-fn connections_of_gateways_leave_a_writer_the_files_that_it_needs() {
+fn gateway_connections_leave_descriptors_for_files() {
     let places = Places::new();
     // Sixteen connections would take all that the soft limit leaves.
     let mut command = after("ulimit -n 200; ulimit -Sn 20");
     command.arg("writer");
     let writer = BackEnd::start_by(command, &places.writer(), "127.0.0.1:0");
     let mut gateways: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(writer.address).unwrap()).collect();
-    let request = format!("GET /ingest/data/local HTTP/1.1\r\nHost: {}\r\n\r\n", writer.address);
+    let request = format!("GET /ingest/data/local HTTP/1.1\r\n{PROTOCOL}Host: {}\r\n\r\n", writer.address);
     // A silent connection yields to a later one: the address has half of the 100 places.
     for gateway in &mut gateways[100..] {
         gateway.write_all(request.as_bytes()).unwrap();

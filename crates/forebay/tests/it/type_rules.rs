@@ -1,4 +1,4 @@
-//! Types by rule, unknown types, and what is done about texts that stores can't take: from the file to the rows of a store.
+//! Types by rule, unknown types, and the handling of texts that stores can't store: from the file to the rows of a store.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ table = "results"
 "#;
 
 #[test]
-fn events_are_of_the_type_that_a_rule_says_and_their_texts_are_mended() {
+fn rules_select_types_and_repair_texts() {
     let fixture = Fixture::new(CONFIG);
     let post = |path: &str, body: &str| fixture.server().post(path, body).0;
     assert_eq!(post("/ingest/event", r#"{"method":"GET","a":1,"a":"\u0000\ud800"}"#), 200);
@@ -47,7 +47,7 @@ fn events_are_of_the_type_that_a_rule_says_and_their_texts_are_mended() {
 }
 
 #[test]
-fn what_was_filtered_is_known_after_a_restart() {
+fn filtered_events_are_duplicates_after_a_restart() {
     let mut fixture = Fixture::new(CONFIG);
     for method in ["OPTIONS", "GET", "OPTIONS"] {
         assert_eq!(fixture.server().post("/ingest/event", &format!(r#"{{"method":"{method}"}}"#)).0, 200);
@@ -65,7 +65,7 @@ fn what_was_filtered_is_known_after_a_restart() {
 }
 
 #[test]
-fn results_of_an_aggregate_are_read_from_its_own_routes() {
+fn aggregate_results_are_read_from_their_routes() {
     let fixture = Fixture::new(CONFIG);
     let hit = |time: &str| {
         let body = format!(r#"{{"method":"GET","time":"2026-11-20T{time}Z"}}"#);
@@ -88,7 +88,7 @@ fn results_of_an_aggregate_are_read_from_its_own_routes() {
 }
 
 #[test]
-fn a_trial_finds_the_type_as_a_request_does() {
+fn dry_run_finds_the_type_like_a_request() {
     let fixture = Fixture::new(CONFIG);
     let path = fixture.folder.text("forebay.toml");
     let (admin, intake) = (fixture.server().admin, fixture.server().intake);
@@ -113,20 +113,20 @@ fn a_trial_finds_the_type_as_a_request_does() {
         let after = ["access", "other"].map(accepted);
         let taken_as = ["access", "other"].into_iter().zip(before).zip(after).find(|((_, was), is)| was < is);
         assert_eq!(taken_as.map(|((name, _), _)| name), expected, "{event}: {status} {answer}");
-        let (tried, told) = exchange(admin, &request("/api/try", &admin.to_string()));
+        let (tried, report) = exchange(admin, &request("/api/try", &admin.to_string()));
         let file = fixture.folder.write("event.json", event);
         let mut command = forebay();
         command.args(["try", "--config", &path, "--json", "-", &file]);
         let output = if header.is_empty() { command.output() } else { command.args(["--header", header]).output() };
         let printed = String::from_utf8(output.unwrap().stdout).unwrap();
-        assert_eq!(tried, 200, "{told}");
+        assert_eq!(tried, 200, "{report}");
         let answer: Option<Value> = serde_json::from_str(&answer).ok();
-        for told in [&told, &printed] {
-            let told: Value = serde_json::from_str(told).unwrap();
+        for report in [&report, &printed] {
+            let report: Value = serde_json::from_str(report).unwrap();
             if expected.is_some() {
-                assert_eq!(told["type"].as_str(), expected, "{event}: {told}");
+                assert_eq!(report["type"].as_str(), expected, "{event}: {report}");
             }
-            assert_eq!(told.get("refused"), answer.as_ref(), "{header} {event}");
+            assert_eq!(report.get("refused"), answer.as_ref(), "{header} {event}");
         }
     }
     let (code, printed) = {
@@ -156,7 +156,7 @@ kind = "sqlite"
 "#;
 
 #[test]
-fn a_time_that_cannot_be_read_is_counted_logged_once_shown_and_refused_where_the_type_says_so() {
+fn unreadable_time_is_counted_and_logged_once() {
     let fixture = Fixture::new(TIMES);
     let post = |path: &str, body: &str| fixture.server().post(path, body);
     let unread = || fixture.server().metric("forebay_event_times_unread_total{type=\"t\"}");

@@ -16,7 +16,7 @@ pub(crate) const NULL: &str = "[sinks.warehouse]\nkind = \"null\"\n";
 
 /// A gateway with this table `[upstreams.back]`.
 pub(crate) struct FrontEnd {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     pub(crate) server: Server,
     pub(crate) folder: Folder,
     store: &'static str,
@@ -75,7 +75,7 @@ pub(crate) fn warehouse(postgres: &PostgresServer) -> String {
 }
 
 #[test]
-fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() {
+fn failing_writers_store_each_event_once() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let mut writers = ["one", "two"].map(|name| Some(writer(&folder, name, &warehouse(&postgres))));
@@ -108,17 +108,17 @@ fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() 
 }
 
 #[test]
-fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
+fn stopping_writer_answers_its_committed_batch() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let (writers, front, mut gate) = locked_out(&folder, &postgres);
     let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     front.post(1..2);
     assert!(wait_until(|| postgres.psql(waits) == "1"), "the batch waits in the store");
-    // Only one of the two has it, and each is asked to end.
+    // Only one of the two has it, and each gets a SIGTERM.
     writers.iter().for_each(|writer| writer.signal("-TERM"));
     let refuses = |writer: &BackEnd| std::net::TcpStream::connect(writer.address).is_err();
-    assert!(wait_until(|| writers.iter().all(refuses)), "they take no more connections");
+    assert!(wait_until(|| writers.iter().all(refuses)), "they no longer accept connections");
     gate.stdin.take().unwrap().write_all(b"commit;\n").unwrap();
     assert!(gate.wait().unwrap().success());
     writers.into_iter().for_each(BackEnd::wait_stopped);
@@ -130,12 +130,12 @@ fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
 }
 
 #[test]
-fn a_writer_whose_store_is_slow_is_waited_for() {
+fn writer_with_slow_store_is_awaited() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let (writers, front, mut gate) = locked_out(&folder, &postgres);
     front.post(1..2);
-    // A writer that were silent for so long would be given up.
+    // A writer that was silent for so long would be abandoned.
     let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and now() - query_start > '5 s'";
     assert!(wait_until(|| postgres.psql(waits) == "1"), "one writer waits for the store");
     gate.stdin.take().unwrap().write_all(b"commit;\n").unwrap();
@@ -148,7 +148,7 @@ fn a_writer_whose_store_is_slow_is_waited_for() {
 }
 
 #[test]
-fn a_store_that_fails_behind_one_writer_is_reached_through_another() {
+fn store_failing_at_one_writer_uses_another() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let proxies = [0, 1].map(|_| Proxy::start(&postgres.socket()));
@@ -200,7 +200,7 @@ fn lock(postgres: &PostgresServer) -> std::process::Child {
 }
 
 #[test]
-fn a_reload_with_another_list_moves_the_lanes_and_keeps_them() {
+fn reload_moves_lanes_to_new_writers() {
     let folder = Folder::new();
     let [one, two] = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let front = FrontEnd::start(&listed(&[&one]), "store = \"null\"");
@@ -215,7 +215,7 @@ fn a_reload_with_another_list_moves_the_lanes_and_keeps_them() {
     let metrics = one.metrics();
     assert!(
         metrics.contains("\nforebay_writer_records_total 10\n"),
-        "no more was sent to the writer that has left: {metrics}"
+        "nothing was sent to the removed writer: {metrics}"
     );
     assert_eq!(front.server.metric("forebay_upstream_servers{"), 1);
 }
@@ -234,7 +234,7 @@ fn writers_are_found_by_dns() {
 }
 
 #[test]
-fn a_writer_that_dns_names_has_the_certificate_of_that_name() {
+fn writer_found_by_dns_needs_matching_certificate() {
     let (folder, pair) = (Folder::new(), Pair::new());
     let tls = "[writer.tls]\ncertificate = \"writer.pem\"\nkey = \"writer.key\"\n";
     folder.write("writer.key", &pair.key);
@@ -244,7 +244,7 @@ fn a_writer_that_dns_names_has_the_certificate_of_that_name() {
     let front = FrontEnd::start(&upstream, "store = \"null\"");
     front.post(0..3);
     front.server.wait_delivered();
-    // Who forgets the s is told so.
+    // A client that uses http:// gets an error that says so.
     let (status, body) = exchange(writer.address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(status == 400 && body.contains("this port speaks TLS"), "{status} {body}");
     let forgotten = FrontEnd::start(&format!("servers = [\"http://{}\"]", writer.address), "store = \"null\"");
@@ -261,7 +261,7 @@ fn a_writer_that_dns_names_has_the_certificate_of_that_name() {
 }
 
 #[test]
-fn a_name_that_dns_does_not_know_keeps_events_until_a_reload_names_a_writer() {
+fn unresolved_name_keeps_events_until_reload() {
     let folder = Folder::new();
     let one = writer(&folder, "one", NULL);
     let front = FrontEnd::start("dns = \"http://no-such-host.invalid:8081\"", "store = \"null\"");
@@ -273,7 +273,7 @@ fn a_name_that_dns_does_not_know_keeps_events_until_a_reload_names_a_writer() {
 }
 
 #[test]
-fn each_writer_of_mode_all_stores_everything_at_its_own_pace() {
+fn mode_all_stores_everything_at_each_writer() {
     let folder = Folder::new();
     let sqlite = "[sinks.warehouse]\nkind = \"sqlite\"\n";
     let [one, two] = ["one", "two"].map(|name| writer(&folder, name, sqlite));
@@ -296,7 +296,7 @@ fn each_writer_of_mode_all_stores_everything_at_its_own_pace() {
 }
 
 #[test]
-fn a_server_that_a_reload_adds_to_mode_all_gets_what_comes_from_then_on() {
+fn server_added_to_mode_all_gets_later_events() {
     let folder = Folder::new();
     let [one, two] = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let upstream = |servers: &str| format!("mode = \"all\"\nservers = {{ {servers} }}");
@@ -349,7 +349,7 @@ fn refuse(mut stream: TcpStream, status: &str) -> std::io::Result<()> {
 }
 
 #[test]
-fn servers_that_are_no_writers_are_ejected_and_hold_up_nothing() {
+fn servers_that_are_no_writers_are_ejected() {
     let folder = Folder::new();
     let writers = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let strays = ["401 Unauthorized", "403 Forbidden", "404 Not Found", "200 OK", "302 Found"].map(foreign_server);

@@ -1,4 +1,4 @@
-//! Web hooks of the real program: from one Forebay to another, with both killed.
+//! Webhooks of the real program: from one Forebay to another, with both killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,7 +26,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn another_forebay_has_each_acknowledged_event_once_though_both_are_killed() {
+fn receiving_forebay_stores_once_through_kills() {
     let (folder, other) = (Folder::new(), Folder::new());
     let mut receiver = Server::start_to_come_back(&other.data());
     let address = receiver.intake.to_string();
@@ -38,13 +38,13 @@ fn another_forebay_has_each_acknowledged_event_once_though_both_are_killed() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         drop(receiver);
         if round == 1 {
             drop(server);
             server = start(&folder, &url);
         }
-        assert_eq!(post(&server, number), 200, "a receiver that is down keeps nobody from posting");
+        assert_eq!(post(&server, number), 200, "events are accepted while the receiver is down");
         number += 1;
         receiver = Server::start_on(&other.data(), &address);
         for again in (0..number).step_by(7) {
@@ -64,7 +64,7 @@ fn another_forebay_has_each_acknowledged_event_once_though_both_are_killed() {
 }
 
 #[test]
-fn what_the_receiver_refuses_is_a_dead_letter_in_its_words() {
+fn rejected_event_becomes_dead_letter_with_receivers_message() {
     let (folder, other) = (Folder::new(), Folder::new());
     other.write("schema.json", r#"{"properties": {"number": {"type": "integer"}}}"#);
     let configuration =
@@ -85,11 +85,11 @@ fn what_the_receiver_refuses_is_a_dead_letter_in_its_words() {
     assert_eq!(receiver.metric("forebay_events_stored_total{"), 2);
 }
 
-/// A receiver that answers 500 to one message until it is mended.
+/// A receiver that answers 500 to one message until it is repaired.
 #[derive(Default)]
 pub(crate) struct Picky {
-    is_mended: AtomicBool,
-    /// How often each message has come, by its identifier.
+    is_repaired: AtomicBool,
+    /// How often each message was received, by its identifier.
     taken: Mutex<BTreeMap<String, u32>>,
     refused: u64,
 }
@@ -126,7 +126,7 @@ impl Picky {
             let mut body = vec![0; length];
             reader.read_exact(&mut body).ok()?;
             let number = serde_json::from_slice::<serde_json::Value>(&body).ok()?["number"].as_u64()?;
-            let is_refused = number == self.refused && !self.is_mended.load(Ordering::SeqCst);
+            let is_refused = number == self.refused && !self.is_repaired.load(Ordering::SeqCst);
             if !is_refused {
                 *self.taken.lock().unwrap().entry(identifier).or_default() += 1;
             }
@@ -137,7 +137,7 @@ impl Picky {
         }
     }
 
-    /// Messages that it has taken, however often.
+    /// Messages that it has accepted, with repeats.
     pub(crate) fn taken(&self) -> usize {
         self.taken.lock().unwrap().len()
     }
@@ -153,7 +153,7 @@ fn routes(server: &Server, folder: &Folder) -> String {
     String::from_utf8(list.output().unwrap().stdout).unwrap()
 }
 
-/// Posts an event under its key, and says what the answer is when it is stored, or isn't after a second.
+/// Posts an event under its key, and returns the answer when it is stored, or isn't after a second.
 fn post_and_wait(server: &Server, number: usize) -> u16 {
     let body = format!("{{\"number\":\n{number}}}");
     let length = body.len();
@@ -165,7 +165,7 @@ fn post_and_wait(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn one_message_that_its_receiver_fails_on_is_deferred_and_holds_up_no_other() {
+fn failing_message_is_deferred_and_blocks_no_other() {
     let (folder, (picky, address)) = (Folder::new(), Picky::start(5_000));
     let server = start(&folder, &format!("http://{address}/"));
     let lines: String = (0..10_000).map(|number| format!("{{\"number\": {number}}}\n")).collect();
@@ -187,14 +187,14 @@ fn one_message_that_its_receiver_fails_on_is_deferred_and_holds_up_no_other() {
     server.wait("forebay_events_deferred{", |count| count == 1);
     server.wait("forebay_events_pending{", |count| count == 1);
     assert_eq!(post_and_wait(&server, 20_000), 200, "others are stored");
-    picky.is_mended.store(true, Ordering::SeqCst);
+    picky.is_repaired.store(true, Ordering::SeqCst);
     server.wait_delivered();
     assert_eq!(server.metric("forebay_events_stored_total{"), 10_001);
     assert_eq!(picky.taken(), 10_001);
 }
 
 #[test]
-fn what_is_deferred_ends_with_the_route_that_is_dropped() {
+fn dropping_the_route_ends_deferred_events() {
     let (folder, (picky, address)) = (Folder::new(), Picky::start(3));
     let server = start(&folder, &format!("http://{address}/"));
     for number in 0..8 {
@@ -212,8 +212,8 @@ fn what_is_deferred_ends_with_the_route_that_is_dropped() {
     server.wait("forebay_route_removed{", |count| count == 1);
     let mut drop = forebay();
     drop.args(["route", "drop", "hook", "--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
-    let told = String::from_utf8(drop.output().unwrap().stdout).unwrap();
-    assert!(told.contains("1 event discarded"), "{told}");
+    let output = String::from_utf8(drop.output().unwrap().stdout).unwrap();
+    assert!(output.contains("1 event discarded"), "{output}");
     server.wait("forebay_events_deferred{", |count| count == 0);
     assert_eq!((server.metric("forebay_events_pending{"), picky.taken(), picky.has_any_twice()), (0, 7, false));
 }

@@ -1,4 +1,4 @@
-//! What the response to a batch says of its records.
+//! The response to a batch.
 
 use access::PartialStatus;
 use http::StatusCode;

@@ -1,7 +1,7 @@
 //! **When the 200 is sent**: once the event, or each good record of the batch, is durable.
 //!
 //! A handler appends to the log of its shard ([`crate::append`]) and waits here. The shard's runtime commits all appended events as one
-//! block when it is about to park (`shard::commit_trigger`), or in the midst of a long tick. The log writes and syncs the block, and then
+//! block when it is about to park (`shard::commit_trigger`), or within a long tick. The log writes and syncs the block, and then
 //! resolves the futures that are awaited here. A duplicate waits for its original. With `Forebay-Ack: stored` the handlers then wait in
 //! [`super::until_delivered`]; with `memory` they don't wait.
 

@@ -45,7 +45,7 @@ struct WithDead<'a, T> {
     #[serde(flatten)]
     members: T,
     dead: Vec<DeadLetterMember<'a>>,
-    /// All of them, where the list has only the first.
+    /// The number of all of them, if the list has only the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_count: Option<u64>,
 }
@@ -99,8 +99,8 @@ pub(crate) fn not_yet(status: StatusCode) -> StatusCode {
 
 /// The response to durable events of which sinks have rejected some permanently.
 pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
-    let Dead { letters, count, .. } = dead;
-    let detail = letters.first().map_or_else(
+    let Dead { listed, count, .. } = dead;
+    let detail = listed.first().map_or_else(
         || "a sink rejected an event permanently; it is kept as a dead letter: do not resend it".to_owned(),
         |RejectedEvent { sink, id, reason, .. }| {
             let reason = reason.as_str();
@@ -110,8 +110,8 @@ pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
             )
         },
     );
-    let is_cut = *count > letters.len() as u64;
-    let dead = letters.iter().map(DeadLetterMember::of).collect();
+    let is_cut = *count > listed.len() as u64;
+    let dead = listed.iter().map(DeadLetterMember::of).collect();
     let members = WithDead { members, dead, dead_count: is_cut.then_some(*count) };
     responses::problem_with(&Problem::new(ErrorCode::DeadLetter, detail), &members)
 }

@@ -25,20 +25,20 @@ pub(crate) enum DeliveryStatus {
 /// Events that were rejected permanently.
 #[derive(Debug)]
 pub(crate) struct Dead {
-    pub(crate) letters: Vec<RejectedEvent>,
+    pub(crate) listed: Vec<RejectedEvent>,
     /// How many there are.
     pub(crate) count: u64,
     /// Sinks that may not have all of the others.
     pub(crate) pending: Vec<Arc<str>>,
 }
 
-/// What is asked about events that were just appended.
+/// The request to watch events that were just appended.
 pub(crate) fn new_span(first: Position, count: u64) -> SequenceRange {
     let last = first.sequence + count.saturating_sub(1);
     SequenceRange { shard: first.shard, first: first.sequence, last, only: None }
 }
 
-/// So many first copies are sorted in a tenth of a millisecond about; more of them on another thread.
+/// Up to so many originals are sorted on the shard, in about a tenth of a millisecond; more on another thread.
 const SORTED_INLINE: usize = 1_000;
 
 /// Adds the originals of duplicates: the events with these ids, at these positions or later in the same request. Without ids it adds the
@@ -75,8 +75,7 @@ fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<SequenceRange> {
     spans
 }
 
-/// Where the last of the requests ends isn't remembered with its ids, but the log has it. Where that can't be read the
-/// lanes will say so too.
+/// The end of the last request isn't remembered with its ids, but the log has it. If it can't be read there, the lanes report that too.
 async fn extend(shard: &ShardContext, span: &mut SequenceRange, types: &mut Vec<TypeName>) {
     let Some(shard) = shard.shared.shards.get(usize::from(span.shard)).cloned() else { return };
     let sequence = span.last;
@@ -111,6 +110,6 @@ fn status(mut pending: BTreeSet<Arc<str>>, refusals: Rejections) -> DeliveryStat
     match (refusals.count, pending.is_empty()) {
         (0, true) => DeliveryStatus::Stored,
         (0, false) => DeliveryStatus::Pending(pending),
-        (count, _) => DeliveryStatus::Refused(Dead { letters: refusals.listed, count, pending }),
+        (count, _) => DeliveryStatus::Refused(Dead { listed: refusals.listed, count, pending }),
     }
 }

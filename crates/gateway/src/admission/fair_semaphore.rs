@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::client_quota::ClientBucket;
 
 /// If so many requests of a client wait, those are removed whose connections are gone.
-const LOOKED_FOR_LEFT: usize = 64;
+const PRUNE_AT_MIN: usize = 64;
 
 /// The semaphore. Cheap to clone.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ struct Queue {
 struct Waiting {
     requests: VecDeque<oneshot::Sender<FairPermit>>,
     /// At this length those are removed whose connections are gone.
-    looked_at: usize,
+    prune_at: usize,
 }
 
 /// A permit, until it is dropped, on any thread.
@@ -33,8 +33,8 @@ pub(crate) struct FairPermit(Option<FairSemaphore>);
 
 impl FairSemaphore {
     /// A semaphore with so many permits.
-    pub(crate) fn new(turns: usize) -> Self {
-        Self(Arc::new(Mutex::new(Queue { free: turns, clients: VecDeque::new() })))
+    pub(crate) fn new(permits: usize) -> Self {
+        Self(Arc::new(Mutex::new(Queue { free: permits, clients: VecDeque::new() })))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -57,27 +57,27 @@ impl FairSemaphore {
 
     /// A permit is released: it goes to the next request whose connection is open.
     fn pass_on(self) {
-        let mut turn = FairPermit(Some(self.clone()));
+        let mut permit = FairPermit(Some(self.clone()));
         loop {
             let Some(next) = self.queue().next() else { break };
-            match next.send(turn) {
+            match next.send(permit) {
                 Ok(()) => return,
-                Err(refused) => turn = refused,
+                Err(refused) => permit = refused,
             }
         }
-        turn.0 = None;
+        permit.0 = None;
     }
 }
 
 impl Queue {
     fn wait(&mut self, client: ClientBucket) -> oneshot::Receiver<FairPermit> {
         let at = self.clients.iter().position(|(waiting, _)| *waiting == client).unwrap_or_else(|| {
-            self.clients.push_back((client, Waiting { requests: VecDeque::new(), looked_at: LOOKED_FOR_LEFT }));
+            self.clients.push_back((client, Waiting { requests: VecDeque::new(), prune_at: PRUNE_AT_MIN }));
             self.clients.len() - 1
         });
-        let (request, turn) = oneshot::channel();
+        let (request, permit) = oneshot::channel();
         self.clients[at].1.push(request);
-        turn
+        permit
     }
 
     /// The next request, of the next client; without one there is a free permit more.
@@ -96,9 +96,9 @@ impl Queue {
 
 impl Waiting {
     fn push(&mut self, request: oneshot::Sender<FairPermit>) {
-        if self.requests.len() >= self.looked_at {
+        if self.requests.len() >= self.prune_at {
             self.requests.retain(|request| !request.is_closed());
-            self.looked_at = (2 * self.requests.len()).max(LOOKED_FOR_LEFT);
+            self.prune_at = (2 * self.requests.len()).max(PRUNE_AT_MIN);
         }
         self.requests.push_back(request);
     }
@@ -106,8 +106,8 @@ impl Waiting {
 
 impl Drop for FairPermit {
     fn drop(&mut self) {
-        if let Some(turns) = self.0.take() {
-            turns.pass_on();
+        if let Some(semaphore) = self.0.take() {
+            semaphore.pass_on();
         }
     }
 }
@@ -125,23 +125,23 @@ mod tests {
 
     fn poll(waits: &mut Waits<'_>) -> Option<FairPermit> {
         match waits.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(turn) => Some(turn),
+            Poll::Ready(permit) => Some(permit),
             Poll::Pending => None,
         }
     }
 
-    fn waits(turns: &FairSemaphore, client: ClientBucket) -> Waits<'_> {
-        let mut waits: Waits<'_> = Box::pin(turns.acquire(client));
+    fn waits(semaphore: &FairSemaphore, client: ClientBucket) -> Waits<'_> {
+        let mut waits: Waits<'_> = Box::pin(semaphore.acquire(client));
         assert!(poll(&mut waits).is_none());
         waits
     }
 
     #[test]
     fn busy_client_delays_others_by_one_request() {
-        let (turns, [busy, other]) = (FairSemaphore::new(1), two_clients());
-        let now = poll(&mut (Box::pin(turns.acquire(busy)) as Waits<'_>)).unwrap();
-        let mut those: Vec<_> = (0..50).map(|_| waits(&turns, busy)).collect();
-        let mut others: Vec<_> = (0..2).map(|_| waits(&turns, other)).collect();
+        let (semaphore, [busy, other]) = (FairSemaphore::new(1), two_clients());
+        let now = poll(&mut (Box::pin(semaphore.acquire(busy)) as Waits<'_>)).unwrap();
+        let mut those: Vec<_> = (0..50).map(|_| waits(&semaphore, busy)).collect();
+        let mut others: Vec<_> = (0..2).map(|_| waits(&semaphore, other)).collect();
         drop(now);
         drop(poll(&mut those[0]).expect("it has waited longest"));
         drop(poll(&mut others[0]).expect("then the other client gets its permit"));
@@ -150,39 +150,39 @@ mod tests {
         for waits in &mut those[2..] {
             drop(poll(waits).expect("none is forgotten"));
         }
-        assert_eq!(turns.queue().free, 1);
+        assert_eq!(semaphore.queue().free, 1);
     }
 
     #[test]
     fn permit_skips_waiters_that_left() {
-        let (turns, [client, other]) = (FairSemaphore::new(1), two_clients());
-        let now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
-        let mut stays = waits(&turns, other);
-        let leave: Vec<_> = (0..100_000).map(|_| waits(&turns, client)).collect();
-        let leaves_with_a_turn = waits(&turns, other);
+        let (semaphore, [client, other]) = (FairSemaphore::new(1), two_clients());
+        let now = poll(&mut (Box::pin(semaphore.acquire(client)) as Waits<'_>)).unwrap();
+        let mut stays = waits(&semaphore, other);
+        let leave: Vec<_> = (0..100_000).map(|_| waits(&semaphore, client)).collect();
+        let leaves_with_a_permit = waits(&semaphore, other);
         drop(leave);
         drop(now);
         drop(poll(&mut stays).unwrap());
-        drop(leaves_with_a_turn);
-        assert!(turns.queue().clients.is_empty());
-        assert_eq!(turns.queue().free, 1);
+        drop(leaves_with_a_permit);
+        assert!(semaphore.queue().clients.is_empty());
+        assert_eq!(semaphore.queue().free, 1);
     }
 
     #[test]
     fn waiters_that_left_are_removed() {
-        let (turns, [client, _]) = (FairSemaphore::new(1), two_clients());
-        let _now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
-        (0..10_000).for_each(|_| drop(waits(&turns, client)));
-        let kept = turns.queue().clients[0].1.requests.len();
-        assert!(kept <= LOOKED_FOR_LEFT, "{kept}");
+        let (semaphore, [client, _]) = (FairSemaphore::new(1), two_clients());
+        let _now = poll(&mut (Box::pin(semaphore.acquire(client)) as Waits<'_>)).unwrap();
+        (0..10_000).for_each(|_| drop(waits(&semaphore, client)));
+        let kept = semaphore.queue().clients[0].1.requests.len();
+        assert!(kept <= PRUNE_AT_MIN, "{kept}");
     }
 
     #[test]
     fn concurrent_permits_are_bounded() {
-        let (turns, [one, other]) = (FairSemaphore::new(2), two_clients());
-        let first = poll(&mut (Box::pin(turns.acquire(one)) as Waits<'_>)).unwrap();
-        let _second = poll(&mut (Box::pin(turns.acquire(other)) as Waits<'_>)).unwrap();
-        let mut third = waits(&turns, one);
+        let (semaphore, [one, other]) = (FairSemaphore::new(2), two_clients());
+        let first = poll(&mut (Box::pin(semaphore.acquire(one)) as Waits<'_>)).unwrap();
+        let _second = poll(&mut (Box::pin(semaphore.acquire(other)) as Waits<'_>)).unwrap();
+        let mut third = waits(&semaphore, one);
         drop(first);
         assert!(poll(&mut third).is_some());
     }

@@ -154,7 +154,7 @@ mod tests {
         assert!(is_woken(waiting), "its reservation had been counted");
         drop(place);
         drop(event);
-        assert!(!is_woken(waiting), "nobody waits");
+        assert!(!is_woken(waiting), "no batch waits");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) enum Hop {
     Unknown,
 }
 
-/// Gives every hop that a head names, from left to right and line by line.
+/// Passes on every hop that a head names, from left to right and line by line.
 pub(crate) fn hops(head: &[u8], found: &mut impl FnMut(Header, Hop)) {
     for line in head.split(|byte| *byte == b'\n').skip(1) {
         let Some(colon) = memchr::memchr(b':', line) else { continue };
@@ -41,7 +41,7 @@ pub(crate) fn hops(head: &[u8], found: &mut impl FnMut(Header, Hop)) {
     }
 }
 
-/// Gives the hops of a line of `Forwarded`, which may have empty elements as every list; `None` if it breaks the grammar (RFC 7239 §4).
+/// Passes on the hops of a line of `Forwarded`, which may have empty elements like every list; `None` if it breaks the grammar (RFC 7239 §4).
 fn forwarded(mut line: &[u8], found: &mut impl FnMut(Hop)) -> Option<()> {
     loop {
         line = line.trim_ascii_start();

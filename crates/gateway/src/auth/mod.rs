@@ -29,7 +29,7 @@ pub(crate) enum RequiredAccess {
     Scope(Scope),
 }
 
-/// A request with a good token.
+/// A request with a valid token.
 pub(crate) struct Authenticated {
     /// The source of the token.
     pub(crate) source: Arc<str>,

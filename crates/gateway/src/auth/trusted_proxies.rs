@@ -15,7 +15,7 @@ pub(crate) struct TrustedProxies(Box<[IpNet]>);
 struct Chain {
     is_there: bool,
     client: Option<IpAddr>,
-    is_stranger: bool,
+    is_untrusted: bool,
 }
 
 impl Chain {
@@ -24,9 +24,9 @@ impl Chain {
     fn push(&mut self, hop: Hop, proxies: &TrustedProxies) {
         self.is_there = true;
         match hop {
-            Hop::Address(address) if !proxies.has(address) => (self.client, self.is_stranger) = (Some(address), true),
+            Hop::Address(address) if !proxies.has(address) => (self.client, self.is_untrusted) = (Some(address), true),
             Hop::Address(address) => self.client = self.client.or(Some(address)),
-            Hop::Unknown => (self.client, self.is_stranger) = (None, false),
+            Hop::Unknown => (self.client, self.is_untrusted) = (None, false),
         }
     }
 }

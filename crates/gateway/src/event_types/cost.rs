@@ -61,7 +61,7 @@ pub(crate) struct CostBudget {
 }
 
 impl CostBudget {
-    /// What a shard does itself before other requests run.
+    /// The work that a shard does before other requests run.
     pub(crate) const fn inline() -> Self {
         Self { left: Some(INLINE_OPERATIONS) }
     }
@@ -148,11 +148,10 @@ impl CostBudget {
         self.spend((given - steps).saturating_mul(SCHEMA_STEP)).map(|()| checked)
     }
 
-    /// Has expressions worked out with the steps that there are, of `most`, and takes those that they took: `work` leaves the
-    /// others.
+    /// Evaluates expressions within the remaining steps, at most `most`, and charges the used ones: `work` leaves the others.
     ///
     /// # Errors
-    /// As `work`, where the steps that there were didn't suffice.
+    /// As `work`, if the remaining steps didn't suffice.
     pub(crate) fn evaluate<T, E>(
         &mut self,
         most: usize,
@@ -218,7 +217,7 @@ mod tests {
         assert!(checked == Ok(true) && !work.is_spent() && work != CostBudget::inline());
         let (checked, work) = check(r#"{"a":1}"#, CostBudget::inline());
         assert!(checked == Err(OverBudget) && work.is_spent(), "it takes tens of thousands of steps");
-        assert_eq!(check(r#"{"a":1}"#, CostBudget::unlimited()).0, Ok(false), "here nobody waits");
+        assert_eq!(check(r#"{"a":1}"#, CostBudget::unlimited()).0, Ok(false), "no other request waits");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) struct TypeCache {
     known: Vec<TypeEntry>,
     by_name: BTreeMap<Box<str>, Slot>,
     last: usize,
-    /// How often it went on with a table that reads heads otherwise.
+    /// How often a reload changed how heads are read.
     readings: u32,
 }
 
@@ -45,7 +45,7 @@ impl TypeCache {
         self.table = table;
     }
 
-    /// Differs from what it was if heads are read otherwise now.
+    /// It changes when a reload changes how heads are read.
     pub(crate) const fn readings(&self) -> u32 {
         self.readings
     }
@@ -62,7 +62,7 @@ impl TypeCache {
         &self.table
     }
 
-    /// The type with this name. Most often it is the one that was asked for last.
+    /// The type with this name. Usually it is the one that was looked up last.
     ///
     /// # Errors
     /// As [`TypeRegistry::find`].

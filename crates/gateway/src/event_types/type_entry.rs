@@ -29,7 +29,7 @@ pub(crate) struct TypeEntry {
 /// The state of a type in the current configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeState {
-    Taken,
+    Accepted,
     /// It is no longer accepted.
     Gone,
     /// Its rules are changing.
@@ -43,7 +43,7 @@ impl TypeEntry {
     /// One of its sinks has reached `max_backlog`, or it is no longer accepted, or its rules are changing.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         match self.state {
-            TypeState::Taken => {}
+            TypeState::Accepted => {}
             TypeState::Gone => return Err(self.unknown_type_problem()),
             TypeState::Changing => return Err(Problem::changing()),
         }
@@ -55,7 +55,7 @@ impl TypeEntry {
     }
 
     pub(crate) fn is_taken(&self) -> bool {
-        self.state == TypeState::Taken
+        self.state == TypeState::Accepted
     }
 
     /// Whether a payload of so many bytes would probably block its shard for too long.
@@ -99,8 +99,8 @@ impl TypeEntry {
     /// Whether a payload is accepted whose only fault was this half of a surrogate pair, which was repaired.
     ///
     /// # Errors
-    /// The fault, where payloads of the type aren't repaired.
-    pub(crate) fn check_mended(&self, fault: Option<Problem>) -> Result<(), Problem> {
+    /// The fault, if payloads of the type aren't repaired.
+    pub(crate) fn check_repaired(&self, fault: Option<Problem>) -> Result<(), Problem> {
         fault.filter(|_| !self.rules.texts.repair).map_or(Ok(()), Err)
     }
 

@@ -40,7 +40,7 @@ impl TypeNames {
         self.exact.is_empty() && self.lowercase.is_empty() && !self.lowers_all
     }
 
-    /// The name of the type that a client means by a name.
+    /// The type of a name or alias.
     pub(crate) fn resolve<'n>(&'n self, name: &'n str) -> Cow<'n, str> {
         if let Some(found) = self.exact.get(name) {
             return found.as_str().into();

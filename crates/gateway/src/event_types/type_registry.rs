@@ -55,7 +55,7 @@ enum ResolvedBy<'t> {
 impl ResolvedBy<'_> {
     fn same_rules_as(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Named(a) | Self::Open(a), Self::Named(b) | Self::Open(b)) => a.are_as(b),
+            (Self::Named(a) | Self::Open(a), Self::Named(b) | Self::Open(b)) => a.are_same_as(b),
             (Self::Result, Self::Result) | (Self::Nothing, Self::Nothing) => true,
             _ => false,
         }
@@ -260,7 +260,7 @@ impl TypeRegistry {
     /// The type is no longer accepted, or its rules have changed, or are changing.
     pub(crate) fn check_rules(&self, entry: &TypeEntry) -> Result<(), Problem> {
         match self.find_own(entry.name.as_str()) {
-            Ok(now) if now.rules.are_as(&entry.rules) => Ok(()),
+            Ok(now) if now.rules.are_same_as(&entry.rules) => Ok(()),
             Err(problem) if problem.code == ErrorCode::UnknownType => Err(entry.unknown_type_problem()),
             _ => Err(Problem::changing()),
         }
@@ -297,7 +297,7 @@ impl TypeRegistry {
             id,
             gate: self.types.gate(id),
             rules: rules.clone(),
-            state: TypeState::Taken,
+            state: TypeState::Accepted,
             id_steps: OnceLock::new(),
             types: self.types.clone(),
         }

@@ -7,12 +7,12 @@ use limits::EXPRESSION_STEPS_MAX;
 
 use super::cost::{CostBudget, OverBudget};
 
-/// Rules in their order: each a condition, and the type of the events on which it is the first that is true.
+/// Rules in their order: each has a condition and a type. An event gets the type of the first rule whose condition is true.
 #[derive(Clone, Debug, Default)]
 pub struct TypeResolver {
     choice: FirstMatch,
     types: Vec<TypeName>,
-    /// The conditions as they are written.
+    /// The texts of the conditions.
     written: Vec<String>,
 }
 
@@ -35,10 +35,10 @@ impl TypeResolver {
         self.types.is_empty()
     }
 
-    /// The type of an event with this payload, which was checked; none where no rule is of it.
+    /// The type of an event with this payload, which was checked; none if no rule applies.
     ///
     /// # Errors
-    /// To find out is more work than there may be.
+    /// It takes more work than the budget allows.
     pub(crate) fn type_of(&self, payload: &str, work: &mut CostBudget) -> Result<Option<&TypeName>, OverBudget> {
         if self.is_empty() {
             return Ok(None);

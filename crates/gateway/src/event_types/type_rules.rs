@@ -95,7 +95,7 @@ pub struct GatewayTypes {
 }
 
 impl TypeRules {
-    /// The time that an event says of itself, or why it cannot be read.
+    /// The time in an event, or why it cannot be read.
     ///
     /// # Errors
     /// It cannot be read, and such events are rejected.
@@ -110,7 +110,7 @@ impl TypeRules {
 
     /// Whether both give the same events. Equal schemas and steps are compared by address: a reload keeps those that haven't changed. The
     /// reader doesn't count: it has no effect on posted events.
-    pub(crate) fn are_as(&self, other: &Self) -> bool {
+    pub(crate) fn are_same_as(&self, other: &Self) -> bool {
         fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
             a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
         }

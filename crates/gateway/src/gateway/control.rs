@@ -42,14 +42,14 @@ impl GatewayControl {
 
     fn tell(&self, rules: Rules) {
         let rules = Arc::new(rules);
-        let (told, all_told) = channel();
+        let (applied, all_applied) = channel();
         for shard in &self.shards {
             // A shard that has ended receives nothing.
-            let _ = shard.send(ShardCommand::Rules(rules.clone(), told.clone()));
+            let _ = shard.send(ShardCommand::Rules(rules.clone(), applied.clone()));
         }
-        drop(told);
+        drop(applied);
         // Ends when the last shard has dropped its sender; nothing is ever sent.
-        let _ = all_told.recv();
+        let _ = all_applied.recv();
     }
 }
 

@@ -64,8 +64,8 @@ fn json(caller: IpAddr) -> String {
 /// Only the name of a function may be called: the response runs as a script of the page that requested it.
 fn called(function: &str) -> Result<AddressForm, Refused> {
     let is_name = |part: &str| {
-        let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
-        part.bytes().all(may_stand) && part.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
+        part.bytes().all(is_allowed) && part.bytes().next().is_some_and(|first| !first.is_ascii_digit())
     };
     if function.len() <= CALLBACK_BYTES_MAX && function.split('.').all(is_name) {
         return Ok(AddressForm::Call(function.into()));

@@ -1,4 +1,4 @@
-//! `POST /ingest/event`: one payload, which becomes one event as a rule. The 200 is sent when [`crate::ack::commit_wait`] says so.
+//! `POST /ingest/event`: one payload, which usually becomes one event. [`crate::ack::commit_wait`] decides when the 200 is sent.
 
 use event::{EventId, Position};
 use limits::EVENT_BYTES_MAX;
@@ -59,7 +59,7 @@ pub(super) async fn ingest<'w>(
     }
 }
 
-/// Runs the ingest pipeline on an event of Forebay's own and appends the outcome.
+/// Runs the ingest pipeline on an event that Forebay posts, and appends the outcome.
 pub(super) async fn ingest_bytes<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
@@ -73,7 +73,7 @@ pub(super) async fn ingest_bytes<'w>(
     }
 }
 
-/// What an event has become.
+/// The outcome of an event.
 pub(super) enum Ingested<'w> {
     One(AppendedEvent<'w>),
     /// None or several, by its type's transform.
@@ -110,7 +110,7 @@ fn ingest_inline<'w>(
         hash: &shard.shared.content_hash,
         windows: &mut windows,
         epoch: Epoch::Of(&shard.shared.shards),
-        room: RequestBudget::beside(0, 0, shard.records_bytes_max()),
+        room: RequestBudget::remaining(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
     };
     let processed = match pipeline.run(Input::Bytes(bytes), &mut workspace, &mut Unobserved) {

@@ -50,12 +50,12 @@ fn in_memory(shard: &ShardContext, commit: &PendingCommit<'_>, id: EventId) -> R
     ack_response::of_event_in_memory(id, duplicate)
 }
 
-async fn asked(shard: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> WatchRequest {
+async fn asked(shard: &ShardContext, slot: Slot, position: Position, duplicate_id: Option<EventId>) -> WatchRequest {
     let types = vec![shard.types().get(slot).name.clone()];
-    if again.is_none() {
+    if duplicate_id.is_none() {
         return WatchRequest { spans: vec![until_delivered::new_span(position, 1)], types };
     }
     let mut asked = WatchRequest { spans: Vec::new(), types };
-    until_delivered::add_copies(shard, vec![(position, again)], &mut asked).await;
+    until_delivered::add_copies(shard, vec![(position, duplicate_id)], &mut asked).await;
     asked
 }

@@ -1,4 +1,4 @@
-//! The router: which handler a request goes to, and what is counted of it.
+//! The router: sends each request to its handler, and counts it.
 
 use std::net::IpAddr;
 use std::rc::Rc;

@@ -19,7 +19,7 @@ use super::windows::{Epoch, WindowSet};
 use crate::event_types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
 use crate::problem::Refused;
 
-/// The request that would post an event, its payload apart.
+/// The request that would post an event, without its payload.
 #[derive(Clone, Debug, Default)]
 pub struct RequestContext {
     /// When it is received, in microseconds since 1970.
@@ -85,7 +85,7 @@ impl DryRun {
             hash: &ContentHash::new(Origin([0; 16])),
             windows: &mut self.windows,
             epoch: Epoch::Known(0),
-            room: RequestBudget::beside(0, 0, BLOCK_BYTES_MAX),
+            room: RequestBudget::remaining(0, 0, BLOCK_BYTES_MAX),
             budget: &mut CostBudget::unlimited(),
         };
         let processed =

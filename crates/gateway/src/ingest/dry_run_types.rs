@@ -1,4 +1,4 @@
-//! Of which type an event would be: path, header, pointer, rules, the type of unknown ones.
+//! The type that an event would have: by path, header, pointer or rules, or as an unknown one.
 
 use std::sync::Arc;
 

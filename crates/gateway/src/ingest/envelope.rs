@@ -33,7 +33,7 @@ pub(crate) struct EventContext<'a> {
 }
 
 impl Envelope {
-    /// From whom the request comes.
+    /// The sender of the request.
     pub(crate) const fn sender(&self) -> (&Arc<str>, IpAddr) {
         (&self.source, self.client)
     }

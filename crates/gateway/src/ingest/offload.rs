@@ -5,7 +5,7 @@ use crate::admission::{ClientBucket, FairSemaphore};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
-/// By how much a thread of the pool is `nicer` than its shard: where cores are short, shards come first, and a tenth is left.
+/// By how much a thread of the pool is `nicer` than its shard: if cores are scarce, shards run first, and a tenth is left.
 const NICE: i32 = 10;
 
 /// Lowers the priority of the calling thread. Without the permission all threads are alike.
@@ -25,7 +25,7 @@ pub(crate) async fn offload<T: Send + 'static>(
 ) -> Result<T, Refused> {
     let permit = pool.acquire(client).await;
     let work = move || {
-        // Held until the work is done, though its client may have left.
+        // Held until the work is done, although its client may have disconnected.
         let _permit = permit;
         work()
     };

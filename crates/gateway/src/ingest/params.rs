@@ -12,7 +12,7 @@ use crate::event_types::{Slot, TypeCache};
 use crate::problem::{Problem, Refused};
 use http1::{Coding, Fields};
 
-/// The type of an event for which nothing names another.
+/// The type of an event without a named type.
 pub const DEFAULT_TYPE: &str = "event";
 
 /// The type that a path names, without its percent-encoding.
@@ -76,7 +76,7 @@ pub(crate) struct IngestParams {
     /// [`TypeCache::readings`] when the head was parsed.
     readings: u32,
     pub(crate) key: Option<Box<[u8]>>,
-    /// Of a batch all records are accepted, or none.
+    /// All records of a batch are accepted, or none.
     pub(crate) atomic: bool,
     /// When the request is answered, if the head says it.
     pub(crate) ack: AckMode,

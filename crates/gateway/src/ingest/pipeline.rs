@@ -3,10 +3,10 @@
 //! | stage | what it does |
 //! |---|---|
 //! | JSON | checks that the bytes are JSON; repairs halves of surrogate pairs, if a type allows it |
-//! | type | takes the type that the request names, or that the payload has by pointer or rule; checks that it is accepted now |
+//! | type | uses the type that the request names, or that the payload has by pointer or rule; checks that it is accepted now |
 //! | schema | validates the payload, if the type has a schema |
 //! | transform | runs the type's transform: the event stays as it is, changes, is filtered, or becomes several |
-//! | stores | checks that the type's stores can take each event, or repairs it |
+//! | stores | checks that the type's stores can hold each event, or repairs it |
 //! | id | finds the id that the client has chosen, and the time that the payload names |
 //!
 //! [`Pipeline::run`] is called by `POST /ingest/event` on its shard (`handlers::event`), for each record of a batch
@@ -61,7 +61,7 @@ impl Workspace {
     }
 }
 
-/// What the pipeline makes of a payload.
+/// The pipeline's result for a payload.
 pub(crate) struct Processed<'p> {
     pub(crate) slot: Slot,
     pub(crate) made: Made<'p>,
@@ -181,7 +181,7 @@ pub(crate) struct Pipeline<'a> {
     pub(crate) hash: &'a ContentHash,
     pub(crate) windows: &'a mut WindowSet,
     pub(crate) epoch: Epoch<'a>,
-    /// What a transform may make of it.
+    /// How many events a transform may split it into.
     pub(crate) room: RequestBudget,
     /// What the pipeline may cost.
     pub(crate) budget: &'a mut CostBudget,
@@ -230,7 +230,7 @@ impl Pipeline<'_> {
     ) -> Result<Processed<'p>, PipelineError> {
         let entry = self.types.get(slot);
         entry.check()?;
-        entry.check_mended(fault)?;
+        entry.check_repaired(fault)?;
         self.ack.check(entry)?;
         entry.charge(payload.len(), self.budget)?;
         #[cfg(test)]
@@ -299,7 +299,7 @@ impl Pipeline<'_> {
         let Self { types, context, key, hash, room, .. } = self;
         let (entry, source) = (types.get(slot), context.source);
         let has_transform = entry.rules.steps.is_some();
-        // A transform may add the time, so a repeat is known by what was sent. A client that sends a key knows more.
+        // A transform may add the time, so a duplicate is recognised by the sent bytes. With a key the client decides.
         let sent = payload;
         let by_request =
             |key: &mut RequestKey<'_>| key.chosen(slot, source, entry).or_else(|| ids::of_content(source, entry, sent));
@@ -357,7 +357,7 @@ pub(super) fn check_json<'p>(
     if !is_repairable || !may_repair {
         return Err(problem);
     }
-    *repaired = json::mend(raw);
+    *repaired = json::replace_surrogates(raw);
     Ok((repaired, Some(problem)))
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error_code::ErrorCode;
 use crate::problem::{FailedStep, Problem};
 
-/// How a rejected record can be accepted after all, just as it is.
+/// How a rejected record can be accepted unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Retry {
@@ -39,7 +39,7 @@ pub(crate) struct RejectedRecord {
 }
 
 impl RejectedRecord {
-    /// Says more.
+    /// Adds to the detail.
     pub(crate) fn add(&mut self, detail: &str) {
         self.detail = format!("{}; {detail}", self.detail).into();
     }

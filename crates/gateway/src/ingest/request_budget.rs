@@ -1,11 +1,11 @@
-//! How many events, and of how many bytes, a transform may make of a request.
+//! How many events, and of how many bytes, a transform may split a request into.
 
 use limits::{BATCH_RECORDS_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 
 use crate::error_code::ErrorCode;
 use crate::problem::Problem;
 
-/// What a request has room for.
+/// The remaining room of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestBudget {
     records: usize,
@@ -14,7 +14,7 @@ pub(crate) struct RequestBudget {
 
 impl RequestBudget {
     /// The room of a request with at most `bytes_max` bytes of records, of which it has `records` with `bytes` already.
-    pub(crate) const fn beside(records: usize, bytes: usize, bytes_max: usize) -> Self {
+    pub(crate) const fn remaining(records: usize, bytes: usize, bytes_max: usize) -> Self {
         Self { records: BATCH_RECORDS_MAX.saturating_sub(records), bytes: bytes_max.saturating_sub(bytes) }
     }
 

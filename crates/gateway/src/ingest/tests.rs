@@ -17,7 +17,7 @@ use crate::event_types::{GatewayTypes, TypeRules};
 use crate::gateway::{Gateway, GatewayOptions};
 use crate::problem::Problem;
 
-/// The planted step: it rejects what other tests don't send, and names its thread.
+/// The planted step: it rejects a payload that other tests don't send, and names its thread.
 pub(super) fn planted_step(payload: &str) -> Result<(), Problem> {
     if payload.starts_with("{\"planted\":") {
         let detail = format!("planted, on {}", thread::current().name().unwrap_or_default());

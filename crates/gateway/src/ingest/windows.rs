@@ -24,7 +24,7 @@ impl Epoch<'_> {
     }
 }
 
-/// The windows by type. As a rule a request has events of one type, which takes no allocation.
+/// The windows by type. Usually a request has events of one type, which needs no allocation.
 #[derive(Debug, Default)]
 pub(crate) struct WindowSet {
     first: Option<(Slot, Windows)>,

@@ -1,4 +1,4 @@
-//! Rejected requests and records of batches, counted by type, source and code. A lock does: what is rejected is rare, and a batch takes it
+//! Rejected requests and records of batches, counted by type, source and code. A lock suffices: rejections are rare, and a batch takes it
 //! once for each type and code.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use metrics::Counter;
 use super::label::{OTHER, TypeLabel};
 use crate::error_code::ErrorCode;
 
-/// Pairs of type and source that are counted apart. Both are bounded by the configuration and by the tokens; what is beyond it is counted
-/// under `other`.
+/// Pairs of type and source that are counted separately. The configuration and the tokens bound both; further ones are counted under
+/// `other`.
 const PAIRS_MAX: usize = 1_000;
 
 type PerCode = [u64; ErrorCode::ALL.len()];
@@ -35,14 +35,14 @@ pub struct RefusalCount {
     pub count: u64,
 }
 
-/// What became of rejected events that were to be stored as events of another type.
+/// The outcomes of quarantined events.
 #[derive(Debug, Default)]
 pub struct QuarantineCounts {
     /// They were appended to the log, or dropped by a step of that type.
     pub stored: Counter,
     /// They were stored before.
     pub repeated: Counter,
-    /// There were too many, or that type couldn't take them.
+    /// There were too many, or that type rejected them.
     pub left_out: Counter,
 }
 

@@ -8,7 +8,7 @@ use text::{hex, rfc3339};
 use super::refused_event::RefusedEvent;
 use crate::error_code::ErrorCode;
 
-/// The payload. Without bytes it has no hash either: what is short can be found by trying.
+/// The payload. Without bytes it has no hash either: a short value could be found by trying.
 #[derive(Serialize)]
 struct Document<'a> {
     r#type: &'a str,
@@ -35,7 +35,7 @@ struct Document<'a> {
 #[serde(rename_all = "lowercase")]
 enum Head<'a> {
     Text(&'a str),
-    /// They aren't UTF-8, or have what a store may not accept in a text.
+    /// They aren't UTF-8, or have a character that a store may reject.
     Base64(String),
 }
 

@@ -12,7 +12,7 @@ pub(crate) const OTHER: &str = "other";
 /// The label of a type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TypeLabel {
-    /// It isn't known: the request was rejected before its type was looked at, or has none.
+    /// It isn't known: the request was rejected before its type was read, or has none.
     None,
     /// A type without a table, or an unknown one.
     Other,

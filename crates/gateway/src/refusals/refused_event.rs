@@ -33,7 +33,7 @@ pub(crate) struct RefusedEvent {
     pub(super) head: Option<Box<[u8]>>,
 }
 
-/// What becomes of a rejected event.
+/// The outcome of a rejected event.
 #[derive(Debug)]
 pub(crate) enum Capture {
     /// It isn't stored: its type's configuration doesn't say so, or not for this reason.
@@ -112,7 +112,7 @@ impl RefusedEvent {
     }
 }
 
-/// The beginning of a text, with characters that every store takes.
+/// The beginning of a text, with characters that every store can hold.
 fn shown(text: &str) -> Box<str> {
     text::escape_control(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]).into()
 }

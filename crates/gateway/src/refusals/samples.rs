@@ -11,7 +11,7 @@ use crate::error_code::ErrorCode;
 use crate::event_types::TypeRegistry;
 use crate::problem::Problem;
 
-/// Samples that wait for the log. It takes all that wait once a second.
+/// Samples that wait for the log, which reads all of them once a second.
 pub(crate) const SAMPLES_MAX: usize = 5;
 /// Bytes of a pointer that a sample has: a client may have chosen the names in it.
 const POINTER_BYTES_MAX: usize = 200;
@@ -109,7 +109,7 @@ impl RefusalSamples {
         self.has_news.notify_one();
     }
 
-    /// Waits for news, and takes them.
+    /// Waits for samples, and removes them.
     pub(crate) async fn news(&self) -> RefusalNews {
         loop {
             let news = std::mem::take(&mut *self.hold());

@@ -1,6 +1,6 @@
 //! Group commit: when a shard commits what its requests have appended.
 //!
-//! As a rule the runtime is about to park: nothing is left to do. A tick that lasts longer is committed in its midst.
+//! Usually the runtime is about to park: nothing is left to do. A longer tick is committed in between.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::runtime::Builder;
 
 use crate::cached_clock::CachedClock;
 
-/// A tick that lasts longer is committed in its midst.
+/// A tick that lasts longer is committed in between.
 const TICK_MAX: Duration = Duration::from_millis(4);
 /// The same if only requests are left that clients have sent ahead.
 const TICK_MAX_BEFORE_PIPELINED: Duration = Duration::from_micros(500);
 /// So many tasks of connections run between two checks of the time: each takes microseconds.
 const POLLS_BETWEEN_LOOKS: u32 = 8;
 
-/// Commits in the midst of a long tick.
+/// Commits within a long tick.
 pub(crate) struct CommitTrigger {
     log: Arc<Shard>,
     clock: Arc<CachedClock>,

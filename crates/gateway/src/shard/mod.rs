@@ -32,7 +32,7 @@ use http1::Transport;
 use refusal_queue::RefusalQueue;
 use rules::Rules;
 
-/// Pieces of work in the worker pool of a shard at a time: as large payloads are.
+/// Concurrent pieces of work in the worker pool of a shard, such as large payloads.
 pub(crate) const OFFLOADED_MAX: usize = 1;
 
 /// What all shards share.
@@ -170,7 +170,7 @@ impl ShardContext {
         self.shared.admission.permit(self.index, client, self.clock.elapsed().as_secs())
     }
 
-    /// A permit for a batch, whose length is known or not, now or once others are done.
+    /// A permit for a batch, whose length is known or not, immediately or when others are done.
     ///
     /// # Errors
     /// There was no room in time.

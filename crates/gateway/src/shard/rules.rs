@@ -22,7 +22,7 @@ pub(crate) struct Rules {
     pub(crate) proxies: TrustedProxies,
     pub(crate) hosts: AllowedHosts,
     pub(crate) cors: Option<Cors>,
-    /// How long a client waits at most for its events to be stored.
+    /// How long a request with `Forebay-Ack: stored` waits at most.
     pub(crate) ack_timeout: Duration,
     /// How long a connection may be idle between two requests.
     pub(crate) idle_timeout: Duration,

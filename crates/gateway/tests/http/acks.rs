@@ -1,4 +1,4 @@
-//! `Forebay-Ack`: what is true of events when they are answered.
+//! `Forebay-Ack`: the state of events when their request is answered.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,7 +15,7 @@ const STORED: &str = "Forebay-Ack: stored\r\n";
 const MEMORY: &str = "Forebay-Ack: memory\r\n";
 const JSON: &str = "Accept: application/json\r\n";
 
-/// Stands for delivery: every event goes to all of its sinks.
+/// Simulates delivery: every event goes to all of its sinks.
 #[derive(Default)]
 struct Store {
     /// Names and cursors.
@@ -158,8 +158,8 @@ fn ack_timeout_names_the_pending_sinks() {
     assert_eq!(answer.status, 202);
     assert_eq!(answer.json(), json!({"accepted": 2, "duplicates": 0, "refused": [], "pending": ["one"]}));
     let answer = harness.fixture.post("/ingest/batch/a", STORED, "1\nx\n");
-    assert_eq!((answer.status, pending(&answer)), (207, json!(["one"])), "what was refused is told first");
-    assert_eq!(harness.fixture.log.delivery_watch().waiting(), 0, "nobody is left behind");
+    assert_eq!((answer.status, pending(&answer)), (207, json!(["one"])), "the status shows the rejection first");
+    assert_eq!(harness.fixture.log.delivery_watch().waiting(), 0, "no waiter is left");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn duplicate_waits_for_its_original() {
     assert_eq!(harness.fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", batch).status, 200);
     assert_eq!(harness.fixture.post("/ingest/event", "", "{\"id\":4}").status, 200);
     harness.sinks(&[("one", 0)]);
-    // What comes again, the last position that is waited for, and whether only some of what stands there is meant.
+    // The duplicate, the last position that it waits for, and whether it waits only for some of the events there.
     for (path, headers, body, last, only) in [
         ("/ingest/batch", "Idempotency-Key: k\r\n", batch, 3, 0),
         ("/ingest/event", "", "{\"id\":2}", 3, 1),
@@ -214,7 +214,7 @@ fn duplicate_waits_for_its_original() {
     assert_eq!(harness.fixture.stored().len(), 4);
 }
 
-/// A hundred thousand ids are megabytes, and a client may leave them behind with each of its connections.
+/// A hundred thousand ids are megabytes, and a client may abandon as many with each of its connections.
 #[test]
 fn ids_of_awaited_originals_count_as_in_flight() {
     let harness = Harness::patient();
@@ -231,7 +231,7 @@ fn ids_of_awaited_originals_count_as_in_flight() {
     harness.fixture.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
 }
 
-/// Two bytes are refused with a hundred: what an answer will say is held for as long as it is waited for.
+/// A rejection of two bytes is a hundred: what a response will say is in memory for as long as it waits.
 #[test]
 fn rejections_awaiting_the_response_count_as_in_flight() {
     let harness = Harness::patient();
@@ -267,15 +267,15 @@ fn dead_letter_is_named_in_the_response() {
     let refused = RejectedEvent { sink: "one".into(), id, position, reason: DeadLetterReason::RejectedByStore };
     harness.store.refused.lock().unwrap().push(refused);
     harness.sinks(&[("one", 99), ("two", 0)]);
-    let letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "rejected_by_store"}]);
+    let dead_letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "rejected_by_store"}]);
     let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
-    assert_eq!((&answer.json()["dead"], pending(&answer)), (&letter, json!(["two"])));
+    assert_eq!((&answer.json()["dead"], pending(&answer)), (&dead_letter, json!(["two"])));
     assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:1"), &json!(false)));
     assert!(answer.json()["detail"].as_str().unwrap().contains(&format!("forebay dead show {id} --sink one")));
     let answer = harness.fixture.post("/ingest/batch/a", STORED, "1\nx\n");
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
-    assert_eq!((&answer.json()["dead"], &answer.json()["accepted"]), (&letter, &json!(1)));
+    assert_eq!((&answer.json()["dead"], &answer.json()["accepted"]), (&dead_letter, &json!(1)));
     assert_eq!(answer.json()["refused"][0]["line"], 2);
     assert_eq!(harness.fixture.counters().refusals(ErrorCode::DeadLetter), 0, "it was taken");
 }
@@ -383,7 +383,7 @@ fn type_default_applies_without_ack_header() {
         assert_eq!(status == 202, !answer.body.is_empty() && pending(&answer).is_array(), "{path} {headers} {body}");
     }
     let large = format!("{{\"t\":\"careful\",\"x\":\"{}\"}}", "x".repeat(500_000));
-    assert_eq!(harness.fixture.post("/ingest/event", "", &large).status, 202, "its type is found beside the shard");
+    assert_eq!(harness.fixture.post("/ingest/event", "", &large).status, 202, "its type is found by the worker pool");
     assert_eq!(harness.fixture.post("/ingest/event/careful", MEMORY, "1").code(), "ack_memory");
 }
 

@@ -142,7 +142,7 @@ fn records_have_separate_types_and_ids() {
 
 #[test]
 fn resent_batch_has_the_same_ids() {
-    // To two gateways: each of them would recognise what comes again.
+    // To two gateways: each of them would recognise a duplicate.
     let ids = || {
         let fixture = Fixture::open();
         fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", lines(10));

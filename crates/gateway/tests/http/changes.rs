@@ -1,4 +1,4 @@
-//! A gateway that is told other types and rules while it runs.
+//! A gateway whose types and rules are changed while it runs.
 
 use access::Demand;
 use event::TypeName;
@@ -40,7 +40,7 @@ fn reload_narrows_types_and_applies_rules() {
     let statuses = || ["a", "b", "c"].map(|name| fixture.post(&format!("/ingest/event/{name}"), "", "1").status);
     assert_eq!(statuses(), [200, 200, 404]);
     fixture.gateway().control().narrow(&after, &before, &GatewayOptions::default());
-    assert_eq!(statuses(), [503, 200, 503], "what only one of them takes may be taken soon");
+    assert_eq!(statuses(), [503, 200, 503], "a type that only one of them accepts may be accepted soon");
     fixture.gateway().control().configure(&after, &GatewayOptions::default());
     assert_eq!(statuses(), [404, 200, 200]);
     let strict = GatewayOptions { demand: Demand::Always, ..GatewayOptions::default() };
@@ -60,8 +60,8 @@ fn assert_later(answer: &Answer, of: &str) {
     );
 }
 
-/// Two configurations, each with all that an event may be told by.
-fn told_otherwise() -> Vec<(&'static str, [GatewayTypes; 2])> {
+/// Pairs of configurations, which resolve an event's type in different ways.
+fn resolved_differently() -> Vec<(&'static str, [GatewayTypes; 2])> {
     let names = || named_types(&[("event", None), ("kept", None), ("order", None)]);
     let choice = |when: &str| TypeResolver::new([(name("order"), when.parse().unwrap())]);
     let pointer = |text: &str| Some(text.parse().unwrap());
@@ -85,7 +85,7 @@ fn told_otherwise() -> Vec<(&'static str, [GatewayTypes; 2])> {
 
 #[test]
 fn only_named_types_pass_while_rules_change() {
-    for (of, [before, after]) in told_otherwise() {
+    for (of, [before, after]) in resolved_differently() {
         let fixture = Fixture::with(before.clone(), GatewayOptions::default());
         let post = |path: &str| fixture.post(path, "", r#"{"n":1,"t":"kept","u":"order"}"#);
         assert_eq!(post("/ingest/event").status, 200, "{of}");

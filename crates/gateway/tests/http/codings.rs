@@ -1,4 +1,4 @@
-//! Bodies in a content coding: what comes out of them counts, and never more than it may.
+//! Encoded bodies: the decoded bytes count, and are limited.
 
 use std::io::Write;
 
@@ -115,7 +115,7 @@ fn pipelined_encoded_requests_survive_any_split() {
             *end += request.len();
             Some(*end)
         });
-        // What is complete is answered before the rest comes: so the rest comes by itself.
+        // Complete requests are answered before the rest arrives, so the rest is sent separately.
         let early = ends.filter(|end| *end <= cut).count();
         let mut statuses: Vec<_> = (0..early).map(|_| client.answer().status).collect();
         client.send(&text[cut..]);
@@ -145,7 +145,7 @@ fn undecodable_body_is_rejected_and_connection_continues() {
             let answer = client.answer();
             assert_eq!(refused(&answer), (400, "encoding".to_owned()), "{path} {coding} {body:?}");
             if answer.header("connection") == Some("close") {
-                // Chunks behind the fault may be without end.
+                // There may be endless chunks after the fault.
                 client = fixture.connect();
             }
         }
@@ -174,7 +174,7 @@ fn decoded_size_is_limited() {
     assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
-/// What decodes to nothing, as often as it is wanted.
+/// So many parts that decode to nothing.
 fn nothing(coding: &str, bytes: usize) -> Vec<u8> {
     let one = if coding == "gzip" { gzip("") } else { [&[0x50, 0x2A, 0x4D, 0x18, 0, 1, 0, 0][..], &[7; 256]].concat() };
     one.repeat(bytes / one.len() + 1)
@@ -190,7 +190,7 @@ fn encoded_size_is_limited() {
         let answer = fixture.post("/ingest/event", &header(coding), &event);
         assert_eq!(refused(&answer), (413, "too_large".to_owned()));
         let mut client = fixture.connect();
-        // It may be refused before all of it is sent.
+        // It may be rejected before all of it is sent.
         let _ = client.try_send(chunked("/ingest/event", coding, &event, 10_000));
         assert_eq!(refused(&client.answer()), (413, "too_large".to_owned()));
     }
@@ -220,7 +220,7 @@ fn compression_bomb_stops_at_the_limit() {
             assert_eq!(refused(&answer), (413, "too_large".to_owned()), "{path} {coding} {bytes}");
         }
     }
-    // Two codings would make it a million to one: one alone is taken.
+    // Two codings would make it a million to one: only one is accepted.
     let answer = fixture.post("/ingest/batch", &header("gzip, zstd"), zstd(bomb("gzip", 64 << 20)));
     assert_eq!(answer.status, 415);
     assert!(fixture.stored().is_empty());

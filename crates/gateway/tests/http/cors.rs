@@ -1,4 +1,4 @@
-//! What may be asked, and by whose web pages.
+//! Cross-origin requests: the allowed origins and methods.
 
 use gateway::{ErrorCode, GatewayOptions, RouteName, StatusClass};
 
@@ -10,14 +10,14 @@ fn ask(fixture: &Fixture, request: &str, headers: &str) -> Answer {
     client.answer()
 }
 
-/// The headers that are a browser's business.
-fn told(answer: &Answer) -> Vec<(&str, &str)> {
-    let is_told = |name: &str| name.starts_with("access-control-") || name == "vary";
+/// The headers for browsers.
+fn cors_headers(answer: &Answer) -> Vec<(&str, &str)> {
+    let is_cors = |name: &str| name.starts_with("access-control-") || name == "vary";
     answer
         .headers
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
-        .filter(|(name, _)| is_told(name))
+        .filter(|(name, _)| is_cors(name))
         .collect()
 }
 
@@ -43,7 +43,7 @@ fn options_lists_the_methods() {
     ] {
         let answer = ask(&fixture, &format!("OPTIONS {path}"), &format!("Origin: http://a\r\n{PREFLIGHT}"));
         assert_eq!((answer.status, answer.header("allow")), (204, Some(allow)), "{path}");
-        assert_eq!((answer.header("content-length"), told(&answer)), (None, Vec::new()));
+        assert_eq!((answer.header("content-length"), cors_headers(&answer)), (None, Vec::new()));
     }
     assert_eq!(ask(&fixture, "OPTIONS /nowhere", "").code(), "not_found");
     assert_eq!(ask(&fixture, "GET *", "").code(), "bad_request");
@@ -76,7 +76,7 @@ fn allowed_origin_gets_cors_headers() {
             ),
             ("access-control-max-age", "7200"),
         ];
-        assert_eq!((preflight.status, told(&preflight)), (204, [&always[..], &more].concat()));
+        assert_eq!((preflight.status, cors_headers(&preflight)), (204, [&always[..], &more].concat()));
         for (path, body, status) in [
             ("/ingest/event", "1", 200),
             ("/ingest/event", "x", 400),
@@ -85,10 +85,10 @@ fn allowed_origin_gets_cors_headers() {
             ("/nowhere", "1", 404),
         ] {
             let answer = fixture.post(path, &header, body);
-            assert_eq!((answer.status, told(&answer)), (status, always.to_vec()), "{path}");
+            assert_eq!((answer.status, cors_headers(&answer)), (status, always.to_vec()), "{path}");
         }
-        assert_eq!(told(&ask(&fixture, "GET /healthz", &header)), always);
-        assert_eq!(told(&ask(&fixture, "OPTIONS /ingest/event", &header)), always);
+        assert_eq!(cors_headers(&ask(&fixture, "GET /healthz", &header)), always);
+        assert_eq!(cors_headers(&ask(&fixture, "OPTIONS /ingest/event", &header)), always);
     }
 }
 
@@ -98,12 +98,12 @@ fn other_origin_gets_no_cors_headers() {
     for origin in ["http://a.example", "https://a.example:444", "https://A.example", "null", ""] {
         let header = format!("Origin: {origin}\r\n");
         let posted = fixture.post("/ingest/event", &header, "1");
-        assert_eq!((posted.code().as_str(), told(&posted)), ("cross_origin", VARIES.to_vec()));
+        assert_eq!((posted.code().as_str(), cors_headers(&posted)), ("cross_origin", VARIES.to_vec()));
         let preflight = ask(&fixture, "OPTIONS /ingest/event", &(header + PREFLIGHT));
-        assert_eq!((preflight.status, told(&preflight)), (204, VARIES.to_vec()));
+        assert_eq!((preflight.status, cors_headers(&preflight)), (204, VARIES.to_vec()));
     }
     let posted = fixture.post("/ingest/event", "", "1");
-    assert_eq!((posted.status, told(&posted)), (200, VARIES.to_vec()));
+    assert_eq!((posted.status, cors_headers(&posted)), (200, VARIES.to_vec()));
     let twice = fixture.post("/ingest/event", "Origin: https://a.example\r\nOrigin: https://b\r\n", "1");
     assert_eq!((twice.status, twice.code().as_str()), (400, "bad_request"));
 }
@@ -113,7 +113,7 @@ fn wildcard_allows_all_origins() {
     let fixture = allowing(&["*"]);
     let answer = fixture.post("/ingest/event", "Origin: null\r\n", "1");
     let expected = [VARIES[0], ("access-control-allow-origin", "*"), ("access-control-expose-headers", "retry-after")];
-    assert_eq!(told(&answer), expected, "no credentials");
+    assert_eq!(cors_headers(&answer), expected, "no credentials");
     assert_eq!(answer.status, 200);
 }
 
@@ -121,5 +121,5 @@ fn wildcard_allows_all_origins() {
 fn no_origin_is_allowed_by_default() {
     let fixture = Fixture::open();
     let posted = fixture.post("/ingest/event", "Origin: https://a.example\r\n", "1");
-    assert_eq!((posted.code().as_str(), told(&posted)), ("cross_origin", VARIES.to_vec()));
+    assert_eq!((posted.code().as_str(), cors_headers(&posted)), ("cross_origin", VARIES.to_vec()));
 }

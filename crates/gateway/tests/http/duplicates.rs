@@ -1,4 +1,4 @@
-//! Events that come again, over HTTP.
+//! Duplicates, over HTTP.
 
 use crate::fixture::{Client, Fixture, named_types};
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes};
@@ -71,7 +71,7 @@ fn records_are_deduplicated_by_their_ids() {
     assert_eq!((answer.status, &answer.json()["accepted"], &answer.json()["duplicates"]), (207, &2.into(), &2.into()));
     let refused = &answer.json()["refused"];
     assert_eq!((&refused[0]["line"], &refused[0]["code"]), (&4.into(), &"id_reused".into()));
-    // The log is asked last, and its refusals stand where their lines do.
+    // The log rejects last, and its rejections are listed in the order of the lines.
     let mixed = fixture.post("/ingest/batch", "", "x\n{\"id\":1,\"other\":1}\ny\n{\"id\":2,\"other\":1}\nz\n");
     let lines: Vec<_> = mixed.json()["refused"].as_array().unwrap().iter().map(|one| one["line"].as_u64()).collect();
     assert_eq!(lines, [1, 2, 3, 4, 5].map(Some), "{}", mixed.json());
@@ -91,7 +91,7 @@ fn atomic_batch_is_stored_whole_or_not() {
     assert!(fixture.stored().is_empty());
     assert_eq!(fixture.post("/ingest/batch", atomic, "1\n2\n").status, 200);
     assert_eq!(fixture.post("/ingest/batch", "Forebay-Atomic: false\r\n", "3\nx").status, 207);
-    let odd = fixture.post("/ingest/batch", "Forebay-Atomic: perhaps\r\n", "4");
+    let odd = fixture.post("/ingest/batch", "Forebay-Atomic: maybe\r\n", "4");
     assert_eq!((odd.status, odd.code().as_str()), (400, "bad_request"));
     assert_eq!(odd.json()["title"], "Invalid header value");
     assert_eq!(fixture.payloads(), ["1", "2", "3"]);
@@ -108,7 +108,7 @@ fn rejected_atomic_batch_waits_for_no_own_record() {
     assert_eq!(fixture.payloads().len(), 1);
 }
 
-/// A duplicate is durable; of what was refused nobody has waited for that.
+/// A duplicate is durable; a rejected batch hasn't waited for that.
 #[test]
 fn rejected_atomic_batch_reports_no_duplicates() {
     let fixture = Fixture::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
@@ -134,11 +134,11 @@ fn atomic_batch_with_reused_id_is_rejected() {
         (&2.into(), &"id_reused".into())
     );
     assert_eq!(fixture.stored().len(), 1);
-    let mended = fixture.post("/ingest/batch", atomic, "{\"id\":2,\"mended\":1}\n{}");
-    assert_eq!((mended.status, &mended.json()["accepted"]), (200, &2.into()));
+    let corrected = fixture.post("/ingest/batch", atomic, "{\"id\":2,\"corrected\":1}\n{}");
+    assert_eq!((corrected.status, &corrected.json()["accepted"]), (200, &2.into()));
 }
 
-/// What was refused isn't a duplicate when it comes again: it is nowhere yet.
+/// A rejected record isn't a duplicate when it is resent: it isn't stored.
 #[test]
 fn retry_of_partial_batch_stores_the_rest() {
     let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());
@@ -152,10 +152,10 @@ fn retry_of_partial_batch_stores_the_rest() {
         (answer.status, count("accepted"), count("duplicates"), json["refused"].as_array().unwrap().len())
     };
     assert_eq!(counts(&key("k"), body), (207, 2, 0, 1));
-    assert_eq!(counts(&key("k"), body), (207, 0, 2, 1), "it is refused again");
+    assert_eq!(counts(&key("k"), body), (207, 0, 2, 1), "it is rejected again");
     let types = GatewayTypes { type_pointer: types.type_pointer, ..named_types(&[("a", None), ("b", None)]) };
     fixture.gateway().control().configure(&types, &GatewayOptions::default());
-    assert_eq!(counts(&key("k"), body), (200, 1, 2, 0), "now it can be taken");
+    assert_eq!(counts(&key("k"), body), (200, 1, 2, 0), "now it can be accepted");
     assert_eq!(counts(&key("k"), body), (200, 0, 3, 0));
     assert_eq!(fixture.stored().len(), 3);
     let other = fixture.post("/ingest/batch", &key("k"), body.replace('3', "4"));

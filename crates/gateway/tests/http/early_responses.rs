@@ -19,12 +19,12 @@ fn patient() -> GatewayOptions {
     GatewayOptions { tick: Duration::from_hours(1), ..GatewayOptions::default() }
 }
 
-/// Deadlines that pass at once.
+/// Deadlines that pass immediately.
 fn hasty() -> GatewayOptions {
     GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() }
 }
 
-/// Writes a request with a body of so many bytes, and only then reads the status of the response and all behind it.
+/// Writes a request with a body of so many bytes, and only then reads the status of the response and all after it.
 fn write_then_read(stream: &mut (impl Read + Write), start: &str, bytes: usize) -> u16 {
     write!(stream, "{start} HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n").unwrap();
     let piece = vec![b' '; MB];
@@ -40,7 +40,7 @@ fn write_then_read(stream: &mut (impl Read + Write), start: &str, bytes: usize) 
     status.and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// Each refusal, with a gateway and a request that gets it before the body is read.
+/// Each rejection, with a gateway and a request that gets it before the body is read.
 fn refusals() -> Vec<(u16, GatewayOptions, &'static str)> {
     let token = GatewayOptions { demand: Demand::Always, ..patient() };
     let loopback = GatewayOptions { allowed_hosts: Some(Vec::new()), ..patient() };
@@ -50,7 +50,7 @@ fn refusals() -> Vec<(u16, GatewayOptions, &'static str)> {
         (400, patient(), "POST /ingest/event/a|b"),
         (400, patient(), "POST /ingest/event?a b"),
         (400, patient(), "POST /ingest/event HTTP/1.1\r\nContent-Length: 1\r\nX:"),
-        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: perhaps\r\nX:"),
+        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: maybe\r\nX:"),
         (401, token, "POST /ingest/batch"),
         (403, loopback, "POST /ingest/batch"),
         (404, patient(), "POST /nowhere"),
@@ -69,7 +69,7 @@ fn client_that_writes_first_gets_each_rejection() {
         let fixture = Fixture::with(open_types(), options);
         for bytes in [5 * MB, 60 * MB] {
             let heard = match status {
-                // With a length, a batch of 60 MB is refused for that.
+                // With a length, a batch of 60 MB is rejected for its size.
                 503 => chunked(&fixture, bytes),
                 _ => write_then_read(fixture.connect().reader.get_mut(), start, bytes),
             };
@@ -99,7 +99,7 @@ fn chunked(fixture: &Fixture, bytes: usize) -> u16 {
 #[test]
 fn early_batch_rejection_reaches_the_client() {
     let fixture = Fixture::with(open_types(), patient());
-    // More than a batch may have, and only its bytes say so.
+    // More than a batch may have, which only its bytes show.
     assert_eq!(chunked(&fixture, BATCH_BYTES_MAX + 20 * MB), 413);
 }
 
@@ -192,13 +192,13 @@ fn short_rest_is_read_and_connection_continues() {
     assert_eq!(fixture.counters().drains().discarded_bytes(), 0);
 }
 
-/// A client that speaks without TLS where it is needed.
+/// A client that speaks plain HTTP on a port with TLS.
 pub(crate) fn write_then_read_plain(fixture: &Fixture) -> u16 {
     let mut client = Client::connect(fixture.address());
     write_then_read(client.reader.get_mut(), "POST /ingest/batch", 20 * MB)
 }
 
-/// A refused request over TLS; its client is told of the end, and may still send.
+/// A rejected request over TLS; its client gets the end of the stream, and may still send.
 pub(crate) fn write_then_read_secure(stream: &mut (impl Read + Write)) -> u16 {
     write_then_read(stream, "POST /nowhere", 20 * MB)
 }

@@ -1,4 +1,4 @@
-//! Clients that ask for much, and those who wait beside them.
+//! Clients with much work, and other clients that wait for them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use gateway::{GatewayOptions, GatewayTypes};
 use crate::fixture::{Client, Fixture};
 use crate::steps::rules;
 
-/// Sends requests ahead without end, and throws away what is answered.
+/// Sends requests ahead without end, and discards the responses.
 fn press(stream: &TcpStream, ends: &AtomicBool) {
     let requests = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000);
     thread::scope(|scope| {
@@ -51,7 +51,7 @@ fn endless_pipelining_does_not_delay_others() {
     assert_eq!(fixture.payloads().len(), 20);
 }
 
-/// Much work is done beside the shard, one piece at a time. Who has much of it queues behind itself.
+/// Costly work is offloaded, one piece at a time. A client with much of it waits for its own work.
 #[test]
 fn heavy_client_delays_others_by_one_request() {
     const BUSY: usize = 40;
@@ -77,7 +77,7 @@ fn heavy_client_delays_others_by_one_request() {
             });
         }
         fixture.wait("all are at work", |_| answered.load(Ordering::Relaxed) > BUSY);
-        // Few senders have one share together, by a chance of one in hundreds: not all of these.
+        // Two senders share a quota only by a chance of one in hundreds: not all of these do.
         let waited: Vec<usize> = (2..6)
             .map(|other| {
                 let before = answered.load(Ordering::Relaxed);

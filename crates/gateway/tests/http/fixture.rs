@@ -15,10 +15,10 @@ use serde_json::Value;
 
 /// Long enough for the slowest machine; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks: a loop without a pause takes the core from whom it waits for.
+/// The pause between two checks: a busy loop would take the core from the thread that it waits for.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(200);
 
-/// A gateway that runs, and what it stands on.
+/// A running gateway, with its log and its directory.
 pub(crate) struct Fixture {
     pub(crate) log: Arc<EventLog>,
     gateway: Option<Gateway>,
@@ -26,7 +26,7 @@ pub(crate) struct Fixture {
     _folder: Option<tempfile::TempDir>,
 }
 
-/// An event as it stands in the log.
+/// An event of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) id: String,
@@ -40,7 +40,7 @@ pub(crate) struct Stored {
 }
 
 impl Fixture {
-    /// A gateway that takes all types.
+    /// A gateway that accepts all types.
     pub(crate) fn open() -> Self {
         Self::with(open_types(), GatewayOptions::default())
     }
@@ -101,7 +101,7 @@ impl Fixture {
         Client::connect(self.address())
     }
 
-    /// Sends one request over a connection of its own.
+    /// Sends one request over a new connection.
     pub(crate) fn post(&self, path: &str, headers: &str, body: impl AsRef<[u8]>) -> Answer {
         let mut client = self.connect();
         client.post(path, headers, body.as_ref());
@@ -112,7 +112,7 @@ impl Fixture {
         self.gateway.take().expect("it runs")
     }
 
-    /// Waits until something holds that other threads bring about.
+    /// Waits until a condition holds that depends on other threads.
     pub(crate) fn wait(&self, what: &str, holds: impl Fn(&GatewayCounters) -> bool) {
         let start = Instant::now();
         while !holds(self.counters()) {
@@ -216,7 +216,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// The answer to HEAD, which has no body whatever its headers say.
+    /// The response to HEAD, which has no body regardless of its headers.
     pub(crate) fn answer_to_head(&mut self) -> Answer {
         self.try_head().expect("there is an answer")
     }
@@ -237,7 +237,7 @@ impl Client {
         Ok(Answer { status, headers, body: Vec::new() })
     }
 
-    /// Whether the server has closed the connection, and had nothing more to say.
+    /// Whether the server has closed the connection, and has sent nothing else.
     pub(crate) fn read_to_close(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.reader.read_to_end(&mut rest) {

@@ -1,5 +1,4 @@
-//! The texts of JSONTestSuite, posted: those that every reader must take are taken, those that it must refuse are
-//! refused with the place.
+//! The texts of JSONTestSuite, posted: valid texts are accepted, and invalid ones are rejected with an offset.
 
 use testkit::records::records;
 

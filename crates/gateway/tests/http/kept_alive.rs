@@ -15,7 +15,7 @@ fn options(idle_timeout: u64) -> GatewayOptions {
 }
 
 /// The `Connection` and the `Keep-Alive` of the response to an event with these header lines.
-fn told(fixture: &Fixture, headers: &str) -> (Option<String>, Option<String>) {
+fn connection_headers(fixture: &Fixture, headers: &str) -> (Option<String>, Option<String>) {
     let answer = fixture.post("/ingest/event", headers, "1");
     assert_eq!(answer.status, 200);
     let header = |name| answer.header(name).map(str::to_owned);
@@ -26,17 +26,17 @@ fn told(fixture: &Fixture, headers: &str) -> (Option<String>, Option<String>) {
 fn keep_alive_header_shows_idle_timeout() {
     let fixture = Fixture::with(open_types(), GatewayOptions { tick: Duration::from_hours(1), ..options(620) });
     let kept = (Some("keep-alive".to_owned()), Some("timeout=620".to_owned()));
-    assert_eq!(told(&fixture, "Connection: keep-alive\r\n"), kept);
-    assert_eq!(told(&fixture, "Connection: X, Keep-Alive\r\n"), kept);
-    assert_eq!(told(&fixture, ""), (None, None), "HTTP/1.1 keeps connections, and nobody has asked");
+    assert_eq!(connection_headers(&fixture, "Connection: keep-alive\r\n"), kept);
+    assert_eq!(connection_headers(&fixture, "Connection: X, Keep-Alive\r\n"), kept);
+    assert_eq!(connection_headers(&fixture, ""), (None, None), "HTTP/1.1 keeps connections without these headers");
     let closed = (Some("close".to_owned()), None);
-    assert_eq!(told(&fixture, "Connection: keep-alive, close\r\n"), closed);
+    assert_eq!(connection_headers(&fixture, "Connection: keep-alive, close\r\n"), closed);
     let mut old = fixture.connect();
     old.send("POST /ingest/event HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n1");
     let answer = old.answer();
     assert_eq!((answer.header("connection"), answer.header("keep-alive")), (Some("keep-alive"), Some("timeout=620")));
     fixture.gateway().announce_stop();
-    assert_eq!(told(&fixture, "Connection: keep-alive\r\n"), closed, "it stops");
+    assert_eq!(connection_headers(&fixture, "Connection: keep-alive\r\n"), closed, "it stops");
 }
 
 #[test]
@@ -48,5 +48,5 @@ fn reload_applies_to_open_connections() {
     fixture.gateway().control().configure(&open_types(), &options(1));
     assert!(client.read_to_close());
     fixture.gateway().control().configure(&open_types(), &options(1800));
-    assert_eq!(told(&fixture, "Connection: keep-alive\r\n").1.as_deref(), Some("timeout=1800"));
+    assert_eq!(connection_headers(&fixture, "Connection: keep-alive\r\n").1.as_deref(), Some("timeout=1800"));
 }

@@ -1,4 +1,4 @@
-//! Pages of strangers, in the browser of a person who reaches the gateway, read and write nothing where no token is needed.
+//! Pages of other origins, in the browser of a user who can reach the gateway, read and write nothing if no token is needed.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn is_refused(answer: &Answer) -> bool {
     true
 }
 
-/// Each route, and whether pages of strangers are refused there.
+/// Each route, and whether it rejects pages of other origins.
 const ROUTES: [(&str, bool); 11] = [
     ("POST /ingest/event", true),
     ("POST /ingest/event/a", true),
@@ -52,12 +52,12 @@ const ROUTES: [(&str, bool); 11] = [
 fn foreign_host_is_rejected_on_loopback() {
     let fixture = fixture(Some(&["events.example"]), &[]);
     let hosts = [OWN, "LOCALHOST:8080", "localhost.", "[::1]:8080", "events.example", "Events.Example.:80"];
-    let strangers = ["evil.example:8080", "127.0.0.1.evil.example", "", "x.events.example"];
+    let foreign_hosts = ["evil.example:8080", "127.0.0.1.evil.example", "", "x.events.example"];
     for (request, is_guarded) in ROUTES {
         let refused =
             |host: &str| is_refused(&ask(&fixture, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n")));
         assert!(!hosts.iter().any(|host| refused(host)), "{request}");
-        assert_eq!(strangers.map(refused), [is_guarded; 4], "{request}");
+        assert_eq!(foreign_hosts.map(refused), [is_guarded; 4], "{request}");
         let (method, path) = request.split_once(' ').unwrap();
         let refused = |start: &str, version: &str, headers: &str| {
             is_refused(&ask(&fixture, &format!("{method} {start}{path} HTTP/{version}"), headers))
@@ -65,7 +65,7 @@ fn foreign_host_is_rejected_on_loopback() {
         assert!(!refused("http://localhost", "1.1", "Host: localhost\r\n"), "{request}");
         assert_eq!(refused("http://evil.example", "1.1", "Host: evil.example\r\n"), is_guarded, "{request}");
         assert_eq!(refused("http://evil.example", "1.0", ""), is_guarded, "{request}");
-        assert!(!refused("", "1.0", ""), "a browser says whom it asks: {request}");
+        assert!(!refused("", "1.0", ""), "a browser sends Host: {request}");
         assert_eq!(refused("", "1.0", "Origin: http://localhost\r\n"), is_guarded, "{request}");
     }
     let stored = fixture.payloads().len();

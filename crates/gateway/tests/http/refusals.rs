@@ -1,4 +1,4 @@
-//! Refusals, as metrics and the log see them: by type and source, whatever names clients make up.
+//! Rejections, as metrics and the log show them: by type and source, with a bound on names that clients invent.
 
 use std::sync::Arc;
 
@@ -105,5 +105,5 @@ async fn log_has_samples_and_a_count() {
     };
     let mut expected = vec![sample(ErrorCode::Json, None, None)];
     expected.extend((1..=4).map(|line| sample(ErrorCode::Key, Some("/id"), Some(line))));
-    assert_eq!((news.samples, news.left_out), (expected, 46), "what posts no events isn't told");
+    assert_eq!((news.samples, news.left_out), (expected, 46), "requests that post no events aren't logged");
 }

@@ -1,4 +1,4 @@
-//! Types with a schema: what isn't as it wants is refused with all that is wrong, and nothing of it is stored.
+//! Types with a schema: an invalid event is rejected with all its errors, and nothing of it is stored.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Requests as senders in the wild make them: taken, or refused with a message that names what was sent and what to do.
+//! Requests as real senders send them: accepted, or rejected with a message that names what was sent and what to do.
 
 use event::{FURTHER_VALUES_FROM, KeyedIds, TypeName};
 use gateway::{GatewayOptions, GatewayTypes, TypeNames};
@@ -13,7 +13,7 @@ fn utf_16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// What a refusal says: of the request, or of its only record.
+/// The detail of a rejection: of the request, or of its only record.
 fn detail(answer: &Answer) -> String {
     let body = answer.json();
     let of_record = &body["refused"][0]["detail"];
@@ -45,7 +45,7 @@ fn every_fluent_bit_format_is_accepted() {
     assert_eq!(fixture.post("/ingest/batch/fluent", JSON, &large).json()["accepted"], 55_000);
 }
 
-/// A key gives the first value of a line the number of the line, whatever the lines before it hold.
+/// A key gives the first value of a line the number of the line, regardless of the lines before it.
 #[test]
 fn values_of_a_line_have_separate_ids() {
     let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());

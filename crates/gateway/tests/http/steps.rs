@@ -1,4 +1,4 @@
-//! Types with steps: what they change, refuse, take out and make several of, as clients and the journal see it.
+//! Types with a transform: events that it changes, rejects, drops and splits, as clients and the journal see them.
 
 use std::sync::Arc;
 
@@ -223,7 +223,7 @@ fn explode_splits_one_event_into_several() {
     );
     let ends: Vec<_> = stored.iter().map(|event| (event.starts, event.ends)).collect();
     assert_eq!(ends, [(true, false), (false, true)]);
-    assert!(stored[0].id < stored[1].id && stored[0].id[..24] == stored[1].id[..24], "they stand side by side");
+    assert!(stored[0].id < stored[1].id && stored[0].id[..24] == stored[1].id[..24], "their ids are adjacent");
     assert_eq!(filtered(&fixture), [(1, "explode", 0), (2, "filter", 1)]);
     let answer = fixture.post("/ingest/event/t", ACCEPT, r#"{"items":[]}"#).json();
     assert_eq!(answer["filtered"], json!({"step": 1, "operation": "explode"}));
@@ -319,7 +319,7 @@ fn sample_decides_alike_for_duplicates() {
         answer.get("filtered").is_none()
     };
     for number in 0..20 {
-        // Where it is taken, the second comes under a used id.
+        // If the first is accepted, the second has a used id.
         let [first, second] = ["0", "1"].map(|x| is_taken("", &format!("{{\"id\":{number},\"x\":{x}}}")));
         assert_eq!(first, second);
         let key = format!("Idempotency-Key: k{number}\r\n");
@@ -367,7 +367,7 @@ fn large_events_are_transformed_like_small_ones() {
     assert_eq!(fixture.payloads(), expected);
 }
 
-/// What takes too many operations on the shard is stopped there and taken again beside it: nothing may be left of the first time.
+/// A transform with too many operations is stopped on the shard and run again by the worker pool: no effect of the first run may remain.
 #[test]
 fn costly_small_event_is_transformed_like_others() {
     let on_each = vec![r#"{"lower": "/l/x"}"#; 90].join(",");
@@ -397,8 +397,8 @@ fn event_time_comes_from_transformed_payload() {
     assert_eq!(times, [Some(1_000_000), Some(1_000_000), None]);
 }
 
-/// Where a step left a line out for the sake of another request's event, the batch isn't known as a whole: that event may be lost when
-/// this batch isn't, and then the line must be told from the others when it comes again.
+/// If a step dropped a line as a duplicate of another request's event, the batch isn't deduplicated as a whole. That event may be lost when
+/// this batch isn't, and then the resent batch must store only that line.
 #[test]
 fn batch_depending_on_another_request_deduplicates_by_record() {
     let of_lines = fixture(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
@@ -428,7 +428,7 @@ fn batch_depending_on_another_request_deduplicates_by_record() {
     assert_eq!(contents(&of_parts), [false, false, true]);
 }
 
-/// What comes again may not be durable yet: others see none of the values that its batch has.
+/// A duplicate may not be durable yet: others see none of the values of its batch.
 #[test]
 fn batch_with_duplicates_filters_nothing() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/v", "window": "1h"}]"#) });
@@ -440,7 +440,7 @@ fn batch_with_duplicates_filters_nothing() {
     assert_eq!(post("{\"id\":4,\"v\":5}\n"), 1);
 }
 
-/// Nothing is left out for the sake of an event that isn't stored.
+/// No event is dropped as a duplicate of an event that isn't stored.
 #[test]
 fn line_filtered_for_rejected_line_is_not_lost() {
     let dedupe = r#"[{"dedupe": "/d", "window": "10m"}]"#;
@@ -452,7 +452,7 @@ fn line_filtered_for_rejected_line_is_not_lost() {
     let refused: Vec<_> = json["refused"].as_array().unwrap().iter().map(|one| (&one["line"], &one["code"])).collect();
     let expected = [(2, "id_reused"), (3, "overload"), (4, "overload")].map(|(line, code)| (json!(line), json!(code)));
     assert_eq!(refused, expected.iter().map(|(line, code)| (line, code)).collect::<Vec<_>>(), "{json}");
-    // To mend, or to be sent again without those before it.
+    // To fix, or to resend without those before it.
     let retries = json["refused"].as_array().unwrap().iter().map(|one| one["retry"].as_str()).collect::<Vec<_>>();
     assert_eq!((retries, &json["retry_alone"]), (vec![None, Some("alone"), Some("alone")], &json!(2)), "{json}");
     assert_eq!(json.get("retry_later"), None, "{json}");
@@ -463,7 +463,7 @@ fn line_filtered_for_rejected_line_is_not_lost() {
     assert_eq!(payloads, [r#"{"id":"P","d":7}"#, r#"{"id":"S","d":9}"#, r#"{"id":"Q","d":8}"#]);
 }
 
-/// A client that isn't told which lines to send alone can't: they are listed before all others.
+/// A client needs to know which lines to resend alone: they are listed before all others.
 #[test]
 fn lines_to_resend_alone_are_listed_first() {
     let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/d", "window": "10m"}]"#) });
@@ -491,7 +491,7 @@ fn rejected_line_stores_no_exploded_event() {
     let answer = fixture.post("/ingest/batch/t", NDJSON, line);
     assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()), "{}", answer.json());
     assert_eq!(fixture.stored().len(), 2);
-    // An id of it is nobody's: who has it too is new.
+    // Its id was never stored, so an event with the same id is new.
     let body = format!("{line}\n{{\"items\":[{{\"id\":9}}]}}\n");
     let json = fixture.post("/ingest/batch/t", NDJSON, body).json();
     assert_eq!(
@@ -575,7 +575,7 @@ fn events_of_an_element_derive_its_id() {
     assert_eq!(fixture.post("/ingest/event/t", "", r#"{"a":[{"id":1,"b":[1]}]}"#).status, 409);
 }
 
-/// The same where the pool of workers takes them, and where it is only tried.
+/// The same in the worker pool, and in a dry run.
 #[test]
 fn element_ids_are_equal_on_every_path() {
     let all = r#"[{"redact": "/pad", "what": ["email"], "when": "pad != null"}, {"explode": "/batch", "to": ""}]"#;

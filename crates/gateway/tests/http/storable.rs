@@ -1,4 +1,4 @@
-//! What a store can't take is refused before it is answered, or repaired, however the events come.
+//! Payloads that a store can't hold are rejected in the response, or repaired, on every path.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ const FLAWED: &str = r#"{"a":1,"b":"x\u0000","a":2}"#;
 const REPAIRED: &str = r#"{"b":"x\ufffd","a":2}"#;
 
 fn fixture(flaws: Incompatibilities, repair: bool) -> Fixture {
-    stand_with(flaws, repair, "[]")
+    fixture_with(flaws, repair, "[]")
 }
 
-fn stand_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Fixture {
+fn fixture_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Fixture {
     let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
     let steps = (!specs.is_empty()).then(|| Transform::compile(&specs, &Tables::default()).unwrap());
     let steps = steps.map(|steps| Arc::new(TransformHandle::new(steps, 7)));
@@ -63,7 +63,7 @@ fn repair_changes_only_unstorable_values() {
     }
     assert_eq!(fixture.post("/ingest/batch/a", "", format!("{FLAWED}\n{sound}\n")).status, 200);
     assert_eq!(fixture.payloads(), [REPAIRED, sound, REPAIRED, sound]);
-    // So large that it is worked on beside the shard.
+    // Large enough to be offloaded.
     let long = "x".repeat(EVENT_BYTES_MAX - 100);
     assert_eq!(fixture.post("/ingest/event/a", "", format!(r#"{{"a":1,"l":"{long}","a":2}}"#)).status, 200);
     assert_eq!(fixture.payloads()[4], format!(r#"{{"l":"{long}","a":2}}"#));
@@ -73,7 +73,7 @@ fn repair_changes_only_unstorable_values() {
 fn lone_surrogates_are_rejected_without_repair() {
     let fixture = fixture(Incompatibilities::ALL, true);
     let payload = r#" {"a":"\ud800x\udc00\ud83d\ude00","b":"\ud800"} "#;
-    let mended = r#"{"a":"\ufffdx\ufffd\ud83d\ude00","b":"\ufffd"}"#;
+    let repaired = r#"{"a":"\ufffdx\ufffd\ud83d\ude00","b":"\ufffd"}"#;
     assert_eq!(fixture.post("/ingest/event/a", "", payload).status, 200);
     let answer = fixture.post("/ingest/event/free", "", payload);
     assert_eq!((answer.status, answer.code().as_str(), answer.json()["offset"].clone()), (400, "surrogate", 7.into()));
@@ -81,7 +81,7 @@ fn lone_surrogates_are_rejected_without_repair() {
         assert_eq!(fixture.post(&format!("/ingest/batch/{of}"), "", format!("{payload}\n")).status, status);
         assert_eq!(fixture.post(&format!("/ingest/batch/{of}"), "", format!("[{payload}]")).status, status);
     }
-    assert_eq!(fixture.payloads(), [mended, mended, mended]);
+    assert_eq!(fixture.payloads(), [repaired, repaired, repaired]);
     let long = "x".repeat(EVENT_BYTES_MAX - 100);
     assert_eq!(fixture.post("/ingest/event/a", "", format!(r#"["\ud800","{long}"]"#)).status, 200);
     assert_eq!(fixture.payloads()[3], format!(r#"["\ufffd","{long}"]"#));
@@ -90,14 +90,14 @@ fn lone_surrogates_are_rejected_without_repair() {
 #[test]
 fn unstorable_check_sees_transformed_payload() {
     let steps = r#"[{"drop": "/x"}, {"explode": "/items", "when": "items != null"}]"#;
-    let refusing = stand_with(Incompatibilities::ALL, false, steps);
+    let refusing = fixture_with(Incompatibilities::ALL, false, steps);
     assert_eq!(refusing.post("/ingest/event/a", "", r#"{"x":"\u0000","y":1}"#).status, 200);
     for body in [r#"{"y":"\u0000"}"#, r#"{"items":[1,"\u0000"]}"#] {
         assert_eq!(refusing.post("/ingest/event/a", "", body).status, 422, "{body}");
         assert_eq!(refusing.post("/ingest/batch/a", "", body).status, 422, "{body}");
     }
     assert_eq!(refusing.payloads(), [r#"{"y":1}"#]);
-    let repairing = stand_with(Incompatibilities::ALL, true, steps);
+    let repairing = fixture_with(Incompatibilities::ALL, true, steps);
     assert_eq!(repairing.post("/ingest/event/a", "", r#"{"items":[1,"\u0000"]}"#).status, 200);
     assert_eq!(repairing.post("/ingest/batch/a", "", r#"{"x":1,"y":"\u0000"}"#).status, 200);
     assert_eq!(repairing.payloads(), [r#"{"items":1}"#, r#"{"items":"\ufffd"}"#, r#"{"y":"\ufffd"}"#]);

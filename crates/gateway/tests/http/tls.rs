@@ -1,4 +1,4 @@
-//! TLS on the intake port: what is agreed on, what is refused, and what it may cost.
+//! TLS on the intake port: what is negotiated, what is rejected, and what it may cost.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -51,7 +51,7 @@ impl Secure {
         Self::with(GatewayOptions::default())
     }
 
-    /// With deadlines that pass at once.
+    /// With deadlines that pass immediately.
     fn impatient() -> Self {
         Self::with(GatewayOptions { tick: Duration::from_millis(2), ..GatewayOptions::default() })
     }
@@ -149,7 +149,7 @@ fn slow_peer_gets_whole_large_response() {
     let socket = TcpStream::from(socket);
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut stream = connect(&secure.certificate, socket).unwrap();
-    // More than the kernel takes at once of it: a part waits within TLS until the peer reads on.
+    // More than the kernel buffers: a part waits within TLS until the peer reads on.
     stream.write_all(&post("/ingest/batch", "{\n".repeat(1000).as_bytes())).unwrap();
     secure
         .fixture
@@ -181,7 +181,7 @@ fn plain_http_on_tls_port_is_explained() {
     let secure = Secure::open();
     for request in [&post("/ingest/event", b"1")[..], b"GET / HTTP/1.1\r\n", b"h", &[b'A'; 100_000]] {
         let mut client = Client::connect(secure.fixture.address());
-        // It may be closed before it has taken all of it.
+        // The server may close before it has read all of it.
         let _ = client.try_send(request);
         client.finish_sending();
         let answer = client.answer();
@@ -212,7 +212,7 @@ fn old_tls_versions_get_an_alert() {
     let secure = Secure::open();
     // SSL 3.0, TLS 1.0 and TLS 1.1; the record's own version says nothing.
     for version in [0, 1, 2] {
-        // Signatures are agreed on since TLS 1.2: who says nothing of them is seen by that already.
+        // Signatures are negotiated since TLS 1.2: a client without them is recognised by that.
         let signatures = [0, 8, 0, 13, 0, 4, 0, 2, 4, 3];
         for (extensions, why) in [(&signatures[..], 70), (&[], 40)] {
             let mut socket = secure.socket();
@@ -246,7 +246,7 @@ fn garbage_is_rejected_without_harming_others() {
         vec![0; 70_000],
     ] {
         let mut socket = secure.socket();
-        // It may be closed before it has taken all of it.
+        // The server may close before it has read all of it.
         let _ = socket.write_all(&garbage);
         let _ = socket.shutdown(std::net::Shutdown::Write);
         let answer = rest(&mut socket);
@@ -289,12 +289,12 @@ fn concurrent_handshakes_are_limited() {
         }
     }
     assert!(rest(&mut socket).len() <= 7);
-    // Who is cut at the deadline doesn't count as one who failed: what ended it is its length.
+    // A client that is cut off at the deadline doesn't count as failed: it is ended by its length.
     assert_eq!(secure.fixture.counters().tls_failures(), 1);
     secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
 
-/// A busy server finds the handshake's end and the request behind it in its buffer at once.
+/// A busy server finds the handshake's end and the request after it in its buffer together.
 #[test]
 fn request_may_arrive_with_handshake_end() {
     let secure = Secure::open();
@@ -335,7 +335,7 @@ fn tls_client_that_reads_nothing_is_closed() {
     let secure = Secure::impatient();
     let mut stream = secure.connect();
     let request = post("/ingest/batch", "{\n".repeat(1000).as_bytes());
-    // Until the answers that nobody takes fill all that lies between.
+    // Until the unread responses fill all buffers.
     while stream.write_all(&request).is_ok() {}
     secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
@@ -379,7 +379,7 @@ fn both_tls_versions_resume_with_tickets() {
         });
         assert_eq!(kinds, [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed], "{version:?}");
     }
-    // Who speaks nothing but HTTP/2 has come for nothing.
+    // A client that speaks only HTTP/2 is rejected.
     let mut config = client_config(&secure, rustls::ALL_VERSIONS);
     config.alpn_protocols = vec![b"h2".into()];
     let mut connection = ClientConnection::new(config.into(), ServerName::try_from("localhost").unwrap()).unwrap();

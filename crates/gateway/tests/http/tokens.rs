@@ -1,4 +1,4 @@
-//! Who may post, and whose events they are.
+//! Access to posting, and the sources of events.
 
 use std::sync::Arc;
 
@@ -37,14 +37,14 @@ fn posting_needs_a_valid_token_with_scope() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
     let (reader, shows_reader) = token(2, "reader", "reader", &[Scope::Read, Scope::Admin], None);
     let (expired, shows_expired) = token(3, "old", "old", &[Scope::Ingest], Some(LONG_AGO));
-    let (_, shows_stranger) = token(4, "stranger", "stranger", &[Scope::Ingest], None);
+    let (_, shows_unknown) = token(4, "unknown", "unknown", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good, reader, expired])));
     let fixture = fixture(&tokens, Demand::Always);
     for path in ["/ingest/event", "/ingest/batch"] {
         for (headers, refused) in [
             ("", Some(ErrorCode::Unauthorized)),
             ("Authorization: Basic eDp5\r\n", Some(ErrorCode::Unauthorized)),
-            (&*shows_stranger, Some(ErrorCode::Unauthorized)),
+            (&*shows_unknown, Some(ErrorCode::Unauthorized)),
             (&*shows_expired, Some(ErrorCode::Unauthorized)),
             (&*shows_reader, Some(ErrorCode::Forbidden)),
             (&*shows_good, None),
@@ -98,7 +98,7 @@ fn token_changes_apply_to_open_connections() {
         client.post("/ingest/event", headers, b"1");
         client.answer().status
     };
-    assert_eq!([status(""), status(&shows_first)], [200, 200], "no token was ever made");
+    assert_eq!([status(""), status(&shows_first)], [200, 200], "no token was ever created");
     tokens.publish(TokenSet::new(vec![first.clone()]));
     assert_eq!([status(""), status(&shows_first), status(&shows_second)], [401, 200, 401]);
     tokens.publish(TokenSet::new(vec![first, second]));
@@ -110,10 +110,10 @@ fn token_changes_apply_to_open_connections() {
 #[test]
 fn anonymous_port_still_rejects_wrong_tokens() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
-    let (_, shows_stranger) = token(2, "stranger", "stranger", &[Scope::Ingest], None);
+    let (_, shows_unknown) = token(2, "unknown", "unknown", &[Scope::Ingest], None);
     let fixture = fixture(&Arc::new(Tokens::new(TokenSet::new(vec![good]))), Demand::Never);
     for (headers, status) in
-        [("", 200), ("Authorization: Basic eDp5\r\n", 200), (&*shows_good, 200), (&*shows_stranger, 401)]
+        [("", 200), ("Authorization: Basic eDp5\r\n", 200), (&*shows_good, 200), (&*shows_unknown, 401)]
     {
         assert_eq!(fixture.post("/ingest/event", headers, "1").status, status, "{headers}");
     }
@@ -134,7 +134,7 @@ fn basic_user(secret: &NewToken) -> String {
 #[test]
 fn token_may_be_password_user_or_api_key() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
-    let [secret, stranger] = [1, 2].map(|number| NewToken::of_random([number; 32]));
+    let [secret, unknown] = [1, 2].map(|number| NewToken::of_random([number; 32]));
     let key = |secret: &NewToken| format!("x-aPI-key: {}\r\n", secret.expose());
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good])));
     for demand in [Demand::Always, Demand::Never] {
@@ -143,8 +143,7 @@ fn token_may_be_password_user_or_api_key() {
             assert_eq!(fixture.post("/ingest/event", &headers, "1").status, 200, "{headers}");
         }
         assert!(fixture.stored().iter().all(|event| event.source == "web"));
-        for headers in [basic("web", &stranger), basic_user(&stranger), key(&stranger), "X-Api-Key: fb_\r\n".to_owned()]
-        {
+        for headers in [basic("web", &unknown), basic_user(&unknown), key(&unknown), "X-Api-Key: fb_\r\n".to_owned()] {
             assert_refused(&fixture.post("/ingest/event", &headers, "1"), ErrorCode::Unauthorized);
         }
         for (headers, says) in [
@@ -176,13 +175,13 @@ fn password_does_not_allow_cross_origin_pages() {
     let basic = basic("", &NewToken::of_random([1; 32]));
     for (shows, origin, status) in [
         (&user, "", 200),
-        (&user, "Origin: https://stranger.example\r\n", 403),
+        (&user, "Origin: https://unknown.example\r\n", 403),
         (&basic, "", 200),
         (&basic, "Origin: http://x\r\n", 200),
         (&basic, "Origin: https://known.example\r\n", 200),
-        (&basic, "Origin: https://stranger.example\r\n", 403),
+        (&basic, "Origin: https://unknown.example\r\n", 403),
         (&basic, "Origin: null\r\n", 403),
-        (&shows_good, "Origin: https://stranger.example\r\n", 200),
+        (&shows_good, "Origin: https://unknown.example\r\n", 200),
     ] {
         let answer = fixture.post("/ingest/event", &(shows.clone() + origin), "1");
         assert_eq!(answer.status, status, "{shows}{origin}{answer:?}");

@@ -1,4 +1,4 @@
-//! What goes wrong around requests: overload, a failing disk, clients that leave, HTTP that is not sound, the stop.
+//! Failures around requests: overload, a failing disk, clients that disconnect, invalid HTTP, the stop.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn health_endpoints_report_alive_and_ready() {
         }
     }
     fixture.gateway().announce_stop();
-    // Each answer closes its connection from now on: a balancer's next request goes elsewhere.
+    // Each response closes its connection from now on: a balancer's next request goes elsewhere.
     client.send("HEAD /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
     let head = client.answer_to_head();
     assert_eq!((head.status, head.header("connection")), (503, Some("close")));
@@ -93,7 +93,7 @@ fn batch_is_counted_as_it_arrives() {
     fixture.wait("the bytes are free", |counters| counters.bytes_in_flight() == 0);
 }
 
-/// Else all of them would grow until none has room, and what was done for them was done for nothing.
+/// Otherwise all of them would grow until none has room, and all work for them would be wasted.
 #[test]
 fn batch_begins_only_if_reservations_leave_room() {
     let options =
@@ -113,7 +113,7 @@ fn batch_begins_only_if_reservations_leave_room() {
     assert_eq!(fixture.payloads(), ["2", "3", "1"]);
 }
 
-/// A refusal makes its client connect and send anew, which costs more than to let it wait.
+/// A rejection makes its client reconnect and resend, which costs more than to let it wait.
 #[test]
 fn batch_without_room_waits_for_others() {
     let batch_wait = Duration::from_hours(1);
@@ -131,7 +131,7 @@ fn batch_without_room_waits_for_others() {
         client
     });
     let waiting: Vec<_> = waiting.collect();
-    // It finds room: the others have come before it, and would have been refused by now.
+    // It finds room: the others arrived earlier, and would have been rejected by now.
     assert_eq!(fixture.post("/ingest/event", "", "5").status, 200);
     first.send("0\r\n\r\n");
     assert_eq!(first.answer().status, 200);
@@ -232,7 +232,7 @@ fn intake_stops_before_the_disk_is_full() {
     assert!(fixture.log.disk_guard().look().unwrap().1);
     let full = fixture.post("/ingest/event", "", "2");
     assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
-    // The answer comes before the body.
+    // The response precedes the body.
     let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n");
     assert_eq!(client.answer().status, 507);
@@ -308,7 +308,7 @@ fn pipelined_requests_survive_any_split() {
         let fixture = Fixture::on_disk(Arc::new(SimulatedDisk::new(1)));
         let mut client = fixture.connect();
         client.send(&text[..cut]);
-        // What is complete is answered before the rest comes: so the rest comes by itself.
+        // Complete requests are answered before the rest arrives, so the rest is sent separately.
         let ends = whole.iter().scan(0, |end, request| {
             *end += request.len();
             Some(*end)
@@ -342,7 +342,7 @@ fn late_reader_gets_whole_response() {
     let body = "x\n".repeat(1000);
     let request = format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let sending = std::thread::spawn(move || (0..requests).for_each(|_| sender.write_all(request.as_bytes()).unwrap()));
-    // No more is taken than is answered: what the server writes fills both buffers, and only then is it read.
+    // The server reads no request before it has answered the last one: its responses fill both buffers, and only then are they read.
     let (mut client, mut answered, mut still) = (client, 0, 0);
     while still < 100 {
         let now = fixture.counters().requests(RouteName::Batch, StatusClass::ClientError);

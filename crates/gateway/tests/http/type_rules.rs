@@ -1,4 +1,4 @@
-//! Types by rule, and what becomes of events whose type is unknown.
+//! Types by rule, and events of unknown types.
 
 use event::TypeName;
 use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
@@ -75,7 +75,7 @@ fn unknown_types_use_the_configured_fallback() {
     let stored = stored(&fixture);
     assert_eq!((stored[0].as_str(), stored.len()), ("a", 108));
     assert!(stored[1..].iter().all(|name| name == "other"), "{stored:?}");
-    assert_eq!(fixture.stored()[5].payload, r#"{"t":7}"#, "the name stays where it stands");
+    assert_eq!(fixture.stored()[5].payload, r#"{"t":7}"#, "the payload keeps the name");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn removed_type_is_unknown_after_reload() {
     assert_eq!(stored(&fixture), ["b", "other"]);
 }
 
-/// To know what these are takes more than others should wait for: it is done beside the shard, and nobody sees that.
+/// It takes too long to find the type of these on the shard: it is offloaded, without a visible difference.
 #[test]
 fn costly_type_rule_gives_the_same_result() {
     let choice = choice(&[("a", "l.all(x, l.all(y, x + y < 9))"), ("b", "has(b)")]);

@@ -6,13 +6,13 @@ use anyhow::Result;
 
 use super::CampaignStore;
 
-/// A store that has a tool of its own to be filled with.
+/// A store with a tool for bulk loads.
 pub trait BulkLoaded: CampaignStore {
-    /// What the tool is called.
+    /// The tool's name.
     const TOOL: &'static str;
     /// The share of the tool's rate that a server reaches.
     const BAR: f64;
-    /// What amounts are measured in, a second.
+    /// The unit of amounts, a second.
     const RATE: &'static str = "rows/s";
     /// Events of a backlog that takes some seconds to store.
     const EVENTS: u64 = 1_000_000;
@@ -23,17 +23,17 @@ pub trait BulkLoaded: CampaignStore {
     /// A folder that it may write to.
     fn folder(&self) -> &Path;
 
-    /// The settings of a sink as most people write them.
+    /// The settings of a sink as most users write them.
     fn usual_sink(&self) -> String {
         self.sink()
     }
 
-    /// The same, where events don't wait for long until there are enough to be stored together.
+    /// The same, with events stored soon even if there are few.
     fn prompt_sink(&self) -> String {
         self.usual_sink()
     }
 
-    /// Takes away all that it holds.
+    /// Removes all its contents.
     fn empty(&mut self) -> Result<()>;
 
     /// Lets it end its background work.
@@ -49,13 +49,13 @@ pub trait BulkLoaded: CampaignStore {
         self.events()
     }
 
-    /// Writes what the sink has stored to `path`, as the tool reads it.
+    /// Writes the contents that the sink has stored to `path`, as the tool reads it.
     fn save(&mut self, path: &Path) -> Result<()>;
 
-    /// Makes the place for what the tool stores.
+    /// Creates the place for the tool's output.
     fn before_load(&mut self) -> Result<()>;
 
-    /// Has the tool store what is at `path`.
+    /// Has the tool store the contents of `path`.
     fn load(&mut self, path: &Path) -> Result<()>;
 
     /// How much the tool has stored.

@@ -8,11 +8,11 @@ use testkit::swift::SwiftProcess;
 use super::{CampaignStore, NatsStore, OpenSearchStore, RedisStore, SwiftStore};
 use crate::server::Server;
 
-/// A store that a test can let fail without losing stored events.
+/// A store that a test can make fail without losing stored events.
 pub trait FaultyStore: CampaignStore {
     /// Its faults by name.
     const FAULTS: &'static [&'static str];
-    /// How many attempts a fault lasts: none of them may decide about an event.
+    /// The fewest attempts during a fault: none of them may decide about an event.
     const FAILURES: u32 = 4;
 
     /// How long each client rests between two batches: the store keeps up with them.
@@ -27,7 +27,7 @@ pub trait FaultyStore: CampaignStore {
 
 impl RedisStore {
     fn configure(&self, setting: &str, value: &str) -> Result<()> {
-        self.tell(&["CONFIG", "SET", setting, value])
+        self.command(&["CONFIG", "SET", setting, value])
     }
 }
 
@@ -38,7 +38,7 @@ impl FaultyStore for RedisStore {
         match fault {
             "OOM" => self.configure("maxmemory", "1mb"),
             "MISCONF" => self.fail_to_save(),
-            "READONLY" => self.tell(&["REPLICAOF", "127.0.0.1", "1"]),
+            "READONLY" => self.command(&["REPLICAOF", "127.0.0.1", "1"]),
             _ => self.configure("min-replicas-to-write", "1"),
         }
     }
@@ -47,7 +47,7 @@ impl FaultyStore for RedisStore {
         match fault {
             "OOM" => self.configure("maxmemory", "0"),
             "MISCONF" => self.save_again(),
-            "READONLY" => self.tell(&["REPLICAOF", "NO", "ONE"]),
+            "READONLY" => self.command(&["REPLICAOF", "NO", "ONE"]),
             _ => self.configure("min-replicas-to-write", "0"),
         }
     }

@@ -1,4 +1,4 @@
-//! Servers of stores for campaigns and benchmarks. They are killed and started again, and asked for their contents by their own means.
+//! Servers of stores for campaigns and benchmarks. They are killed and started again, and their contents are read with their own tools.
 
 mod bulk_loaded;
 mod faults;

@@ -1,4 +1,4 @@
-//! A NATS server with JetStream, and a stream that the sink makes.
+//! A NATS server with JetStream, and a stream that the sink creates.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

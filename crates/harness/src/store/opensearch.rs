@@ -1,4 +1,4 @@
-//! An OpenSearch server of our own, asked by its own HTTP; and `curl _bulk`, which it is usually filled with.
+//! A separate OpenSearch server, queried over its HTTP API; and `curl _bulk`, its usual tool for loading.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,7 +15,7 @@ use super::{BulkLoaded, CampaignStore, StoreServer};
 use testkit::opensearch::{OpenSearch as Node, SMALL, try_ask};
 use testkit::tools::tool;
 
-/// Of a server that is to be filled: compiled as it would be in earnest, with memory enough for what is on its way.
+/// Of a server for bulk loads: compiled as in production, with memory enough for the requests in flight.
 const LARGE: &[&str] = &["-Xms1g", "-Xmx1g"];
 
 /// The index that events become documents of, the one that the tool fills, and the one that is filled to warm the server up.
@@ -23,15 +23,15 @@ const INDEX: &str = "events";
 const LOADED: &str = "loaded";
 const WARM: &str = "warm";
 
-/// Of indices into which any payload goes.
+/// Of indices that accept any payload.
 const ANY_PAYLOAD: &str = r#", "mappings": {"dynamic": false}"#;
 /// Documents that are read at a time.
 const PAGE: usize = 5_000;
-/// How long the server keeps what a reading goes on with.
+/// How long the server keeps the context of a scrolled reading.
 const KEPT: &str = "5m";
 
-/// What the sink counts as a request's bytes by default, and what it counts for each document beside its payload. In what is saved
-/// a document has its time already, so that both have as many documents in a request.
+/// The sink's default for a request's bytes, and the bytes that it counts for each document in addition to its payload. In a saved file
+/// a document has its time already, so both have as many documents in a request.
 const REQUEST_BYTES: usize = 1024 * 1024;
 const FRAME_BYTES: usize = 256 - r#""@timestamp":"2026-11-22T13:00:00.140466Z","#.len();
 /// Tools that load side by side.
@@ -41,7 +41,7 @@ const TOOLS: usize = 2;
 const WARM_REQUESTS: usize = 40;
 const WARM_DOCUMENTS: usize = 2_500;
 
-/// A server, and how many events it was last known to have taken.
+/// A server, and how many events it was last known to have.
 pub struct OpenSearchStore {
     node: Node,
     stored: u64,
@@ -77,7 +77,7 @@ struct Envelope<'a> {
 }
 
 impl OpenSearchStore {
-    /// A server whose indices have one shard, no copies, and these mappings beside.
+    /// A server whose indices have one shard, no copies, and these additional mappings.
     fn start_with(options: &'static [&'static str], mappings: &str) -> Result<Option<Self>> {
         let Some(node) = Node::start_from(tool("opensearch/lib"), options) else { return Ok(None) };
         let store = Self { node, stored: 0 };
@@ -88,7 +88,7 @@ impl OpenSearchStore {
         Ok(Some(store))
     }
 
-    /// What it answers, if that is no error.
+    /// Its answer, if that is no error.
     fn ask(&self, method: &str, path: &str, body: &str) -> Result<String> {
         let answer = try_ask(self.node.address(), method, path, body).with_context(|| format!("{method} {path}"))?;
         if !(200..300).contains(&answer.status) {
@@ -111,7 +111,7 @@ impl OpenSearchStore {
         self.ask("DELETE", &format!("/{index}?ignore_unavailable=true"), "").map(drop)
     }
 
-    /// The number that stands at `pointer` of an answer.
+    /// The number at `pointer` of an answer.
     fn number(&self, path: &str, pointer: &str) -> Result<u64> {
         let answer: Value = serde_json::from_str(&self.ask("GET", path, "")?)?;
         answer.pointer(pointer).and_then(Value::as_u64).with_context(|| format!("{path} has no {pointer}"))
@@ -222,7 +222,7 @@ impl BulkLoaded for OpenSearchStore {
         self.remove(&format!("{INDEX},{LOADED}"))
     }
 
-    /// Fills an index that is taken away again, so that what is measured isn't how the server gets compiled.
+    /// Fills an index that is then removed: the measurement mustn't include the server's compilation.
     fn settle(&mut self) -> Result<()> {
         let mut records = Generator::new(RecordKind::Access, 2);
         for request in 0..WARM_REQUESTS {
@@ -270,13 +270,13 @@ impl BulkLoaded for OpenSearchStore {
             (0..).map(|number| request_file(file, number)).take_while(|path| path.exists()).collect();
         let of = |tool: usize| requests.iter().skip(tool).step_by(TOOLS).cloned().collect::<Vec<_>>();
         let tools: Vec<Child> = (0..TOOLS).map(|tool| self.tool(tool, &of(tool))).collect::<Result<_>>()?;
-        let mut taken = 0;
+        let mut accepted = 0;
         for tool in tools {
             let output = tool.wait_with_output()?;
-            taken += String::from_utf8_lossy(&output.stdout).matches(r#""errors":false"#).count();
+            accepted += String::from_utf8_lossy(&output.stdout).matches(r#""errors":false"#).count();
         }
-        if taken != requests.len() {
-            bail!("curl: {taken} of {} requests were taken", requests.len());
+        if accepted != requests.len() {
+            bail!("curl: {accepted} of {} requests were accepted", requests.len());
         }
         Ok(())
     }

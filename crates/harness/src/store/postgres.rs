@@ -1,4 +1,4 @@
-//! A PostgreSQL server, asked by `psql`.
+//! A PostgreSQL server, queried with `psql`.
 
 use std::collections::BTreeMap;
 use std::fs::File;

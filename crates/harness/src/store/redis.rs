@@ -31,7 +31,7 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// A server that waits for its disk, with settings beside.
+    /// A server that waits for its disk, with additional settings.
     fn start_with(more: &[&str]) -> Result<Option<Self>> {
         let port = free_port();
         let number = port.to_string();
@@ -40,7 +40,7 @@ impl RedisStore {
     }
 
     /// Gives the server an order.
-    pub(super) fn tell(&self, words: &[&str]) -> Result<()> {
+    pub(super) fn command(&self, words: &[&str]) -> Result<()> {
         self.server.ask(words);
         Ok(())
     }
@@ -49,20 +49,20 @@ impl RedisStore {
     pub(super) fn fail_to_save(&self) -> Result<()> {
         let snapshot = self.server.folder().join("dump.rdb");
         let _ = std::fs::remove_file(&snapshot);
-        std::fs::create_dir(&snapshot).context("making a directory in the place of the snapshot")?;
-        self.tell(&["CONFIG", "SET", "save", "3600 1"])?;
+        std::fs::create_dir(&snapshot).context("creating a directory with the snapshot's name")?;
+        self.command(&["CONFIG", "SET", "save", "3600 1"])?;
         self.save("err")
     }
 
     pub(super) fn save_again(&self) -> Result<()> {
         std::fs::remove_dir(self.server.folder().join("dump.rdb")).context("removing that directory")?;
         self.save("ok")?;
-        self.tell(&["CONFIG", "SET", "save", ""])
+        self.command(&["CONFIG", "SET", "save", ""])
     }
 
     /// Writes a snapshot, which ends so.
     fn save(&self, wanted: &str) -> Result<()> {
-        self.tell(&["BGSAVE"])?;
+        self.command(&["BGSAVE"])?;
         let begun = Instant::now();
         while !self.server.ask(&["INFO", "persistence"]).text().contains(&format!("rdb_last_bgsave_status:{wanted}")) {
             if begun.elapsed() > SAVE_LIMIT {
@@ -73,7 +73,7 @@ impl RedisStore {
         Ok(())
     }
 
-    /// The next page of entries behind `last`: their ids, and the names and values that each has.
+    /// The next page of entries after `last`: their ids, and the names and values that each has.
     fn page(&self, last: &str) -> Vec<(String, Vec<Vec<u8>>)> {
         let entries = self.server.ask(&["XRANGE", KEY, &format!("({last}"), "+", "COUNT", PAGE]).list();
         let parts = |entry: RedisReply| {
@@ -141,7 +141,7 @@ impl StoreServer for RedisStore {
 impl Shared for RedisStore {
     fn connections(&self) -> Result<usize> {
         let clients = self.server.ask(&["CLIENT", "LIST", "TYPE", "normal"]).text();
-        // Those that have asked the same belong to this program: one that has just closed may be listed still.
+        // Connections that sent this same query belong to this program: one that has just closed may still be listed.
         Ok(clients.lines().filter(|client| !client.contains("cmd=client")).count())
     }
 

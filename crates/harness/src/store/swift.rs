@@ -1,4 +1,4 @@
-//! OpenStack Swift with one copy of everything, asked for its objects over its own protocol.
+//! OpenStack Swift with one copy of everything, read over its own protocol.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -16,9 +16,9 @@ use super::{BulkLoaded, CampaignStore, StoreServer};
 use crate::workspace::has_program;
 use testkit::swift::{KEY, SwiftClient, SwiftProcess, SwiftServer, USER};
 
-/// What the sink stores in.
+/// The container of the sink.
 const CONTAINER: &str = "events";
-/// What the tool stores in.
+/// The container of the tool.
 const UPLOADED: &str = "uploaded";
 const DESCRIBED: &str = ".manifest.json";
 /// No line of an object is shorter.
@@ -27,13 +27,13 @@ const LINE_BYTES_MIN: u64 = 150;
 const ASKED_EACH: Duration = Duration::from_millis(50);
 const MEGABYTE: f64 = 1e6;
 
-/// The servers, and what is known of them.
+/// The servers, and their last figures.
 pub struct SwiftStore {
     server: SwiftServer,
-    /// Whoever asks has a token that ends with the servers.
+    /// The client has a token that ends with the servers.
     client: Option<SwiftClient>,
-    /// The bytes of the container when they were last told, and when they were last asked for.
-    told: u64,
+    /// The bytes of the container in the last answer, and when they were last requested.
+    bytes: u64,
     asked: Option<Instant>,
     /// Which of the servers is killed first.
     first_killed: usize,
@@ -41,7 +41,7 @@ pub struct SwiftStore {
 
 impl SwiftStore {
     fn new(server: SwiftServer) -> Self {
-        Self { server, client: None, told: 0, asked: None, first_killed: 0 }
+        Self { server, client: None, bytes: 0, asked: None, first_killed: 0 }
     }
 
     pub(super) fn kill_part(&self, part: SwiftProcess) {
@@ -63,15 +63,15 @@ impl SwiftStore {
         format!("http://{}/auth/v1.0", self.server.address())
     }
 
-    /// What the container's server counts; `None` where nobody answers.
+    /// The bytes that the container's server counts; `None` if it doesn't answer.
     fn ask_bytes(&mut self) -> Option<u64> {
         if self.client.is_none() {
             self.client = SwiftClient::try_new(self.server.address());
         }
-        let said = self.client.as_ref()?.try_ask("HEAD", &format!("/{CONTAINER}"), &[], b"");
-        let bytes = said.as_ref().and_then(|said| match said.status {
+        let response = self.client.as_ref()?.try_ask("HEAD", &format!("/{CONTAINER}"), &[], b"");
+        let bytes = response.as_ref().and_then(|response| match response.status {
             404 => Some(0),
-            _ => said.header("X-Container-Bytes-Used")?.parse().ok(),
+            _ => response.header("X-Container-Bytes-Used")?.parse().ok(),
         });
         if bytes.is_none() {
             // Its token may have ended.
@@ -80,7 +80,7 @@ impl SwiftStore {
         bytes
     }
 
-    /// What the sink says of each of its objects, with the listings brought up to date.
+    /// The sink's description of each of its objects, with the listings brought up to date.
     fn manifests(&self) -> Result<Vec<Value>> {
         self.server.update_listings();
         let client = self.server.client();
@@ -93,7 +93,7 @@ impl SwiftStore {
         described.map(manifest).collect()
     }
 
-    /// Hands out each object that has a manifest, and holds it against that.
+    /// Returns each object that has a manifest, and compares it with that.
     fn read_objects(&self, mut read: impl FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
         let client = self.server.client();
         for manifest in self.manifests()? {
@@ -142,7 +142,7 @@ impl CampaignStore for SwiftStore {
 }
 
 impl StoreServer for SwiftStore {
-    /// Small objects, so that kills meet many of them on their way.
+    /// Small objects: kills have to happen while many are in flight.
     fn sink(&self) -> String {
         self.settings("max_bytes = \"1MiB\"\nmax_age = \"1s\"\nenvelope = true\n")
     }
@@ -152,7 +152,7 @@ impl StoreServer for SwiftStore {
         Ok(())
     }
 
-    /// Each time another one ends first, so that an object is met before, in and behind its listing.
+    /// Each time another one ends first: an object is interrupted before, during and after its listing.
     fn kill(&mut self) -> Result<()> {
         let parts = SwiftProcess::ALL.into_iter().cycle().skip(self.first_killed).take(SwiftProcess::ALL.len());
         parts.for_each(|part| self.server.kill_part(part));
@@ -162,10 +162,10 @@ impl StoreServer for SwiftStore {
 
     fn stored(&mut self) -> u64 {
         if self.asked.is_none_or(|asked| asked.elapsed() >= ASKED_EACH) {
-            self.told = self.ask_bytes().unwrap_or(self.told);
+            self.bytes = self.ask_bytes().unwrap_or(self.bytes);
             self.asked = Some(Instant::now());
         }
-        self.told / LINE_BYTES_MIN
+        self.bytes / LINE_BYTES_MIN
     }
 
     fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
@@ -248,8 +248,8 @@ impl BulkLoaded for SwiftStore {
 
     fn loaded(&mut self) -> Result<f64> {
         self.server.update_listings();
-        let said = self.server.client().ask("HEAD", &format!("/{UPLOADED}"), &[], b"");
-        let bytes: f64 = said.header("X-Container-Bytes-Used").context("a container has a size")?.parse()?;
+        let response = self.server.client().ask("HEAD", &format!("/{UPLOADED}"), &[], b"");
+        let bytes: f64 = response.header("X-Container-Bytes-Used").context("a container has a size")?.parse()?;
         Ok(bytes / MEGABYTE)
     }
 }

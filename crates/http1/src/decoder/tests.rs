@@ -24,7 +24,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     encoded
 }
 
-/// A frame that decoders pass over.
+/// A frame that decoders skip.
 fn skippable(bytes: &[u8]) -> Vec<u8> {
     [&0x184D_2A50_u32.to_le_bytes(), &u32::try_from(bytes.len()).unwrap().to_le_bytes(), bytes].concat()
 }
@@ -54,7 +54,7 @@ const ENCODERS: [(Coding, Encode); 2] = [(Coding::Gzip, gzip), (Coding::Zstd, zs
 
 proptest! {
     #[test]
-    fn what_was_encoded_comes_out_however_it_is_cut(
+    fn decoder_restores_bytes_in_any_split(
         parts in prop::collection::vec(prop::collection::vec(0_u8..4, 0..300), 1..4),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
         room in 1_usize..200,
@@ -80,14 +80,14 @@ proptest! {
 }
 
 #[test]
-fn every_truncation_and_every_changed_byte_of_the_data_is_noticed() {
+fn decoder_detects_truncation_and_changed_bytes() {
     let text = br#"{"path": "/", "path": "/", "status": 200}"#.repeat(20);
     for (coding, encode) in ENCODERS {
         let encoded = encode(&text);
         for end in 0..encoded.len() {
             assert!(decode(coding, &encoded[..end]).is_err(), "{coding:?} cut at {end}");
         }
-        // Behind the header, of which gzip has bytes that mean nothing here (time, system).
+        // After the header: some bytes of gzip's header are ignored (time, system).
         for at in 10..encoded.len() {
             let mut changed = encoded.clone();
             changed[at] ^= 0x10;
@@ -97,7 +97,7 @@ fn every_truncation_and_every_changed_byte_of_the_data_is_noticed() {
 }
 
 #[test]
-fn bytes_behind_the_end_are_noticed() {
+fn decoder_rejects_bytes_after_the_end() {
     for (coding, encode) in ENCODERS {
         let encoded = encode(b"text");
         for rest in [&b"\0"[..], b"\n", b"\x1f\x8b", b"{}", &[0; 512], &encoded[..5]] {
@@ -109,7 +109,7 @@ fn bytes_behind_the_end_are_noticed() {
 }
 
 #[test]
-fn skippable_frames_are_passed_over() {
+fn decoder_skips_skippable_frames() {
     let whole = [skippable(b"1234"), zstd(b"a"), skippable(b""), skippable(&[7; 1000]), zstd(b"b")].concat();
     assert_eq!(decode(Coding::Zstd, &whole), Ok(b"ab".to_vec()));
     assert_eq!(decode(Coding::Zstd, &skippable(b"1234")), Ok(Vec::new()));
@@ -123,7 +123,7 @@ fn frame_with_window(descriptor: u8, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_window_has_at_most_8_mib() {
+fn zstd_window_is_limited_to_8_mib() {
     let log = |log: u32| u8::try_from((log - 10) << 3).unwrap();
     assert_eq!(decode(Coding::Zstd, &frame_with_window(log(ZSTD_WINDOW_LOG_MAX), b"text")), Ok(b"text".to_vec()));
     // The low bits are eighths more.

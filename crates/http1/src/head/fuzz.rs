@@ -1,4 +1,4 @@
-//! Any bytes as the head of a request: what is taken ends at the same place for every reader.
+//! Any bytes as the head of a request: an accepted head ends at the same byte for every parser.
 
 use testkit::fuzz::{Corpus, run};
 
@@ -40,7 +40,7 @@ fn fuzz_request_head() {
         assert!(text.ends_with(b"\n") && !text.contains(&0));
         let count = |byte: u8| text.iter().filter(|found| **found == byte).count();
         assert!(count(b'\r') == 0 || count(b'\r') == count(b'\n'), "one reader ends a line where another doesn't");
-        assert!(may_end(text, 0), "a head that comes at once is noticed");
+        assert!(may_end(text, 0), "a head in one piece is noticed");
         // What follows a head doesn't change it.
         assert!(matches!(parse(text, 0), Ok(Parsed::Head(_, same)) if same == *length));
         Ok(Some((std::mem::discriminant(&head.framing), head.host().is_some(), head.expects_continue)))

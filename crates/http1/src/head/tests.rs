@@ -1,4 +1,4 @@
-//! Heads that are taken, heads that aren't, and where a head ends.
+//! Accepted heads, rejected heads, and the end of a head.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn parsed(text: &str) -> Head<'_> {
 }
 
 #[test]
-fn sound_heads_tell_how_their_body_ends() {
+fn valid_heads_show_the_body_framing() {
     for (fields, length) in [
         ("Host: a", Some(0)),
         ("host:a\r\nContent-Type: x\r\nCONTENT-LENGTH:  12 ", Some(12)),
@@ -46,12 +46,12 @@ fn sound_heads_tell_how_their_body_ends() {
     assert_eq!(parsed("\r\nGET / HTTP/1.0\r\n\r\n").method, Method::Get);
     assert!(matches!(parse(b"\r\n\r\n", 0), Ok(Parsed::EmptyLines(2))));
     assert!(matches!(parse(b"\r\n\r\n", EMPTY_LINES_MAX - 2), Ok(Parsed::EmptyLines(2))));
-    assert!(parse(b"\r\n\r\n", EMPTY_LINES_MAX - 1).is_err(), "those that came before count");
+    assert!(parse(b"\r\n\r\n", EMPTY_LINES_MAX - 1).is_err(), "earlier empty lines count");
     assert!(matches!(parse(b"\r\n\r", 0), Ok(Parsed::Part)));
 }
 
 #[test]
-fn heads_that_can_be_read_in_two_ways_are_refused() {
+fn ambiguous_heads_are_rejected() {
     for fields in [
         "Host: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked",
         "Host: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 1",
@@ -105,7 +105,7 @@ fn heads_that_can_be_read_in_two_ways_are_refused() {
 }
 
 #[test]
-fn request_lines_are_read_in_one_way() {
+fn request_lines_are_parsed_strictly() {
     for line in [
         "POST / HTTP/1.0\r\nTransfer-Encoding: chunked",
         "POST  / HTTP/1.1\r\nHost: a",
@@ -138,7 +138,7 @@ fn request_lines_are_read_in_one_way() {
 }
 
 #[test]
-fn connections_go_on_as_their_versions_have_it() {
+fn connection_persistence_follows_the_version() {
     for (text, persistence) in [
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Persistence::Open),
         ("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", Persistence::KeptAlive),
@@ -152,14 +152,14 @@ fn connections_go_on_as_their_versions_have_it() {
 }
 
 #[test]
-fn one_expectation_is_met() {
+fn only_100_continue_is_supported() {
     assert!(parsed("GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\n\r\n").expects_continue);
     assert!(!parsed("GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").expects_continue);
     assert_eq!(code("GET / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n"), Some(RequestErrorKind::Expectation));
 }
 
 #[test]
-fn a_head_has_a_limit_whether_it_ends_or_not() {
+fn head_size_is_limited_complete_or_not() {
     let start = "POST / HTTP/1.1\r\nHost: a\r\nX: ";
     let fits = HEADER_BYTES_MAX - start.len() - 4;
     let text = |filler: usize, end: &str| start.to_owned() + &"x".repeat(filler) + end;
@@ -176,7 +176,7 @@ fn a_head_has_a_limit_whether_it_ends_or_not() {
 
 proptest! {
     #[test]
-    fn an_end_is_noticed_however_the_head_comes(cuts in prop::collection::vec(1..5_usize, 0..30), bare in any::<bool>()) {
+    fn head_end_is_found_in_any_split(cuts in prop::collection::vec(1..5_usize, 0..30), bare in any::<bool>()) {
         let text = if bare { "GET / HTTP/1.1\r\nHost: a\n\n" } else { "GET / HTTP/1.1\r\nHost: a\r\n\r\n" };
         let mut known = 0;
         for cut in cuts.into_iter().chain([text.len()]) {
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn a_head_that_passes_is_one_that_every_reader_ends_at_the_same_place(
+    fn accepted_heads_end_alike_for_every_reader(
         changes in prop::collection::vec((0..SOUND.len(), prop::sample::select(b"\r\n \t:;,\0Hh1\x80".to_vec())), 1..4)
     ) {
         let mut bytes = SOUND.to_vec();

@@ -71,7 +71,7 @@ impl Content {
         end - offset
     }
 
-    /// Writes `bytes` at `offset` and grows the length to their end where it is less.
+    /// Writes `bytes` at `offset`, and grows the length to their end if it is less.
     pub(super) fn write(&mut self, bytes: &[u8], offset: usize) {
         self.grow(offset + bytes.len());
         for (page, within, at) in pieces(offset..offset + bytes.len()) {
@@ -118,7 +118,7 @@ impl Content {
     }
 }
 
-/// Cuts a range of bytes at the page boundaries: page, range within it, and where that is within the whole range.
+/// Cuts a range of bytes at the page boundaries: page, range within it, and the same range within the whole.
 fn pieces(range: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>, usize)> {
     let Range { start, end } = range;
     (start / PAGE_BYTES..end.div_ceil(PAGE_BYTES)).map(move |page| {

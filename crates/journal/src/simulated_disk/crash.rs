@@ -97,7 +97,7 @@ pub(super) struct FileCut<'a> {
 }
 
 impl<'a> FileCut<'a> {
-    /// For a file with so many undecided sectors, whose last write is change number `last_write`.
+    /// For a file with this many undecided sectors, whose last write is change number `last_write`.
     pub(super) fn new(style: CutStyle, (sectors, last_write): (usize, usize), random: &'a mut Random) -> Self {
         let mut style = style;
         while style == CutStyle::Mixed {

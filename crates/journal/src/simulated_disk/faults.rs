@@ -81,7 +81,7 @@ impl From<SimulatedError> for io::Error {
     }
 }
 
-/// What happens to an operation.
+/// The effect on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperationOutcome {
     Proceed,

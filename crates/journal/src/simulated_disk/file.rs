@@ -1,4 +1,5 @@
-//! One file: what the running process sees, what a power cut keeps for sure, and the changes between the two.
+//! One file: the content that the running process sees, the content that survives any power cut, and the changes
+//! between the two.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ struct Change {
     sectors: Range<usize>,
     /// The pages that hold these sectors, right after the write: a disk gets whole sectors.
     images: Vec<Arc<Page>>,
-    /// The file's length after the change, where the change set it.
+    /// The file's length after the change, if the change set it.
     length: Option<usize>,
     fate: Fate,
 }
@@ -38,7 +39,7 @@ pub(super) struct File {
     previous: Content,
     /// Sectors that reads are served from `previous`.
     stale: Vec<Range<usize>>,
-    /// What happened since `durable`. Empty means that `visible` equals `durable`.
+    /// The changes since `durable`. Empty means that `visible` equals `durable`.
     changes: Vec<Change>,
 }
 

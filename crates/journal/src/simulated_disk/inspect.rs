@@ -61,8 +61,8 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Inverts a bit on the medium, where it is read from now on: bit 0 is the lowest of the first byte. A
-    /// write to its sector that isn't durable yet may still heal it.
+    /// Inverts a bit on the medium, for all reads from now on: bit 0 is the lowest of the first byte. A write to its
+    /// sector that isn't durable yet may still heal it.
     ///
     /// # Errors
     /// No file has this path, or it ends before this bit.

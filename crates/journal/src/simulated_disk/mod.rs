@@ -3,9 +3,9 @@
 //!
 //! The model:
 //!
-//! * A process reads what it wrote. What a power cut keeps for sure is a file's content and length at its last
-//!   sync, under the names that its directory had at *its* last sync. A new directory is a new name in the
-//!   directory above it, which needs a sync too.
+//! * A process reads what it wrote. A power cut always keeps a file's content and length at its last sync, under the
+//!   names that its directory had at *its* last sync. A new directory is a new name in its parent directory, which
+//!   needs a sync too.
 //! * Of the writes since then any 512-byte sectors survive, in any order, one in 64 of them torn: its first bytes new,
 //!   the others old. A sector that survives has the content that it had right after its write, which includes older
 //!   writes to the same sector. The length is any one that the file had since; missing bytes read as zeros.

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::SimulatedDisk;
 use crate::disk::{Disk, DiskFile};
 
-/// How many seeds each rule is tried with: enough that every style of cut comes dozens of times.
+/// How many seeds each rule is tried with: enough for dozens of cuts of every style.
 const SEEDS: u64 = 500;
 
 /// A disk with the durable file `/f` of these bytes, and a handle of it.

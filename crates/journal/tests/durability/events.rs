@@ -5,7 +5,7 @@ use std::sync::Arc;
 use event::EventId;
 use journal::{JournalRecord, RecordBuffer};
 
-/// What must come back just as it went in.
+/// An event that must be read back unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
     pub(crate) id: EventId,

@@ -34,11 +34,11 @@ const FAULTS: [Fault; 5] = [
     Fault::ShortWrite,
 ];
 
-/// What the workload knows.
+/// The state that the workload knows.
 #[derive(Clone, Debug, Default)]
 struct Known {
     acknowledged: BTreeMap<u64, Event>,
-    /// What commits of a failed life may have left.
+    /// Events that commits of a failed process may have left.
     attempted: BTreeMap<u64, Vec<Event>>,
     cursor: u64,
     cursors_attempted: Vec<u64>,
@@ -132,7 +132,7 @@ fn free(process: &mut Process, known: &mut Known) {
     if process.cursor.write(&cursor.to_le_bytes()).is_ok() {
         known.cursor = cursor;
         known.cursors_attempted.clear();
-        // What can't be freed now is freed later.
+        // If a segment can't be freed now, it is freed later.
         drop(process.shard.segments.free_up_to(cursor));
     }
 }

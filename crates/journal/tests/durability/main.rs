@@ -1,4 +1,5 @@
-//! What the journal keeps: on real disks and simulated ones, through power cuts, faults and damage, and in files of earlier versions.
+//! The durability of the journal: on real disks and simulated ones, through power cuts, faults and damage, and in files
+//! of earlier versions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
 // The mutant takes every checksum as right: only the power cuts have to notice it.

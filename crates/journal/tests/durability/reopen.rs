@@ -1,4 +1,4 @@
-//! A journal on a real disk: what was committed is there after the next start, each event once.
+//! A journal on a real disk: committed events are there after the next start, each once.
 
 use std::path::Path;
 use std::sync::Arc;

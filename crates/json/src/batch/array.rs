@@ -8,19 +8,19 @@ use crate::words::{COMMA_FOR_VALUE, ENDS_WITHIN_ARRAY, LAST_COMMA, TRAILING};
 use crate::{JsonError, JsonErrorKind, RecordRejection, check, check_beginning, first_byte};
 
 /// Finds the elements of an array and checks each. Only an element that two chunks share is copied; of one that is too
-/// large no more is kept than a record may have.
+/// large, at most the bytes of a record are kept.
 #[derive(Debug)]
 pub(super) struct Array {
     place: Place,
-    /// Where in the body the next byte stands.
+    /// The offset of the next byte in the body.
     at: usize,
-    /// Elements that were given.
+    /// Elements that were returned.
     given: usize,
-    /// The beginning of the element, from chunks before.
+    /// The beginning of the element, from earlier chunks.
     carry: Vec<u8>,
 }
 
-/// What may come next.
+/// The state of the reader.
 #[derive(Debug)]
 enum Place {
     /// The bracket that opens the array.
@@ -38,17 +38,17 @@ enum Place {
 #[derive(Clone, Copy, Debug)]
 enum Size {
     Allowed,
-    /// It is passed over up to its end.
+    /// It is skipped up to its end.
     TooLarge,
 }
 
 impl Array {
-    /// The reader of an array whose bracket stands at `start` in the body.
+    /// The reader of an array whose bracket is at `start` in the body.
     pub(super) const fn new(start: usize) -> Self {
         Self { place: Place::Opening, at: start, given: 0, carry: Vec::new() }
     }
 
-    /// Takes the next chunk and gives the elements that end in it.
+    /// Accepts the next chunk and returns the elements that end in it.
     pub(super) fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         while !chunk.is_empty() {
             let passed = match self.place {
@@ -66,7 +66,7 @@ impl Array {
         match self.place {
             Place::Closed => Ok(()),
             Place::Element { start, size: Size::Allowed, .. } => {
-                // What is wrong within it says more than that it has no end.
+                // A fault within it is more precise than its missing end.
                 let _refused = judge(start, check(&self.carry))?;
                 Err(fault(self.at, ENDS_WITHIN_ARRAY))
             }
@@ -74,7 +74,7 @@ impl Array {
         }
     }
 
-    /// Whether the closing bracket was there.
+    /// Whether the closing bracket was read.
     pub(super) const fn is_closed(&self) -> bool {
         matches!(self.place, Place::Closed)
     }
@@ -84,7 +84,7 @@ impl Array {
         self.carry.capacity()
     }
 
-    /// Passes what stands between elements, up to the first byte of one.
+    /// Skips the bytes between elements, up to the first byte of one.
     fn pass_between(&mut self, chunk: &[u8]) -> Result<usize, BatchError> {
         let Some(blank) = first_byte(chunk) else {
             return Ok(chunk.len());
@@ -102,7 +102,7 @@ impl Array {
         Ok(blank + passed)
     }
 
-    /// Passes the bytes of an element, and the one that ends it.
+    /// Skips the bytes of an element, and the one that ends it.
     fn pass_element(&mut self, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<usize, BatchError> {
         let Place::Element { start, ref mut boundary, size } = self.place else { return Ok(0) };
         let Some(end) = boundary.find(chunk) else {
@@ -119,7 +119,7 @@ impl Array {
         Ok(end + 1)
     }
 
-    /// Keeps more of an element, unless it is too large. Then what there is of it is looked at for the last time.
+    /// Keeps more of an element, unless it is too large. Then the part that was received is checked for the last time.
     fn keep(&mut self, element: usize, part: &[u8]) -> Result<(), BatchError> {
         let Place::Element { size: size @ Size::Allowed, .. } = &mut self.place else { return Ok(()) };
         let room = EVENT_BYTES_MAX - self.carry.len();
@@ -168,7 +168,7 @@ impl Place {
     }
 }
 
-/// A fault that leaves doubtful where the element ends is one of the body. Offsets then count from the body's start.
+/// A fault that makes the end of the element uncertain is one of the body. Offsets then count from the body's start.
 fn judge(start: usize, checked: Result<&str, JsonError>) -> Result<Result<&str, JsonError>, BatchError> {
     match checked {
         Err(error) if matches!(error.kind, JsonErrorKind::Syntax | JsonErrorKind::Utf8) => {

@@ -1,7 +1,7 @@
-//! Where an element of an array ends, found without reading what stands in it.
+//! The end of an element of an array, found without parsing its content.
 
-/// How far the search for an element's end has come. What is between brackets or quotes is passed over; whether it is JSON
-/// is for others to say.
+/// The state of the search for an element's end. Bytes between brackets or quotes are skipped; their syntax is checked
+/// elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Boundary {
     /// Arrays and objects that are open.
@@ -12,7 +12,7 @@ pub(super) struct Boundary {
 }
 
 impl Boundary {
-    /// Where in the element's next bytes the comma or bracket stands that ends it.
+    /// The offset in the element's next bytes of the comma or bracket that ends it.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {

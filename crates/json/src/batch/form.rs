@@ -1,18 +1,18 @@
-//! What the sender says a body is.
+//! The form of a body, as its sender declares it.
 
-/// How the records of a body are told apart.
+/// How the records of a body are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// One record a line.
     Lines,
-    /// An array if the body is one, else lines; an array with a fault is refused.
+    /// An array if the body is one, else lines; an array with a fault is rejected.
     Array,
-    /// An array if the whole body is one, else lines: a first line that is a faulty array is a bad line.
+    /// An array if the whole body is one, else lines: a first line that is a faulty array is a rejected line.
     Detect,
 }
 
 impl Form {
-    /// The form that a Content-Type names; its case and parameters don't matter. `""` stands for none.
+    /// The form that a Content-Type names; its case and parameters don't matter. `""` means that there is none.
     #[must_use]
     pub fn of_content_type(content_type: &str) -> Self {
         let media_type = content_type.split(';').next().unwrap_or_default().trim();

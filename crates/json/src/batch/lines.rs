@@ -7,18 +7,18 @@ use super::span::{Extent, Span, each_line};
 use super::{BatchError, Item, too_large, values};
 use crate::{BYTE_ORDER_MARK, JsonError, RecordRejection, check, check_limits, first_byte};
 
-/// Bytes of a line that are kept while its end isn't there, unless it has several values: those of an event and a `\r`.
+/// Bytes of a line that are kept until its end arrives, unless it has several values: those of an event and a `\r`.
 const CARRY_BYTES_MAX: usize = EVENT_BYTES_MAX + 1;
 
 /// Finds the lines of a body and checks each.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The line's beginning, from chunks before.
+    /// The line's beginning, from earlier chunks.
     carry: Vec<u8>,
     length: Length,
     /// Lines that have ended.
     ended: u32,
-    /// Records that were given.
+    /// Records that were returned.
     given: usize,
     /// How many of these were the first of their line, and how many weren't.
     firsts: u32,
@@ -33,18 +33,18 @@ enum Length {
     Allowed,
     /// It has more bytes than a record, and may have several records.
     OfSeveral,
-    /// It is too long already: its bytes are passed over up to its end.
+    /// It is too long already: its bytes are skipped up to its end.
     TooLong,
 }
 
-/// What the lines are.
+/// The kind of the current lines.
 #[derive(Debug, Default)]
 enum Mode {
     #[default]
     Records,
     /// They may be one value over several lines.
     Span(Box<Span>),
-    /// They are the rest of such a value, which is refused.
+    /// They are the rest of such a value, which is rejected.
     Rest,
 }
 
@@ -61,9 +61,9 @@ impl Lines {
     /// The last line needs no `\n`.
     pub(super) fn finish(mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         self.end_line(&[], sink)?;
-        // Behind a value over several lines there may be another one.
+        // After a value over several lines there may be another one.
         while matches!(self.mode, Mode::Span(_)) {
-            self.look_at_span(true, sink)?;
+            self.check_span(true, sink)?;
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Lines {
             Mode::Span(span) => {
                 span.push(line);
                 let is_due = span.is_due() || span.bytes() > EVENT_BYTES_MAX;
-                if is_due { self.look_at_span(false, sink) } else { Ok(()) }
+                if is_due { self.check_span(false, sink) } else { Ok(()) }
             }
             // Pretty printers indent all lines of a value but its first and its last one.
             Mode::Rest => {
@@ -135,7 +135,7 @@ impl Lines {
         }
     }
 
-    /// A line with more bytes than a record may have, and perhaps a `\r`.
+    /// A line with more bytes than a record may have, and optionally a `\r`.
     fn long_line(&mut self, line: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let text = line.strip_suffix(b"\r").unwrap_or(line);
         if text.len() > EVENT_BYTES_MAX && !values::begins_with_one_of_several(text) {
@@ -170,7 +170,7 @@ impl Lines {
         }
     }
 
-    /// All values of a line, or none of them where the line isn't JSON.
+    /// All values of a line, or none of them if the line isn't JSON.
     fn take_several(&mut self, line: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let ranges = match values::split(line)? {
             Ok(ranges) => ranges,
@@ -196,8 +196,8 @@ impl Lines {
         self.give((number, 1), Err(RecordRejection::of_json(number, error)), line, sink)
     }
 
-    /// Finds out how far the value goes. If these are all lines, it ends with them.
-    fn look_at_span(&mut self, is_end: bool, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+    /// Finds the end of the value. If these are all lines, it ends with them.
+    fn check_span(&mut self, is_end: bool, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let Mode::Span(mut span) = std::mem::take(&mut self.mode) else { return Ok(()) };
         match span.extent() {
             Extent::Open if is_end && span.lines > 1 && span.is_first => self.refuse_span(&span, None, sink),
@@ -212,23 +212,23 @@ impl Lines {
             }
             Extent::Whole(end) => {
                 self.refuse_span(&span, None, sink)?;
-                self.go_on(&span, end, sink)
+                self.process_rest(&span, end, sink)
             }
             Extent::Torn(start) => {
                 self.give_lines(&span, start, sink)?;
-                self.go_on(&span, start, sink)
+                self.process_rest(&span, start, sink)
             }
             Extent::Faulty(error) => {
                 let start = error.offset.min(span.bytes());
                 let rest = memchr::memchr(b'\n', &span.text()[start..]).map_or(span.bytes(), |end| start + end + 1);
                 self.mode = Mode::Rest;
                 self.refuse_span(&span, Some(error), sink)?;
-                self.go_on(&span, rest, sink)
+                self.process_rest(&span, rest, sink)
             }
         }
     }
 
-    /// One refusal for all lines of a value.
+    /// One rejection for all lines of a value.
     fn refuse_span(
         &mut self,
         span: &Span,
@@ -238,8 +238,8 @@ impl Lines {
         self.give((span.line, 1), Err(span.refusal(fault)), &[], sink)
     }
 
-    /// Takes the bytes behind a value, or the lines behind those that were given, as if they came now.
-    fn go_on(&mut self, span: &Span, start: usize, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+    /// Processes the bytes after a value, or the lines after the ones that were returned, as if they arrived now.
+    fn process_rest(&mut self, span: &Span, start: usize, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let ended = self.ended;
         self.ended = span.line_at(start) - 1;
         each_line(&span.text()[start..], |line| {
@@ -250,7 +250,8 @@ impl Lines {
         Ok(())
     }
 
-    /// The lines are no value over several lines: each of those before `end` is a record, or several, or bad for itself.
+    /// The lines are no value over several lines: each of those before `end` is a record, or several, or a separate
+    /// rejection.
     fn give_lines(&mut self, span: &Span, end: usize, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let ended = self.ended;
         self.ended = span.line - 1;

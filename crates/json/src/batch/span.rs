@@ -1,5 +1,5 @@
-//! Lines that may be one value over several lines, as pretty printers write it. None of its parts is a record: `2` on a line of its own is the
-//! element of an array there.
+//! Lines that may be one value over several lines, as pretty printers write it. None of its parts is a record: `2` on a
+//! separate line is the element of an array there.
 
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
@@ -7,9 +7,9 @@ use serde_json::Deserializer;
 use super::BatchError;
 use crate::{BYTE_ORDER_MARK, JsonError, RecordRejection, check, first_byte, utf8};
 
-/// What is said of a value that goes over lines.
-pub(super) const OVER_LINES: &str = "the value goes over the end of its line, and a batch of lines has each value on one line: write it so (`jq -c .`), or send a single \
-     value to /ingest/event";
+/// The message for a value that continues over lines.
+pub(super) const OVER_LINES: &str = "the value continues on the next line, but a batch of lines needs each value on one line: convert it with \
+     `jq -c .`, or send a single value to /ingest/event";
 
 /// Lines from one on that ends within a value.
 #[derive(Debug)]
@@ -18,35 +18,35 @@ pub(super) struct Span {
     text: Vec<u8>,
     /// The number of the first line.
     pub(super) line: u32,
-    /// What is wrong with the first line alone.
+    /// The fault of the first line alone.
     pub(super) own: RecordRejection,
     /// No record was before it.
     pub(super) is_first: bool,
     /// Lines that aren't blank.
     pub(super) lines: u32,
-    /// So many bytes are the beginning of a value.
+    /// This many bytes are the beginning of a value.
     open: usize,
-    /// More than the first line was looked at.
-    is_looked_at: bool,
+    /// More than the first line was checked.
+    is_checked: bool,
 }
 
-/// How far a value goes.
+/// The extent of a value.
 #[derive(Debug)]
 pub(super) enum Extent {
     /// More lines could belong to it.
     Open,
     /// To this byte.
     Whole(usize),
-    /// The lines up to this byte are bad for themselves, and the line that begins there isn't one of them.
+    /// The lines up to this byte are separate rejections, and the line that begins there isn't one of them.
     Torn(usize),
-    /// It isn't JSON, and goes on behind these lines.
+    /// It isn't JSON, and continues after these lines.
     Faulty(JsonError),
 }
 
 impl Span {
     pub(super) fn new(line: &[u8], own: RecordRejection, is_first: bool) -> Self {
         let number = own.line;
-        let mut span = Self { text: Vec::new(), line: number, own, is_first, lines: 0, open: 0, is_looked_at: false };
+        let mut span = Self { text: Vec::new(), line: number, own, is_first, lines: 0, open: 0, is_checked: false };
         span.push(line);
         span.open = span.text.len();
         span
@@ -67,15 +67,15 @@ impl Span {
         &self.text
     }
 
-    /// Whether it is time to look at the lines: each time when they have become twice as many bytes, so that every byte is looked at only a few
+    /// Whether it is time to check the lines: each time their bytes have doubled, so every byte is checked only a few
     /// times.
     pub(super) const fn is_due(&self) -> bool {
-        (!self.is_looked_at && self.lines > 1) || self.text.len() >= 2 * self.open
+        (!self.is_checked && self.lines > 1) || self.text.len() >= 2 * self.open
     }
 
-    /// How far the value goes.
+    /// The extent of the value.
     pub(super) fn extent(&mut self) -> Extent {
-        self.is_looked_at = true;
+        self.is_checked = true;
         let text = match utf8(&self.text) {
             Ok(text) => text,
             Err(error) => return self.faulty(error),
@@ -94,7 +94,8 @@ impl Span {
         }
     }
 
-    /// A line that begins or holds an array or an object and stands where the value can't go on shows that the line before it was cut off.
+    /// A line that begins or holds an array or an object, at a place where the value can't continue, shows that the
+    /// line before it was truncated.
     fn faulty(&self, error: JsonError) -> Extent {
         let at = error.offset.min(self.text.len() - 1);
         let first_end = memchr::memchr(b'\n', &self.text).unwrap_or(at);
@@ -104,12 +105,12 @@ impl Span {
         let start = memchr::memrchr(b'\n', &self.text[..at]).map_or(0, |newline| newline + 1);
         let line = &self.text[start..];
         let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
-        let is_behind_blank = first_byte(line).is_some_and(|blank| start + blank == at);
-        let begins_record = is_behind_blank && matches!(self.text[at], b'{' | b'[');
+        let is_after_blank = first_byte(line).is_some_and(|blank| start + blank == at);
+        let begins_record = is_after_blank && matches!(self.text[at], b'{' | b'[');
         if begins_record && (at == start || check(line).is_ok()) { Extent::Torn(start) } else { Extent::Faulty(error) }
     }
 
-    /// What is said of the value; `fault` is within it.
+    /// The rejection of the value; `fault` is within it.
     pub(super) fn refusal(&self, fault: Option<JsonError>) -> RecordRejection {
         let refusal = RecordRejection { detail: OVER_LINES.into(), ..self.own.clone() };
         match fault {
@@ -130,7 +131,7 @@ impl Span {
     }
 }
 
-/// Whether lines begin with a value that goes over the end of its line; `text` is all of them, or their beginning.
+/// Whether lines begin with a value that continues over the end of its line; `text` is all of them, or their beginning.
 #[must_use]
 pub fn begins_over_lines(text: &[u8]) -> bool {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
@@ -146,7 +147,7 @@ pub fn begins_over_lines(text: &[u8]) -> bool {
     }
 }
 
-/// Gives lines with breaks one by one.
+/// Passes lines with breaks one by one.
 pub(super) fn each_line(
     mut text: &[u8],
     mut give: impl FnMut(&[u8]) -> Result<(), BatchError>,

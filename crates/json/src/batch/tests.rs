@@ -1,4 +1,4 @@
-//! Bodies are cut into the same records however they arrive.
+//! Bodies are split into the same records for any chunks.
 
 use event::FURTHER_VALUES_FROM;
 use limits::JSON_DEPTH_MAX;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 
-/// What a record became: line, ordinal, and its text or the code and offset of its refusal.
+/// A record's result: line, ordinal, and its text or the code and offset of its rejection.
 type Outcome = (u32, u32, Result<String, (RejectionCode, Option<usize>)>);
 
 fn split<'a>(form: Form, chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Outcome>, Result<(), BatchError>) {
@@ -56,7 +56,7 @@ fn an_array_gives_its_elements() {
 }
 
 #[test]
-fn lines_that_are_arrays_are_lines_unless_the_body_is_one() {
+fn arrays_on_lines_are_lines() {
     let lines = vec![taken(2, 1, "[1,2]"), taken(3, 2, "[3]")];
     assert_eq!(whole(Form::Detect, "\n[1,2]\n[3]\n"), (lines.clone(), Ok(())));
     assert_eq!(whole(Form::Lines, "\n[1,2]\n[3]\n"), (lines, Ok(())));
@@ -75,7 +75,7 @@ fn lines_that_are_arrays_are_lines_unless_the_body_is_one() {
 }
 
 #[test]
-fn a_fault_in_an_array_refuses_the_body() {
+fn fault_in_an_array_rejects_the_body() {
     for (body, offset, code) in [
         (" [1,\n x]", 6, RejectionCode::Json),
         ("[1,2", 4, RejectionCode::Json),
@@ -103,7 +103,7 @@ fn a_fault_in_an_array_refuses_the_body() {
 }
 
 #[test]
-fn limits_of_one_element_refuse_that_element() {
+fn limits_of_one_element_reject_that_element() {
     let deep = "[".repeat(JSON_DEPTH_MAX + 1) + &"]".repeat(JSON_DEPTH_MAX + 1);
     let allowed = "[".repeat(JSON_DEPTH_MAX) + &"]".repeat(JSON_DEPTH_MAX);
     let long = format!("\"{}\"", "x".repeat(EVENT_BYTES_MAX));
@@ -120,7 +120,7 @@ fn limits_of_one_element_refuse_that_element() {
 }
 
 #[test]
-fn a_line_of_full_size_passes_and_a_longer_one_is_passed_over_unkept() {
+fn line_above_full_size_is_skipped() {
     let full = format!("\"{}\"", "x".repeat(EVENT_BYTES_MAX - 2));
     let long = full.replace("\"x", "\"xx");
     let body = format!("{full}\r\n{full} \n{long}{full}\r\n3");
@@ -172,7 +172,7 @@ fn a_batch_has_its_limits() {
 }
 
 #[test]
-fn an_element_that_is_too_large_is_passed_over_unkept_unless_it_begins_with_a_fault() {
+fn too_large_element_is_skipped_unless_faulty() {
     let long = |begin: &str, end: &str| format!("[1,{begin}{}{end},2]", "ü".repeat(EVENT_BYTES_MAX));
     let expected =
         vec![taken(1, 1, "1"), (2, 2, Err((RejectionCode::TooLarge, Some(EVENT_BYTES_MAX)))), taken(3, 3, "2")];
@@ -197,7 +197,7 @@ fn an_element_that_is_too_large_is_passed_over_unkept_unless_it_begins_with_a_fa
 }
 
 #[test]
-fn a_mebibyte_that_could_be_an_array_is_one() {
+fn mebibyte_that_could_be_an_array_is_one() {
     let values = format!("[{}", "[1,2],".repeat(EVENT_BYTES_MAX / 12));
     let lines = values.clone() + "\n3\n";
     assert!(matches!(whole(Form::Detect, &lines).1, Err(BatchError::NotJson(_))), "it isn't closed on its line");
@@ -231,7 +231,7 @@ fn a_line_holds_several_values() {
 }
 
 #[test]
-fn a_line_of_several_values_with_a_fault_is_one_refusal() {
+fn faulty_line_of_several_values_is_one_rejection() {
     let bad = |offset| (1, 1, Err((RejectionCode::Json, Some(offset))));
     for (line, offset) in [("{\"a\":1}{\"a\":}", 12), ("1 2 x", 4), ("1,2", 1), ("10:30", 2), ("{} {", 4)] {
         let expected = vec![bad(offset), taken(2, 2, "{\"b\":2}")];
@@ -248,7 +248,7 @@ fn a_line_of_several_values_with_a_fault_is_one_refusal() {
 }
 
 #[test]
-fn a_line_of_several_values_may_be_longer_than_a_record() {
+fn line_of_several_values_may_exceed_a_record() {
     let value = format!("{{\"a\":\"{}\"}}", "x".repeat(1000));
     let line = value.repeat(2 * EVENT_BYTES_MAX / value.len());
     let body = format!("{line}\n1\n");
@@ -275,7 +275,7 @@ fn refusals(body: &str) -> Vec<(u32, bool)> {
     found
 }
 
-/// None of the parts of a value over lines is taken, and what stands before and behind it is.
+/// No part of a value over lines is accepted, but the lines before and after it are.
 #[test]
 fn a_value_over_lines_is_one_refusal() {
     let pretty = "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": \"y\"\n}";
@@ -313,8 +313,8 @@ fn a_value_over_lines_is_one_refusal() {
 }
 
 #[test]
-fn a_line_that_was_cut_off_is_one_refusal_and_those_behind_it_are_records() {
-    for (cut, behind) in [
+fn truncated_line_is_one_rejection() {
+    for (cut, after) in [
         ("{\"a\":", "{\"b\":1}\n{\"c\":2}"),
         ("{\"a\":[1,", "{\"b\":1}\n{\"c\":2}\n{\"d\":3}"),
         ("{\"a\":1,", "{\"b\":1}\n\n{\"c\":2}"),
@@ -324,8 +324,8 @@ fn a_line_that_was_cut_off_is_one_refusal_and_those_behind_it_are_records() {
         ("1e", "2"),
         ("{", "{\"b\":1}"),
     ] {
-        let (found, ended) = whole(Form::Lines, &format!("0\n{cut}\n{behind}\n"));
-        let lines: Vec<_> = behind.lines().filter(|line| !line.is_empty()).collect();
+        let (found, ended) = whole(Form::Lines, &format!("0\n{cut}\n{after}\n"));
+        let lines: Vec<_> = after.lines().filter(|line| !line.is_empty()).collect();
         let texts: Vec<_> = found.iter().filter_map(|(.., record)| record.clone().ok()).collect();
         assert_eq!(
             (texts[1..].to_vec(), found.len(), ended),
@@ -337,7 +337,7 @@ fn a_line_that_was_cut_off_is_one_refusal_and_those_behind_it_are_records() {
 }
 
 #[test]
-fn a_byte_order_mark_is_passed_over() {
+fn byte_order_mark_is_skipped() {
     for form in [Form::Lines, Form::Detect, Form::Array] {
         assert_eq!(whole(form, "\u{feff}{\"a\":1}\n2"), (vec![taken(1, 1, "{\"a\":1}"), taken(2, 2, "2")], Ok(())));
         assert_eq!(whole(form, "1\n\u{feff}2\n"), (vec![taken(1, 1, "1"), taken(2, 2, "2")], Ok(())), "files in a row");
@@ -349,7 +349,7 @@ fn a_byte_order_mark_is_passed_over() {
 }
 
 #[test]
-fn a_body_in_another_format_is_refused_as_a_whole() {
+fn body_in_another_format_is_rejected() {
     let utf_16: Vec<u8> = "{\"a\":1}\n2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let multipart = b"--X\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n{\"a\":1}\n2\n\r\n--X--\r\n";
     for (body, named) in
@@ -396,14 +396,14 @@ proptest! {
     }
 
     #[test]
-    fn arrays_agree_with_a_reader_of_all_of_it(body in body()) {
+    fn arrays_equal_those_of_a_full_reader(body in body()) {
         let body = if crate::first_byte(&body).is_some_and(|first| body[first] == b'[') { body } else { [b"[", body.as_slice()].concat() };
         let whole = serde_json::from_slice::<Vec<&RawValue>>(&body).ok().map(|elements| {
             elements.into_iter().map(|element| crate::check(element.get().as_bytes()).ok().map(str::to_owned)).collect()
         });
         let (given, ended) = split(Form::Array, [body.as_slice()]);
         if whole.is_none() && ended.is_ok() {
-            // An array on a line of its own, with something behind it: lines.
+            // An array on a separate line, followed by other text: lines.
             return Ok(());
         }
         let given: Option<Vec<_>> = ended.ok().map(|()| given.into_iter().map(|(.., record)| record.ok()).collect());
@@ -412,7 +412,7 @@ proptest! {
 
     #[test]
     fn lines_agree_with_a_plain_split(body in body()) {
-        // Lines that end within a value, and lines of several values, are more than a plain split knows.
+        // Lines that end within a value, and lines of several values, are beyond a plain split.
         let is_plain = |line: &&[u8]| !crate::check(line).is_err_and(|error| error.is_open() || error.is_trailing());
         let body = body.split(|byte| *byte == b'\n').filter(is_plain).collect::<Vec<_>>().join(&b'\n');
         let plain: Vec<_> = (1_u32..)

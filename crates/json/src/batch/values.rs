@@ -9,7 +9,7 @@ use serde_json::{Deserializer, StreamDeserializer};
 use super::BatchError;
 use crate::{JsonError, first_byte, utf8};
 
-/// Where the values of a line are; or what is wrong with the line, of which then none is taken.
+/// The ranges of the values of a line, or the fault of the line, of which then none is accepted.
 ///
 /// # Errors
 /// It has more values than a batch may have.
@@ -30,7 +30,8 @@ pub(super) fn split(line: &[u8]) -> Result<Result<Vec<Range<usize>>, JsonError>,
     }
 }
 
-/// Whether a line that has more bytes than a record may have begins with a value that is no longer than that, and goes on behind it.
+/// Whether a line that has more bytes than a record begins with a value that is no longer than a record, followed by
+/// others.
 pub(super) fn begins_with_one_of_several(line: &[u8]) -> bool {
     let beginning = &line[..line.len().min(EVENT_BYTES_MAX + 1)];
     let whole = match std::str::from_utf8(beginning) {

@@ -1,4 +1,4 @@
-//! What is found and where, and that nothing of it is left after a repair, and nothing else has changed.
+//! The flaws that are found, and their places. A repair leaves none of them, and changes nothing else.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -11,7 +11,7 @@ fn found(json: &str, flaws: Incompatibilities) -> Option<(IncompatibilityKind, u
 }
 
 #[test]
-fn flaws_are_found_where_they_stand() {
+fn flaws_are_found_with_their_places() {
     let nul = |offset, pointer: &str| Some((IncompatibilityKind::Nul, offset, pointer.to_owned()));
     let key = |offset, pointer: &str| Some((IncompatibilityKind::DuplicateKey, offset, pointer.to_owned()));
     for (json, expected) in [
@@ -55,7 +55,7 @@ fn a_repair_touches_nothing_else() {
 
 /// The table of `docs/json.md`.
 #[test]
-fn the_documented_repairs_are_those_that_are_made() {
+fn repairs_are_those_of_the_page() {
     let page = include_str!("../../../../docs/json.md");
     let table = page.split("| payload | repaired |\n|---|---|\n").nth(1).unwrap();
     let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
@@ -68,13 +68,13 @@ fn the_documented_repairs_are_those_that_are_made() {
 }
 
 #[test]
-fn many_members_of_one_name_take_no_time_to_speak_of() {
+fn many_members_of_one_name_are_quick() {
     let members: Vec<String> = (0..50_000).map(|number| format!("\"k{}\":{number}", number % 25_000)).collect();
     let repaired = repair(&format!("{{{}}}", members.join(",")), Incompatibilities::ALL).unwrap();
     assert_eq!(repaired, format!("{{{}}}", members[25_000..].join(",")));
 }
 
-/// JSON texts with few names, so that they come again, and with escapes and blanks.
+/// JSON texts with few names, so names repeat, and with escapes and blanks.
 fn text() -> impl Strategy<Value = String> {
     let string = || {
         prop::sample::select(vec![
@@ -102,22 +102,22 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-/// What serde_json makes of it: of members of one name it takes the last.
+/// serde_json's result: of members of one name it keeps the last.
 fn read(json: &str) -> Value {
-    fn mend(value: Value) -> Value {
+    fn normalise(value: Value) -> Value {
         let text = |text: String| text.replace('\0', "\u{fffd}");
         match value {
             Value::String(string) => Value::String(text(string)),
-            Value::Array(elements) => Value::Array(elements.into_iter().map(mend).collect()),
+            Value::Array(elements) => Value::Array(elements.into_iter().map(normalise).collect()),
             other => other,
         }
     }
-    mend(serde_json::from_str(json).unwrap())
+    normalise(serde_json::from_str(json).unwrap())
 }
 
 proptest! {
     #[test]
-    fn after_a_repair_nothing_is_left_and_what_is_good_is_untouched(json in text()) {
+    fn repair_removes_only_flaws(json in text()) {
         let json = crate::check(json.as_bytes()).unwrap();
         match repair(json, Incompatibilities::ALL) {
             None => prop_assert_eq!(find(json, Incompatibilities::ALL), None),
@@ -150,15 +150,15 @@ proptest! {
 
 proptest! {
     #[test]
-    fn halves_of_surrogate_pairs_are_mended_and_nothing_else(parts in prop::collection::vec(0..6_usize, 0..20)) {
+    fn only_halves_of_surrogate_pairs_are_replaced(parts in prop::collection::vec(0..6_usize, 0..20)) {
         let units = [r"\ud83d", r"\ude00", "x", r"\\", r"\u00e9", r#"\""#];
         let text: String = parts.iter().map(|part| units[*part]).collect();
         let json = format!(" \"{text}\" ");
-        let mended = crate::mend(json.as_bytes());
-        prop_assert_eq!(crate::check(mended.as_bytes()).unwrap(), &mended);
-        prop_assert_eq!(mended.len() + 2, json.len());
+        let repaired = crate::replace_surrogates(json.as_bytes());
+        prop_assert_eq!(crate::check(repaired.as_bytes()).unwrap(), &repaired);
+        prop_assert_eq!(repaired.len() + 2, json.len());
         match crate::check(json.as_bytes()) {
-            Ok(sound) => prop_assert_eq!(sound, &mended),
+            Ok(valid) => prop_assert_eq!(valid, &repaired),
             Err(error) => prop_assert_eq!(error.kind, crate::JsonErrorKind::Surrogate),
         }
     }
@@ -167,5 +167,8 @@ proptest! {
 #[test]
 fn many_halves_take_no_time_to_speak_of() {
     let halves = r"\ud800".repeat(150_000);
-    assert_eq!(crate::mend(format!("\"{halves}\"").as_bytes()), format!("\"{}\"", r"\ufffd".repeat(150_000)));
+    assert_eq!(
+        crate::replace_surrogates(format!("\"{halves}\"").as_bytes()),
+        format!("\"{}\"", r"\ufffd".repeat(150_000))
+    );
 }

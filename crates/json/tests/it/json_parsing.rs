@@ -25,7 +25,7 @@ fn documented() -> BTreeMap<String, String> {
     rows.map(|cells| (cells[1].clone(), cells[2].clone())).collect()
 }
 
-/// The texts by name, or `None` where the data is not there.
+/// The texts by name, or `None` if the data is not there.
 fn texts() -> Option<BTreeMap<String, Vec<u8>>> {
     let folder = records("json_parsing")?;
     let text = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -73,7 +73,7 @@ fn each_open_text_gets_the_documented_verdict() {
 }
 
 #[test]
-fn texts_like_those_of_the_table_are_judged_without_the_data() {
+fn texts_like_those_of_the_table_are_checked() {
     for (text, expected) in [
         (b"[1e9999]".as_slice(), ACCEPTED),
         (b"[-1e-9999]", ACCEPTED),

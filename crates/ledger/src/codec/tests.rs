@@ -1,4 +1,4 @@
-//! A ledger is loaded as it was saved, by this version or by version 1.
+//! A ledger is loaded with the content that this version or version 1 saved.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ fn full() -> Document {
         lost: 3,
         ahead: true,
         unconfirmed_since: Some(40),
-        accept: Some(Accept { again: true }),
+        accept: Some(Accept { resend: true }),
         outcomes: BTreeMap::from([(name("a.b"), outcomes)]),
         ..LaneProgress::default()
     };
@@ -73,7 +73,7 @@ fn full() -> Document {
         (name("c"), RouteState::default()),
         (name("d"), RouteState { closed: Some(gone), ..RouteState::default() }),
     ]);
-    let lanes = vec![lane, LaneProgress { accept: Some(Accept { again: false }), ..LaneProgress::default() }];
+    let lanes = vec![lane, LaneProgress { accept: Some(Accept { resend: false }), ..LaneProgress::default() }];
     let claims = vec![sink::Claim([0; 16]), sink::Claim([0xf1; 16])];
     let mark = Some(sink::Mark([0x3b; 16]));
     let sink = SinkProgress { lanes, routes, dead_up_to: 6, claims, mark, configured: false };
@@ -185,7 +185,7 @@ fn outcomes() -> impl Strategy<Value = OutcomeCounts> {
 
 fn lane() -> impl Strategy<Value = LaneProgress> {
     let outcomes = btree_map(type_name(), outcomes(), 0..3);
-    let accept = option::of(any::<bool>().prop_map(|again| Accept { again }));
+    let accept = option::of(any::<bool>().prop_map(|resend| Accept { resend }));
     (any::<[u64; 3]>(), any::<bool>(), option::of(any::<u64>()), accept, outcomes).prop_map(
         |([start, cursor, lost], ahead, unconfirmed_since, accept, outcomes)| LaneProgress {
             start,

@@ -1,4 +1,4 @@
-//! Finds the end of an answer in the bytes that came so far.
+//! Finds the end of an answer in the bytes received so far.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
     }
 }
 
-/// What a head says.
+/// The content of a head.
 struct Facts {
     status: u16,
     closes: bool,
@@ -57,7 +57,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Facts)>, Malformed> {
     let mut response = Response::new(&mut headers);
     let Status::Complete(length) = response.parse(bytes).map_err(|_| Malformed)? else { return Ok(None) };
     let status = response.code.ok_or(Malformed)?;
-    // HTTP/1.0 closes unless it says otherwise, and what says so there isn't worth reading.
+    // HTTP/1.0 closes by default, and its exceptions aren't worth reading.
     let mut facts = Facts { status, closes: response.version != Some(1), framing: None };
     for header in &*response.headers {
         take_header(&mut facts, header)?;
@@ -101,7 +101,7 @@ fn chunks(bytes: &[u8]) -> Result<Body<'_>, Malformed> {
         };
         let start = at + line;
         if size == 0 {
-            // Trailers are passed over: nobody asked for any.
+            // Trailers are skipped: the request asks for none.
             let mut trailers = [EMPTY_HEADER; HEADERS_MAX];
             let parsed = httparse::parse_headers(&bytes[start..], &mut trailers).map_err(|_| Malformed)?;
             let Status::Complete((end, _)) = parsed else { return Ok(None) };
@@ -121,7 +121,7 @@ fn chunks(bytes: &[u8]) -> Result<Body<'_>, Malformed> {
 mod tests {
     use super::*;
 
-    /// Cut anywhere before its end, an answer isn't there yet; whatever follows doesn't belong to it.
+    /// Cut anywhere before its end, an answer is incomplete; bytes after its end don't belong to it.
     fn check(text: &str, expected: (u16, bool, &str)) {
         for end in 0..text.len() {
             assert_eq!(parse(&text.as_bytes()[..end]), Ok(None), "{:?}", &text[..end]);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_where_its_head_says() {
+    fn answer_ends_where_its_head_says() {
         check("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", (200, false, "hi"));
         check("HTTP/1.1 503 No\r\nConnection: Close\r\nContent-Length:0\r\n\r\n", (503, true, ""));
         check("HTTP/1.1 204 No Content\r\n\r\n", (204, false, ""));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_refused() {
+    fn response_without_length_is_malformed() {
         for text in ["SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"] {
             assert_eq!(parse(text.as_bytes()), Err(Malformed), "{text}");
         }

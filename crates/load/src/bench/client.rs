@@ -1,4 +1,4 @@
-//! One connection: a request goes out, its answer comes in, never waiting.
+//! One connection: it sends a request and receives its answer, without blocking.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,7 +11,7 @@ use super::answer;
 use super::stream::{self, Wire};
 use crate::ServerConnector;
 
-/// So much of what an answer says is shown.
+/// At most so much of an answer is shown.
 const WORDS_CHARACTERS_MAX: usize = 200;
 
 /// A connection and the request on it.
@@ -20,13 +20,13 @@ pub(super) struct Client {
     out: Vec<u8>,
     sent: usize,
     received: Vec<u8>,
-    /// Whether epoll tells when it can be written to.
+    /// Whether epoll reports when it can be written to.
     watches_out: bool,
     /// The request that isn't answered.
     pub(super) flight: Option<Flight>,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     pub(super) number: u64,
@@ -34,7 +34,7 @@ pub(super) struct Flight {
     pub(super) intended: Instant,
 }
 
-/// A whole answer has come.
+/// A whole answer was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub(super) status: u16,
@@ -42,7 +42,7 @@ pub(super) struct Answered {
 }
 
 impl Client {
-    /// Connects, and lets epoll tell of it as `number`.
+    /// Connects, and registers the connection with epoll as `number`.
     pub(super) fn connect(server: &ServerConnector, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
         let wire = stream::connect(server)?;
         epoll::add(epoll, wire.socket().as_fd(), EventData::new_u64(number), EventFlags::IN)?;
@@ -50,7 +50,7 @@ impl Client {
         Ok(Self { wire, out, sent: 0, received, watches_out: false, flight: None })
     }
 
-    /// Where the next request goes.
+    /// Where the next request is built.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         self.sent = 0;
         &mut self.out
@@ -60,7 +60,7 @@ impl Client {
     pub(super) fn send(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
         loop {
             let left = &self.out[self.sent..];
-            // TLS keeps what the socket doesn't take.
+            // TLS keeps the bytes that the socket doesn't accept.
             let sent = if left.is_empty() { self.wire.flush().map(|()| 0) } else { self.wire.write(left) };
             match sent {
                 Ok(0) => return self.watch_out(epoll, number, false),
@@ -81,8 +81,8 @@ impl Client {
         Ok(())
     }
 
-    /// Reads what has come. `scratch` is room to read into: nearly every answer comes in one piece and is read there.
-    /// What the first answer of a status but 200 says is noted in `said`.
+    /// Reads the received bytes. `scratch` is a buffer: nearly every answer arrives in one piece and is read there.
+    /// The text of the first answer with each status but 200 is noted in `said`.
     pub(super) fn receive(
         &mut self,
         scratch: &mut [u8],
@@ -119,7 +119,7 @@ impl Client {
     }
 }
 
-/// What an answer says to people: the detail of a problem, and of a batch that of its first refusal; else its text.
+/// The readable part of an answer: the detail of a problem; of a batch that of its first rejection; else its text.
 fn words(body: &[u8]) -> String {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let detail = [problem.pointer("/detail"), problem.pointer("/refused/0/detail")].into_iter().flatten();
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_told_in_their_own_words() {
+    fn answers_are_shortened_to_their_detail() {
         assert_eq!(words(br#"{"code":"json","detail":"it\nis"}"#), "it is");
         assert_eq!(words(br#"{"accepted":1,"refused":[{"detail":"a"},{"detail":"b"}]}"#), "a");
         assert_eq!(words(b"<html>"), "<html>");

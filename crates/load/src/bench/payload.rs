@@ -46,7 +46,7 @@ pub(super) struct Requests {
     payloads: Payloads,
     /// Up to the headers that differ.
     head: Vec<u8>,
-    /// What the keys begin with.
+    /// The prefix of the keys.
     key: Option<String>,
     events: u32,
     body: Vec<u8>,

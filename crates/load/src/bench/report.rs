@@ -1,4 +1,4 @@
-//! What came out, for people and for programs.
+//! The results, for users and for programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct Report {
     pub seconds: f64,
     /// Connections.
     pub connections: u16,
-    /// Requests a second of the schedule; none where each connection sent as soon as it was answered.
+    /// Requests a second of the schedule; none if each connection sent without pause.
     pub rate: Option<f64>,
     /// Requests that were sent.
     pub requests: u64,
@@ -28,15 +28,15 @@ pub struct Report {
     pub events_per_second: f64,
     /// Requests by status.
     pub answers: BTreeMap<u16, u64>,
-    /// What the first answer of each status but 200 said.
+    /// The text of the first answer with each status but 200.
     pub said: BTreeMap<u16, String>,
     /// Requests without an answer, by reason.
     pub errors: BTreeMap<String, u64>,
     /// By percentile.
     pub latency_us: Vec<(String, f64)>,
-    /// What sending and receiving cost this process for each request.
+    /// This process's cost of sending and receiving, for each request.
     pub own_cpu_us: f64,
-    /// What the store says: acknowledged, lost, doubled, stored without acknowledgement.
+    /// The check of the store: acknowledged, lost, doubled, stored without acknowledgement.
     pub verified: Option<StoreCheck>,
     /// Why the load ended before its time, or why the store says nothing.
     pub failure: Option<String>,
@@ -48,7 +48,7 @@ const UNSENT_PART: u64 = 100;
 const PERCENTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
 impl Report {
-    /// Of what was measured; the store was not looked into yet.
+    /// The report of a load, without a check of the store.
     pub(super) fn new(measured: &Measured, options: &BenchOptions) -> Self {
         let microseconds = |nanoseconds: u64| (nanoseconds as f64 / 100.0).round() / 10.0;
         let latency = &measured.latency;
@@ -75,13 +75,13 @@ impl Report {
         }
     }
 
-    /// Whether every request was sent in time and answered 200, and the store has what it should have.
+    /// Whether every request was sent in time and answered 200, and the store has exactly the acknowledged events.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.faults().is_empty()
     }
 
-    /// What the exit code is about, as the last line of the table.
+    /// The reason for the exit code, as the last line of the table.
     #[must_use]
     pub fn conclusion(&self) -> String {
         let faults = self.faults();
@@ -89,7 +89,7 @@ impl Report {
         format!("{:<20}{said}\n", "result")
     }
 
-    /// What isn't as it should be, each in words.
+    /// The problems of the run, each as text.
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let otherwise: u64 = self.answers.iter().filter(|(status, _)| **status != 200).map(|(_, count)| count).sum();
@@ -123,7 +123,7 @@ impl Report {
     }
 }
 
-/// The figures of the load. What the store says is a table of its own.
+/// The figures of the load. The check of the store is a separate table.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, value: String| writeln!(f, "{name:<20}{value}");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
+    fn page_shows_the_printed_report() {
         let latencies =
             [("p50", 3_612.0), ("p90", 4_120.0), ("p99", 6_845.0), ("p99.9", 14_910.0), ("p99.99", 21_300.0)];
         let latencies = latencies.into_iter().chain([("max", 24_105.0)]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_clean_where_what_was_wanted_was_measured() {
+    fn run_is_clean_when_all_requests_were_measured() {
         assert!(report().is_clean());
         assert_eq!(report().conclusion(), "result              clean\n");
         let check = StoreCheck { acknowledged: 990, lost: 1, doubled: 0, unacknowledged_stored: 0 };

@@ -1,4 +1,4 @@
-//! The loop: who sends when, and what comes back.
+//! The loop that sends requests and receives answers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ use crate::{IngestEndpoint, ServerConnector};
 
 const READY_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
-/// What is in flight at the end gets so long to be answered.
+/// Requests in flight at the end get so long to be answered.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How soon a stop is seen.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -33,16 +33,16 @@ const DIGITS: u8 = 3;
 /// The timer among the clients' numbers.
 const TIMER: u64 = u64::MAX;
 
-/// What was measured.
+/// The results of a run.
 pub(super) struct Measured {
     pub(super) elapsed: Duration,
     pub(super) sent: u64,
-    /// Requests of the schedule that nobody was free to send in time, not even late.
+    /// Requests of the schedule that no connection was free to send, even late.
     pub(super) unsent: u64,
     pub(super) answers: BTreeMap<u16, u64>,
-    /// What the first answer of each status but 200 said.
+    /// The text of the first answer with each status but 200.
     pub(super) said: BTreeMap<u16, String>,
-    /// Requests whose connection broke, by what the operating system said.
+    /// Requests whose connection broke, by the operating system's error.
     pub(super) errors: BTreeMap<String, u64>,
     /// Of requests that were answered 200.
     pub(super) latency: Histogram<u64>,
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
             self.send_due(schedule)?;
             self.wait(schedule.next_due().filter(|_| !self.free.is_empty()), LOOK_EVERY.min(schedule.left()))?;
         }
-        // What became due during the last wait.
+        // Requests that became due during the last wait.
         self.send_due(schedule)
     }
 
@@ -274,7 +274,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The connection broke: what was in flight has failed, and another connection takes its place.
+    /// The connection broke: its request in flight has failed, and another connection replaces it.
     fn lost(&mut self, at: usize, error: &io::Error) -> anyhow::Result<()> {
         if let Some(client) = self.clients[at].take()
             && client.flight.is_some()
@@ -291,7 +291,7 @@ impl<'a> Run<'a> {
 /// When requests are due.
 struct Schedule {
     end: Instant,
-    /// The time between two; none where each is due at once.
+    /// The time between two; none if each is due immediately.
     every: Option<Duration>,
     begun: Instant,
     taken: u32,
@@ -316,7 +316,7 @@ impl Schedule {
         self.every.map(|every| self.begun + every * self.taken)
     }
 
-    /// Takes the next one if it is due, and gives the moment at which it was.
+    /// Takes the next one if it is due, and returns its due time.
     fn take(&mut self, now: Instant) -> Option<Instant> {
         let due = self.next_due().unwrap_or(now);
         if due > now || due >= self.end {
@@ -326,7 +326,7 @@ impl Schedule {
         Some(due)
     }
 
-    /// How many were due and not taken.
+    /// How many were due and not sent.
     fn overdue(&self, now: Instant) -> u64 {
         let Some(every) = self.every else { return 0 };
         let due = now.min(self.end).saturating_duration_since(self.begun).as_nanos().div_ceil(every.as_nanos().max(1));
@@ -334,7 +334,7 @@ impl Schedule {
     }
 }
 
-/// What this process has cost so far.
+/// The cost of this process so far.
 fn own_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_gives_the_moments_at_which_requests_were_due() {
+    fn schedule_returns_the_due_times() {
         let begun = Instant::now();
         let second = Duration::from_secs(1);
         let mut schedule = Schedule { end: begun + 3 * second, every: Some(second), begun, taken: 0 };

@@ -15,13 +15,13 @@ use generator::{Generator, RecordKind};
 
 /// Delivery that stores nothing for so long has nothing more to store.
 const QUIET_MAX: Duration = Duration::from_secs(30);
-/// A store into which nothing has come at all is another one than the server's.
+/// A store without any new event isn't the server's.
 const NOTHING_MAX: Duration = Duration::from_secs(10);
-/// A server that was just started makes its table within this time.
+/// A server that was just started creates its table within this time.
 const TABLE_MAX: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What the store says of the events.
+/// The check of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreCheck {
     /// Answered 200.
@@ -35,7 +35,7 @@ pub struct StoreCheck {
 }
 
 impl StoreCheck {
-    /// Whether nothing of what was acknowledged is there.
+    /// Whether no acknowledged event is there.
     #[must_use]
     pub const fn is_all_lost(&self) -> bool {
         self.acknowledged > 0 && self.lost == self.acknowledged
@@ -47,7 +47,7 @@ pub(super) struct Verifier {
     path: PathBuf,
     kind: RecordKind,
     seed: u64,
-    /// Rows up to here are older, or were looked at.
+    /// Rows up to here are older, or were read.
     last_row: i64,
 }
 
@@ -78,7 +78,7 @@ impl Verifier {
         let has_table = self.has_table().map_err(|source| self.failed(source))?;
         if !has_table {
             bail!(
-                "{} has no table `events`: --verify looks into a store of the built-in configuration, or one like it",
+                "{} has no table `events`: --verify needs a SQLite file with the table of the built-in configuration",
                 self.path.display()
             );
         }
@@ -100,14 +100,14 @@ impl Verifier {
         anyhow!("the store {}: {source}", self.path.display())
     }
 
-    /// Waits until everything that was acknowledged is there, or nothing comes any more.
+    /// Waits until every acknowledged event is there, or nothing more arrives.
     pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> anyhow::Result<StoreCheck> {
         let numbers = self.numbers(acknowledged.len());
         let mut stored = vec![0_u32; acknowledged.len()];
         let (mut news_at, mut quiet_max) = (Instant::now(), NOTHING_MAX);
         loop {
             let is_quiet = news_at.elapsed() > quiet_max || stop.load(Ordering::Relaxed);
-            match self.look(&numbers, &mut stored) {
+            match self.read_new(&numbers, &mut stored) {
                 Ok(0) => {}
                 Ok(_) => (news_at, quiet_max) = (Instant::now(), QUIET_MAX),
                 Err(error) if is_quiet => return Err(self.failed(error)),
@@ -134,8 +134,8 @@ impl Verifier {
         (0..count).map(number).collect()
     }
 
-    /// Counts the rows that are new since the last look, and which events they are.
-    fn look(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
+    /// Counts the new rows since the last check, and which events they are.
+    fn read_new(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
         let store = self.open()?;
         let mut statement = store.prepare("select rowid, payload from events where rowid > ?1 order by rowid")?;
         let mut rows = statement.query([self.last_row])?;
@@ -173,9 +173,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_cannot_be_the_one_is_refused_before_the_load() {
+    fn wrong_store_is_rejected_before_the_load() {
         let folder = tempfile::tempdir().unwrap();
-        // Stopped, so that it doesn't wait for a table.
+        // Stopped: it mustn't wait for a table.
         let look =
             |path: &Path| Verifier::new(path, RecordKind::Access, 5, &AtomicBool::new(true)).err().unwrap().to_string();
         assert!(look(&folder.path().join("none")).starts_with("there is no file"));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_gone_is_no_loss() {
+    fn missing_store_is_no_loss() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.db");
         Connection::open(&path).unwrap().execute_batch("create table events (payload text)").unwrap();
@@ -214,8 +214,8 @@ mod tests {
             });
         };
         [1, 2, 0, 1, 0].into_iter().for_each(&mut insert);
-        writer.execute("insert into events values ('of somebody else')", []).unwrap();
-        // Stopped, so that it doesn't wait for the lost one.
+        writer.execute("insert into events values ('of another client')", []).unwrap();
+        // Stopped: it mustn't wait for the lost one.
         let check = verifier.verify(&[true, true, true, false, false], &stop).unwrap();
         let expected = StoreCheck { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
         assert_eq!(check, expected);

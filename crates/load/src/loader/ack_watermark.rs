@@ -1,4 +1,4 @@
-//! Up to where all batches were answered, though they are answered in any order.
+//! The place up to which all batches were answered, though they are answered in any order.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::state::{Entry, Place, Split, State};
 
-/// A crash costs so much of sending again; what was sent before is known by its keys.
+/// After a crash, at most so much is sent again; the server recognises it by its keys.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 
 /// The answered part of one input.
@@ -21,10 +21,10 @@ struct Inner<'a> {
     entry: Entry,
     /// The number of the first block that isn't answered.
     next: u64,
-    /// In each the lines that were refused of its block.
+    /// The place of each block, with its rejected lines.
     answered: BTreeMap<u64, Place>,
     saved_at: Option<Instant>,
-    /// Nobody goes on: a worker has failed.
+    /// A worker has failed: nothing more will be answered.
     is_given_up: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'a> AckWatermark<'a> {
         Self { inner: Mutex::new(inner), moved: Condvar::new() }
     }
 
-    /// A file begins or goes on: durable before its first batch is sent, since the batch's key says which file it is.
+    /// A file begins or resumes: durable before its first batch is sent, since the batch's key says which file it is.
     pub(super) fn begin(&self, entry: Entry) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry = entry;
@@ -50,13 +50,13 @@ impl<'a> AckWatermark<'a> {
         inner.save()
     }
 
-    /// What is known of the batch that begins at `offset`, if lines of it are sent alone.
+    /// The state of the batch that begins at `offset`, if lines of it are sent alone.
     pub(super) fn split(&self, offset: u64) -> Option<Split> {
         self.lock().entry.split.iter().find(|split| split.offset == offset).cloned()
     }
 
     /// Lines of a batch will be sent alone: durable before the first of them is, since the batch itself, sent again, could then be
-    /// taken with them.
+    /// accepted with them.
     pub(super) fn set_split(&self, split: Split) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry.split.retain(|known| known.offset != split.offset);
@@ -64,7 +64,7 @@ impl<'a> AckWatermark<'a> {
         inner.save()
     }
 
-    /// Everything in block `number`, which ends at `place`, was answered, and so many of its lines were refused.
+    /// Everything in block `number`, which ends at `place`, was answered, and so many of its lines were rejected.
     pub(super) fn answered(&self, number: u64, place: Place, refused: u64) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.answered.insert(number, Place { refused, ..place });
@@ -118,7 +118,7 @@ impl<'a> AckWatermark<'a> {
 }
 
 impl Inner<'_> {
-    /// The place behind the next block, if that is answered.
+    /// The place after the next block, if that is answered.
     fn pop_next(&mut self) -> Option<Place> {
         let place = self.answered.remove(&self.next)?;
         self.next += 1;
@@ -138,7 +138,7 @@ mod tests {
     use crate::loader::state::Settings;
 
     #[test]
-    fn the_state_never_passes_an_unanswered_block() {
+    fn state_never_passes_an_unanswered_block() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
         let place = |offset| Place { offset, ..Place::default() };
         let watermark = AckWatermark::new(&mut state, "a", Entry::default());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_what_never_comes() {
+    fn failed_worker_ends_the_wait() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
         let watermark = AckWatermark::new(&mut state, "a", Entry::default());
         std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
-//! Turns a JSON array of any size into lines, one for each element.
+//! Converts a JSON array of any size to lines, one for each element.
 //!
-//! It looks only for where elements end: whether they are JSON is for the server to say.
+//! It only finds where elements end: the server checks whether they are JSON.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
@@ -10,17 +10,17 @@ use super::lines::{Cut, LINE_BYTES_MAX};
 use super::state::TAIL_BYTES;
 use super::unreadable;
 
-const OPEN_ARRAY: &str = "it ends within a JSON array, as a file that was cut. The whole elements before were loaded; when the rest is there, start again";
-const NO_ARRAY: &str = "it begins like a JSON array, and something stands behind the array's end";
+const OPEN_ARRAY: &str = "it ends within a JSON array: the file was truncated. The elements before that were loaded. Complete the file and start again";
+const NO_ARRAY: &str = "it begins with a JSON array, and has more content after the array's end";
 
 /// A stream that is one array.
 pub(super) struct Array<R> {
     input: BufReader<R>,
     scanner: Scanner,
-    /// Where the stream stands, and where its last whole element ended.
+    /// How far the stream is read, and where its last whole element ended.
     read: Reached,
     done: Reached,
-    /// Why there are no more elements.
+    /// Why no element follows.
     failed: Option<anyhow::Error>,
 }
 
@@ -41,11 +41,11 @@ impl Reached {
     }
 }
 
-/// Where in the array the last byte stood.
+/// The state at the last byte of the array.
 struct Scanner {
     place: Place,
     depth: usize,
-    /// Where the element at hand begins in the block.
+    /// Where the current element begins in the block.
     element_at: usize,
     /// Bytes of an element that is too long: none of it is kept. 0 for any other.
     passed: u64,
@@ -53,12 +53,12 @@ struct Scanner {
     too_long: Option<u64>,
 }
 
-/// How far bytes were taken.
-struct Took {
+/// How far bytes were consumed.
+struct Consumed {
     used: usize,
-    /// The block is to be given.
+    /// The block is complete.
     is_full: bool,
-    /// Up to where of them whole elements go.
+    /// The end of the last whole element in them.
     done: Option<usize>,
     failed: Option<anyhow::Error>,
 }
@@ -70,13 +70,13 @@ enum Place {
     /// Within an element, or in the white space around it.
     Element,
     String,
-    /// Behind a backslash within a string.
+    /// After a backslash within a string.
     Escape,
-    /// Behind the closing bracket.
+    /// After the closing bracket.
     After,
 }
 
-/// What a byte of the array means for the lines.
+/// The meaning of a byte of the array for the lines.
 enum Step {
     Nothing,
     /// The byte belongs to an element.
@@ -86,7 +86,7 @@ enum Step {
 }
 
 impl<R: Read> Array<R> {
-    /// `offset` bytes were taken already: then the next ones are those of an element.
+    /// `offset` bytes were consumed already: then the next ones are those of an element.
     pub(super) fn new(input: R, offset: u64) -> Self {
         let place = if offset == 0 { Place::Before } else { Place::Element };
         Self {
@@ -98,12 +98,12 @@ impl<R: Read> Array<R> {
         }
     }
 
-    /// Bytes of the stream that blocks were made of.
+    /// Bytes of the stream that are in blocks.
     pub(super) const fn offset(&self) -> u64 {
         self.done.offset
     }
 
-    /// Whether the next call gives an error.
+    /// Whether the next call returns an error.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -114,10 +114,10 @@ impl<R: Read> Array<R> {
     }
 
     /// Puts the next elements into `block` until it has about `bytes`, or until `cut`, where a block ended before. An element that is
-    /// too long is passed over, and ends the block.
+    /// too long is skipped, and ends the block.
     ///
     /// # Errors
-    /// It is no array, or the stream can't be read on. The whole elements before that place were given before.
+    /// It is no array, or the rest of the stream can't be read. The whole elements before that place were returned before.
     pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, cut: u64) -> anyhow::Result<Cut> {
         block.clear();
         self.scanner.element_at = 0;
@@ -136,7 +136,7 @@ impl<R: Read> Array<R> {
                 Err(error) => return self.end_early(block, unreadable(error)),
             };
             let cut = cut.checked_sub(self.read.offset).and_then(|length| usize::try_from(length).ok());
-            let Took { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
+            let Consumed { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
             if let Some(done) = done {
                 self.done = self.read.clone();
                 self.done.advance(&available[..done]);
@@ -144,7 +144,7 @@ impl<R: Read> Array<R> {
             self.read.advance(&available[..used]);
             self.input.consume(used);
             self.failed = failed;
-            // Behind the closing bracket only the stream's end may come.
+            // After the closing bracket only the stream's end may come.
             if is_full && self.scanner.place != Place::After {
                 return Ok(Cut { has_ended: false, too_long: self.scanner.too_long.take(), ..Cut::default() });
             }
@@ -166,33 +166,33 @@ impl<R: Read> Array<R> {
 
 impl Scanner {
     /// Takes bytes until they end, the block is full, or they are no array's.
-    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize, cut: Option<usize>) -> Took {
-        let mut took = Took { used: bytes.len(), is_full: false, done: None, failed: None };
+    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize, cut: Option<usize>) -> Consumed {
+        let mut consumed = Consumed { used: bytes.len(), is_full: false, done: None, failed: None };
         for (at, byte) in bytes.iter().enumerate() {
             match self.step(*byte) {
-                Err(error) => return Took { used: at, failed: Some(error), ..took },
+                Err(error) => return Consumed { used: at, failed: Some(error), ..consumed },
                 Ok(Step::Nothing) => {}
                 Ok(Step::Take(_)) if self.passed > 0 => self.passed += 1,
                 // Between tokens a line break is white space; within a string JSON has none.
                 Ok(Step::Take(b'\n' | b'\r')) => block.push(b' '),
                 Ok(Step::Take(byte)) => block.push(byte),
                 Ok(Step::End) => {
-                    // Whoever goes on behind the last element needs the bracket to know that it was the last.
+                    // A load that resumes after the last element needs the bracket to know that it was the last.
                     let done = at + usize::from(self.place != Place::After);
-                    took.done = Some(done);
+                    consumed.done = Some(done);
                     if self.passed > 0 {
                         self.too_long = Some(std::mem::take(&mut self.passed));
-                        return Took { used: at + 1, is_full: true, ..took };
+                        return Consumed { used: at + 1, is_full: true, ..consumed };
                     }
                     end_element(block);
                     self.element_at = block.len();
                     if block.len() >= enough || cut == Some(done) {
-                        return Took { used: at + 1, is_full: true, ..took };
+                        return Consumed { used: at + 1, is_full: true, ..consumed };
                     }
                 }
             }
         }
-        took
+        consumed
     }
 
     /// Keeps nothing of an element that is too long.
@@ -235,7 +235,7 @@ impl Scanner {
     }
 }
 
-/// Ends the line of an element, without the blanks behind it. One that is empty stays a blank line.
+/// Ends the line of an element, without the blanks after it. An empty one stays a blank line.
 fn end_element(block: &mut Vec<u8>) {
     while block.last().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
         block.pop();
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str, bytes: usize) -> anyhow::Result<Vec<String>> {
-        // A chunk at a time of a single byte, so that any state may stand at a chunk's end.
+        // A chunk has a single byte: each state occurs at a chunk's end.
         let mut array = Array::new(text.as_bytes(), 0);
         array.input = BufReader::with_capacity(1, text.as_bytes());
         let mut found = Vec::new();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_goes_on_from_where_a_block_ended() {
+    fn array_resumes_at_the_end_of_a_block() {
         let text = "[{\"a\":1}, 22 ,[3,3],\"4\"]";
         let whole = lines(text, 1).unwrap();
         let mut array = Array::new(text.as_bytes(), 0);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_array_is_refused_behind_its_whole_elements() {
+    fn incomplete_array_fails_after_its_whole_elements() {
         for (text, whole, consumed) in [("[1,2", "1\n", 3), ("[1,2,", "1\n2\n", 5), ("[1] 2", "1\n", 2)] {
             let mut array = Array::new(text.as_bytes(), 0);
             let mut block = Vec::new();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_ends_where_it_ended_before() {
+    fn block_ends_where_it_ended_before() {
         let mut array = Array::new("[1,2,3]".as_bytes(), 0);
         let mut block = Vec::new();
         array.next(&mut block, 100, 5).unwrap();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_that_is_too_long_is_passed_over_and_not_held() {
+    fn too_long_element_is_skipped_without_buffering() {
         let long = LINE_BYTES_MAX as u64 * 3;
         for (end, rest) in [("\",2]", "2\n"), ("\"]", "")] {
             let text = "[1,\"".as_bytes().chain(std::io::repeat(b'x').take(long)).chain(end.as_bytes());

@@ -1,8 +1,8 @@
-//! One batch, sent until each of its lines has its outcome: as a whole first, and then alone what the server takes in no other
-//! way.
+//! One batch, sent until each of its lines has its outcome: first as a whole, and then line by line the lines that the server only accepts
+//! alone.
 //!
-//! A line that was sent alone has an id of another key than its batch. So that it is never taken under both, the state says which
-//! lines these are before the first of them is sent, and from then on the batch isn't sent again to have them taken.
+//! A line that was sent alone has an id of another key than its batch. It must never be accepted under both. So the state names these lines before
+//! the first of them is sent, and from then on the batch isn't resent to deliver them.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::source::Block;
 use super::state::Split;
 use super::{Load, Work, counters};
 
-/// What is sent as one request.
+/// The content of one request.
 pub(super) struct Batch<'a, 'w> {
     pub(super) load: &'a Load<'a>,
     pub(super) work: &'a Work<'w>,
@@ -25,7 +25,7 @@ pub(super) struct Batch<'a, 'w> {
 }
 
 impl Batch<'_, '_> {
-    /// How many lines were refused; none if it is time to stop.
+    /// How many lines were rejected; none if it is time to stop.
     pub(super) fn deliver(&self, sender: &Sender<'_>) -> anyhow::Result<Option<u64>> {
         let split = match self.work.watermark.split(self.offset()) {
             Some(split) => {
@@ -59,7 +59,7 @@ impl Batch<'_, '_> {
             if !split.has_more {
                 return Ok(Some(refused));
             }
-            let Some(more) = self.hear_more(&mut split, sender)? else { return Ok(None) };
+            let Some(more) = self.find_more(&mut split, sender)? else { return Ok(None) };
             next = more;
         }
     }
@@ -71,15 +71,15 @@ impl Batch<'_, '_> {
         self.note(&result.of_line(line)).map(Some)
     }
 
-    /// Sends the batch again, to be told of lines that weren't listed: what was sent alone isn't in the way of others any more.
-    fn hear_more(&self, split: &mut Split, sender: &Sender<'_>) -> anyhow::Result<Option<BTreeSet<usize>>> {
+    /// Sends the batch again to learn which lines weren't listed: lines that were sent alone no longer block others.
+    fn find_more(&self, split: &mut Split, sender: &Sender<'_>) -> anyhow::Result<Option<BTreeSet<usize>>> {
         let Some(mut result) = self.send(sender)? else { return Ok(None) };
         let AloneLines { lines, has_more } = result.take_alone();
         let new: BTreeSet<_> = lines.into_iter().filter(|line| !split.alone.contains(line)).collect();
         if new.is_empty() && has_more {
             bail!(
-                "the batch at byte {}: lines that were sent alone, as the server wants it, are refused with the batch once more, and so \
-                 are others that it doesn't list. Look for the step of their type that forgets what it has seen, and start again",
+                "the batch at byte {} can't be completed: lines already sent alone are rejected again with the batch. A step of their type \
+                 forgets its duplicates too early: find it, and start again",
                 self.offset()
             );
         }
@@ -106,7 +106,7 @@ impl Batch<'_, '_> {
         format!("{}-{}-{}", self.work.key, self.block.generation, self.offset())
     }
 
-    /// Counts what a result says, shows and keeps the lines that are refused, and says how many these are.
+    /// Counts a result, shows and keeps the rejected lines, and returns how many these are.
     fn note(&self, result: &BatchResult) -> anyhow::Result<u64> {
         let (Load { counters, notify, .. }, work) = (self.load, self.work);
         let lines_before = self.block.lines_before;

@@ -1,9 +1,9 @@
-//! What the server says of a batch.
+//! The server's answer about a batch.
 
 use json::batch::{Form, Splitter};
 use serde::Deserialize;
 
-/// The answer to a batch that was taken, at least as a whole.
+/// The answer to a batch that was accepted, at least as a whole.
 #[derive(Debug, Deserialize)]
 pub(super) struct BatchResult {
     pub(super) accepted: u64,
@@ -12,19 +12,19 @@ pub(super) struct BatchResult {
     /// How many of those that were accepted are left out by a step of their type.
     #[serde(default)]
     filtered: u64,
-    /// Refused lines that are listed, ascending.
+    /// The listed rejected lines, ascending.
     pub(super) refused: Vec<RefusedLine>,
-    /// All of them, where there are more.
+    /// The number of all of them, if there are more than listed.
     refused_count: Option<u64>,
-    /// How many of them may be taken when the batch is sent again.
+    /// How many of them may be accepted when the batch is sent again.
     #[serde(default)]
     retry_later: u64,
-    /// How many may be taken when each is sent alone.
+    /// How many may be accepted when each is sent alone.
     #[serde(default)]
     retry_alone: u64,
 }
 
-/// What the server says of a refused line that may be taken just as it is.
+/// How to resend a rejected line that may be accepted unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Retry {
@@ -32,7 +32,7 @@ enum Retry {
     Alone,
 }
 
-/// Lines of a batch that are to be sent alone.
+/// Lines of a batch that have to be sent alone.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AloneLines {
     /// In the body, from 1, ascending.
@@ -41,7 +41,7 @@ pub(super) struct AloneLines {
     pub(super) has_more: bool,
 }
 
-/// A line that was refused.
+/// A rejected line.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct RefusedLine {
     /// In the body, from 1.
@@ -54,7 +54,7 @@ pub(super) struct RefusedLine {
 }
 
 impl BatchResult {
-    /// From an answer with status 200, 207, 400 or 422; none where it is about the request and not about its lines.
+    /// From an answer with status 200, 207, 400 or 422; none if it is about the request and not about its lines.
     pub(super) fn parse(answer: &[u8], body: &[u8]) -> Option<Self> {
         let mut result: Self = serde_json::from_slice(answer).ok()?;
         if result.refused_count() > result.refused.len() as u64 {
@@ -63,17 +63,17 @@ impl BatchResult {
         Some(result)
     }
 
-    /// How many lines were refused.
+    /// How many lines were rejected.
     pub(super) fn refused_count(&self) -> u64 {
         self.refused_count.unwrap_or(self.refused.len() as u64)
     }
 
-    /// Why the batch is to be sent again as it is, if some of its lines are for later: those that were taken are duplicates then.
+    /// Why the batch is to be sent again unchanged, if some of its lines are for later: the accepted ones are duplicates then.
     pub(super) fn wants_again(&self) -> Option<String> {
         let first = || self.refused.iter().find(|refused| refused.retry == Some(Retry::Later));
         let why = || first().map_or_else(String::new, |first| format!(" ({}: {})", first.code, first.detail));
         let lines = text::counted(self.retry_later, "line");
-        (self.retry_later > 0).then(|| format!("{lines} of a batch refused for now{}", why()))
+        (self.retry_later > 0).then(|| format!("{lines} of a batch rejected for now{}", why()))
     }
 
     /// How many events a repetition of the batch will find to be duplicates.
@@ -81,7 +81,7 @@ impl BatchResult {
         self.accepted.saturating_sub(self.filtered)
     }
 
-    /// Counts as accepted what this same load had so many times before.
+    /// Counts as accepted so many lines that this same load had sent before.
     pub(super) fn with_accepted_before(mut self, accepted: u64) -> Self {
         let accepted = accepted.min(self.duplicates);
         self.duplicates -= accepted;
@@ -89,7 +89,7 @@ impl BatchResult {
         self
     }
 
-    /// A line of several values can't be sent alone, as some of them may be taken already: what is refused of it stays refused.
+    /// A line of several values can't be sent alone, as some of them may be accepted already: its rejected values stay rejected.
     pub(super) fn refuse_in_lines_of_several(&mut self, is_one_value: impl Fn(usize) -> bool) {
         for refused in self.refused.iter_mut().filter(|refused| refused.retry == Some(Retry::Alone)) {
             if !is_one_value(refused.line) {
@@ -99,7 +99,7 @@ impl BatchResult {
         }
     }
 
-    /// Takes those out that are to be sent alone: they aren't refused for good.
+    /// Takes those out that are to be sent alone: their rejection isn't permanent.
     pub(super) fn take_alone(&mut self) -> AloneLines {
         let is_alone = |refused: &RefusedLine| refused.retry == Some(Retry::Alone);
         let lines: Vec<_> =
@@ -117,7 +117,7 @@ impl BatchResult {
         self
     }
 
-    /// The answer lists a thousand refusals. Where JSON is what is wrong with all, the others can be found here, with
+    /// The answer lists a thousand rejections. If the reason of all is invalid JSON, the others can be found here, with
     /// the server's own check.
     fn complete(&mut self, body: &[u8]) {
         let mut found = Vec::new();
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_about_lines_is_told_from_one_about_the_request() {
+    fn batch_result_differs_from_a_problem() {
         let text = r#"{"accepted":2,"duplicates":1,"refused":[{"line":3,"code":"json","detail":"no","offset":1}]}"#;
         let result = BatchResult::parse(text.as_bytes(), b"").unwrap();
         assert_eq!((result.accepted, result.duplicates, result.refused_count()), (2, 1, 1));
@@ -151,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_for_later_and_lines_to_be_sent_alone_arent_refused() {
+    fn retryable_lines_are_not_rejected() {
         let text = r#"{"accepted":5,"filtered":2,"duplicates":1,"refused_count":9,"retry_later":3,"retry_alone":4,"refused":[
             {"line":2,"code":"overload","retry":"alone"},{"line":4,"code":"key"},
             {"line":7,"code":"backlog_full","retry":"later","detail":"full"}]}"#;
         let mut result = BatchResult::parse(text.as_bytes(), b"").unwrap();
-        assert_eq!(result.wants_again().unwrap(), "3 lines of a batch refused for now (backlog_full: full)");
+        assert_eq!(result.wants_again().unwrap(), "3 lines of a batch rejected for now (backlog_full: full)");
         assert_eq!(result.newly_stored(), 3);
         assert_eq!(result.take_alone(), AloneLines { lines: vec![2], has_more: true });
         assert_eq!((result.refused_count(), result.refused.len()), (5, 2));
@@ -181,7 +181,7 @@ mod tests {
         let result = BatchResult::parse(answer.as_bytes(), b"1\nno\n\n2\n{\n").unwrap();
         let lines: Vec<_> = result.refused.iter().map(|refused| refused.line).collect();
         assert_eq!((lines, result.refused_count()), (vec![2, 5], 2));
-        // They were refused for something else: the list is all that is known.
+        // They were rejected for another reason: only the list is known.
         let result = BatchResult::parse(answer.as_bytes(), b"1\n2\n").unwrap();
         assert_eq!((result.refused.len(), result.refused_count()), (1, 2));
     }

@@ -1,6 +1,6 @@
-//! Makes the bodies of batches of a block: the lines that are taken, edited, within the server's limits.
+//! Builds the bodies of a block's batches: the selected lines, edited, within the server's limits.
 //!
-//! What stands in which body depends on the block's lines in their order alone, for the same reason as with blocks.
+//! The content of each body depends only on the block's lines and their order, for the same reason as with blocks.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter};
 use super::edit::{self, Edit};
 use super::select::{Selection, Undecided};
 
-/// What is done with lines before they are sent.
+/// The changes of lines before they are sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     pub(super) selection: Selection,
@@ -21,17 +21,17 @@ pub(super) struct Shape {
 
 /// The body of one batch.
 pub(super) struct Piece<'a> {
-    /// Where its first line stands in the block.
+    /// Where its first line begins in the block.
     pub(super) offset: usize,
     pub(super) body: &'a [u8],
     block: &'a [u8],
-    /// Where each line of the body stands in the block; none if the body is the block.
+    /// Where each line of the body is in the block; none if the body is the block.
     lines: Option<&'a [Range<usize>]>,
 }
 
 impl Shape {
-    /// Gives the bodies one after the other, and before them the lines that can't be judged; says how many lines are
-    /// taken.
+    /// Returns the bodies one after the other, and before them the undecided lines; the result is how many lines are
+    /// selected.
     pub(super) fn pieces<E>(
         &self,
         block: &[u8],
@@ -81,8 +81,8 @@ impl Piece<'_> {
         (!line.is_empty()).then(|| &line[..memchr(b'\n', line).map_or(line.len(), |end| end + 1)])
     }
 
-    /// For lines of the body, from 1 and ascending: each line's number in the block, from 0, and the line as it
-    /// was read.
+    /// For lines of the body, from 1 and ascending: each line's number in the block, from 0, and the line as
+    /// read.
     pub(super) fn find_lines(&self, wanted: impl Iterator<Item = usize>, mut give: impl FnMut(usize, u64, &[u8])) {
         let (mut at, mut number, mut line_at) = (0, 0, 0);
         for wanted in wanted {
@@ -104,8 +104,8 @@ impl Piece<'_> {
     }
 }
 
-/// Where line `wanted`, from 1, begins. The walk goes on from the last one, `line_at` lines behind whose start `from`
-/// stands.
+/// Where line `wanted`, from 1, begins. The walk continues from the last one: `from` is the start of the line after `line_at`
+/// lines.
 fn nth_line(block: &[u8], line_at: &mut usize, from: usize, wanted: usize) -> Option<usize> {
     let mut start = from;
     *line_at = (*line_at).max(1);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_no_more_records_than_a_batch_may() {
+    fn body_respects_the_record_limit() {
         let block = "1\n".repeat(BATCH_RECORDS_MAX + 1);
         let shape = Shape { bytes: 1 << 20, ..Shape::default() };
         let found = pieces(&shape, &block);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_body_is_what_was_sent() {
+    fn lines_of_a_body_are_found_as_sent() {
         let edit = [Edit::set("/a=4").unwrap()];
         let mut found = Vec::new();
         let sent = shape("a", &edit).pieces(
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_body_are_found_in_the_block() {
+    fn lines_of_body_are_found_in_block() {
         let block = b"a1\n\nb\na2\nb\nb\na3";
         let find = |shape: &Shape| {
             let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What a load has done so far, for whoever shows it.
+//! The progress of a load, for display.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,22 +9,22 @@ pub struct LoadCounters {
     counts: Mutex<Counts>,
     /// Of the input that is read now.
     pub(super) bytes_read: Arc<AtomicU64>,
-    /// Of these what an earlier run has loaded; all of them until it is known where this run goes on.
+    /// Of these the bytes that an earlier run has loaded; all of them until the place where this run resumes is known.
     bytes_skipped: AtomicU64,
 }
 
 /// The counts of one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Bytes read of all inputs, also what an earlier run has loaded of them.
+    /// Bytes read of all inputs, including those that an earlier run has loaded.
     pub bytes_read: u64,
     /// Bytes read to be sent by this run.
     pub bytes_sent: u64,
-    /// Bytes that all inputs have; 0 where that isn't known.
+    /// Bytes that all inputs have; 0 if that isn't known.
     pub bytes_all: u64,
-    /// Lines read in this run, blank ones too; 0 where only those that match are counted.
+    /// Lines read in this run, blank ones too; 0 if only those that match are counted.
     pub lines_read: u64,
-    /// Lines that match; all of them where nothing is to be matched.
+    /// Lines that match; all of them without a condition.
     pub matched: u64,
     /// Lines that a condition says neither yes nor no to.
     pub undecided: u64,
@@ -32,11 +32,11 @@ pub struct Counts {
     pub accepted: u64,
     /// Events that it had already.
     pub duplicates: u64,
-    /// Lines that it refused.
+    /// Rejected lines.
     pub refused: u64,
-    /// Lines that earlier runs have read, as far as these are gone on with.
+    /// Lines that earlier runs have read, if this run resumes them.
     pub lines_before: u64,
-    /// Lines that it refused in earlier runs, as far as these are gone on with.
+    /// Lines that were rejected in earlier runs, if this run resumes them.
     pub refused_before: u64,
     /// Batches that were sent again.
     pub batches_again: u64,
@@ -51,7 +51,7 @@ impl Counts {
         self.lines_read + self.matched + self.undecided + self.sent() > 0
     }
 
-    /// Lines that were sent and answered. Blank lines are no events: nothing is said of them.
+    /// Lines that were sent and answered. Blank lines are no events and get no answer.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.accepted + self.duplicates + self.refused
@@ -71,7 +71,7 @@ impl LoadCounters {
         Counts { bytes_read: counts.bytes_read + read, bytes_sent: counts.bytes_sent + sent, ..*counts }
     }
 
-    /// Another input is opened: what is read of it now isn't sent.
+    /// Another input is opened: bytes read of it now aren't sent.
     pub(super) fn begin_input(&self) {
         self.change(|counts| {
             *counts = self.with_input(counts);
@@ -80,7 +80,7 @@ impl LoadCounters {
         });
     }
 
-    /// The input is open, where an earlier run has left off or at its beginning: what is read from here on is sent.
+    /// The input is open, at the place where an earlier run ended or at its beginning: bytes read from here on are sent.
     pub(super) fn begin_sending(&self, is_resumed: bool) {
         let skipped = if is_resumed { self.bytes_read.load(Ordering::Relaxed) } else { 0 };
         self.bytes_skipped.store(skipped, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl LoadCounters {
     }
 }
 
-/// Adds to a count, and gives what it was.
+/// Adds to a count, and returns its previous value.
 pub(super) const fn add(count: &mut u64, more: u64) -> u64 {
     *count += more;
     *count - more
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_earlier_run_has_loaded_is_read_and_not_sent() {
+    fn bytes_of_earlier_runs_are_not_sent() {
         let counters = LoadCounters::default();
         let figures = || (counters.read().bytes_read, counters.read().bytes_sent);
         let read = |bytes| counters.bytes_read.fetch_add(bytes, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::ops::Range;
 use json::JsonPointer;
 use serde_json::value::RawValue;
 
-/// What is done with what stands at a pointer.
+/// The change of the value at a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
     /// It becomes this JSON text.
@@ -23,7 +23,7 @@ enum Change {
 pub struct Edit {
     pointer: JsonPointer,
     change: Change,
-    /// What is around the place, from within: each with the name that the next has in it.
+    /// The containers of the place, from the inside: each with the name that the next has in it.
     around: Vec<(JsonPointer, String)>,
 }
 
@@ -37,7 +37,7 @@ pub enum InvalidEdit {
     #[error(transparent)]
     Pointer(#[from] json::InvalidPointer),
     /// The value is no JSON.
-    #[error("what is set must be JSON: {0}")]
+    #[error("the value to set must be JSON: {0}")]
     Json(json::JsonError),
 }
 
@@ -45,7 +45,7 @@ impl Edit {
     /// From `/pointer=JSON`.
     ///
     /// # Errors
-    /// [`InvalidEdit`] where the text isn't that.
+    /// [`InvalidEdit`] if the text isn't that.
     pub fn set(text: &str) -> Result<Self, InvalidEdit> {
         let (pointer, value) = text.split_once('=').ok_or(InvalidEdit::NoValue)?;
         let value = json::check(value.as_bytes()).map_err(InvalidEdit::Json)?;
@@ -56,7 +56,7 @@ impl Edit {
     /// Lowers the string at a pointer.
     ///
     /// # Errors
-    /// [`InvalidEdit`] where the text is no pointer.
+    /// [`InvalidEdit`] if the text is no pointer.
     pub fn lower(pointer: &str) -> Result<Self, InvalidEdit> {
         Self::new(pointer, Change::Lower)
     }
@@ -64,7 +64,7 @@ impl Edit {
     /// Trims the string at a pointer.
     ///
     /// # Errors
-    /// [`InvalidEdit`] where the text is no pointer.
+    /// [`InvalidEdit`] if the text is no pointer.
     pub fn trim(pointer: &str) -> Result<Self, InvalidEdit> {
         Self::new(pointer, Change::Trim)
     }
@@ -97,8 +97,8 @@ impl Edit {
         (new != old).then(|| (place(text, old), new.into_owned()))
     }
 
-    /// What isn't there is added as a `set` step of a type does it: as the last member of its object, or behind the last element of its
-    /// array; objects on the way that are missing, or null, are made. Where something else stands there nothing can be added.
+    /// A missing value is added as a `set` step of a type does it: as the last member of its object, or after the last element of its
+    /// array. Missing or null objects on the path are created. If another value is on the path, nothing can be added.
     fn addition(&self, text: &str) -> Option<(Range<usize>, String)> {
         let Change::Set(value) = &self.change else { return None };
         let mut value = value.clone();
@@ -125,13 +125,13 @@ impl Edit {
     }
 }
 
-/// Whether this names the place behind the last element of an array.
+/// Whether this names the place after the last element of an array.
 fn is_next(array: &str, name: &str) -> bool {
     let count = || serde_json::from_str::<Vec<&RawValue>>(array).map(|elements| elements.len());
     name == "-" || count().is_ok_and(|count| count.to_string() == name)
 }
 
-/// A JSON string after a change of what it says; none for another value.
+/// A JSON string after a change of its content; none for another value.
 fn changed<'a>(raw: &str, change: impl Fn(&str) -> String) -> Option<Cow<'a, str>> {
     let said: String = raw.starts_with('"').then(|| serde_json::from_str(raw).ok())??;
     let new = change(&said);
@@ -148,13 +148,13 @@ impl fmt::Display for Edit {
     }
 }
 
-/// Where `part`, which was borrowed from `text`, stands in it.
+/// Where `part`, which was borrowed from `text`, is in it.
 fn place(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
 }
 
-/// Appends a line as the edits make it. A line that is no JSON stays as it is: the server says what is wrong with it.
+/// Appends a line with the edits. A line that is no JSON stays unchanged: the server reports its error.
 pub(crate) fn apply(edits: &[Edit], line: &[u8], into: &mut Vec<u8>) {
     let Ok(value) = json::check(line) else { return into.extend_from_slice(line) };
     let mut text = value.to_owned();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_pointer_names_is_changed() {
+    fn edit_changes_only_the_pointers_target() {
         let set = |text| Edit::set(text).unwrap();
         for (edit, line, expected) in [
             (set("/a=1"), r#"{ "a" : 2.50 , "b":1e2}"#, r#"{ "a" : 1 , "b":1e2}"#),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_edit_is_refused() {
+    fn invalid_edits_are_rejected() {
         for text in ["/a", "a=1", "/a=x", "/a=", "/~2=1"] {
             assert!(Edit::set(text).is_err(), "{text}");
         }

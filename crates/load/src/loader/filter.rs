@@ -1,7 +1,7 @@
 //! Which lines of a block match a regular expression.
 //!
 //! The expression runs over the whole block and not line by line: between matches it then reads at the speed of
-//! its literals. For that it is rewritten so that no match can reach over a line's end.
+//! its literals. For that it is rewritten: no match can reach over a line's end.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassU
 const AUTOMATON_BYTES_MAX: usize = 1 << 30;
 const CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// A regular expression for lines. Its time is linear in the text, whatever the expression.
+/// A regular expression for lines. Its time is linear in the text, for any expression.
 #[derive(Clone, Debug)]
 pub struct LineFilter {
     text: String,
@@ -73,7 +73,7 @@ impl LineFilter {
         }
     }
 
-    /// Where the first match from `at` on may end. Behind the last line break no line begins.
+    /// Where the first match from `at` on may end. After the last line break no line begins.
     fn next_match(&self, block: &[u8], at: usize) -> Option<usize> {
         if at == block.len() {
             return None;
@@ -87,7 +87,7 @@ fn line_end(block: &[u8], from: usize) -> usize {
     memchr(b'\n', &block[from..]).map_or(block.len(), |to| from + to + 1)
 }
 
-/// The same expression, with line breaks taken out of everything that it can match, and the ends of the text being
+/// The same expression, with line breaks removed from everything that it can match, and the ends of the text being
 /// those of a line.
 fn within_a_line(hir: Hir) -> Hir {
     match hir.into_kind() {
@@ -119,7 +119,7 @@ fn within_a_line(hir: Hir) -> Hir {
 mod tests {
     use super::*;
 
-    /// What line by line comes out.
+    /// The result of a line-by-line search.
     fn expected<'a>(pattern: &str, text: &'a [u8]) -> Vec<&'a [u8]> {
         let regex = Regex::new(pattern).unwrap();
         let lines = text.split_inclusive(|byte| *byte == b'\n');
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_gives_the_lines_that_match_alone() {
+    fn block_returns_only_matching_lines() {
         let texts: [&[u8]; 6] =
             [b"", b"\n", b"a b\nb\n\nab\n", b"a\nb", b"x\r\na\xff b\n\n\n", b"foo bar\nbar foo\nfoo\nFOO\n"];
         let patterns = [
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_expression_is_refused() {
+    fn invalid_expression_is_rejected() {
         assert!("a(".parse::<LineFilter>().is_err());
         assert!(r"a{100000}{100000}".parse::<LineFilter>().is_err());
     }

@@ -1,7 +1,7 @@
-//! What happens to a file that others write: it grows, it is cut, another one takes its name.
+//! Follows a file that other programs write: it grows, is truncated, or another file takes its name.
 //!
-//! Who writes a log goes on with the old file until it hears of the rotation. So one that has lost its name is read on until it
-//! hasn't grown for a while, and only then the one that came after it: what is remembered of a load is one place in one file.
+//! A program that writes a log keeps writing to the old file until it notices the rotation. So a file that has lost its name is read until it
+//! hasn't grown for a while, and only then the one after it: a load remembers one place in one file.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -14,17 +14,17 @@ use super::input::FileId;
 use super::rotation::{self, Successors, unless_missing};
 use super::unreadable;
 
-/// How often a file without news is looked at.
+/// How often an unchanged file is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A file that has lost its name is left when it hasn't grown for so long.
 pub(super) const SETTLE: Duration = Duration::from_secs(5);
-/// Even one that still grows is left after so long: somebody never hears of the rotation, and the next file is waiting.
+/// Even a file that still grows is left after so long: its writer never notices the rotation, and the next file is waiting.
 const SETTLE_MAX: Duration = Duration::from_mins(1);
 
 /// A file that is followed by its name.
 pub(super) struct Follow<'a> {
     path: PathBuf,
-    /// The file that is read: only looked at here.
+    /// The file that is read: only its metadata are used here.
     open: File,
     file: FileId,
     stage: Stage,
@@ -40,7 +40,7 @@ enum Stage {
     Named,
     /// It has lost it, and may still be written to.
     Settling { since: Instant, grown_at: Instant, length: u64 },
-    /// What is still in it is read, and then the one that came after it.
+    /// The rest of it is read, and then the file after it.
     Draining,
 }
 
@@ -49,13 +49,13 @@ struct Left {
     read_up_to: u64,
 }
 
-/// What a look at a file's name shows after everything was read.
+/// The result of a check of a file's name after everything was read.
 pub(super) enum Change {
     /// Nothing new.
     None,
-    /// The file has lost its name and is no longer written to: it is to be read once more.
+    /// The file has lost its name and is no longer written to: read it once more.
     Draining,
-    /// This one came after it, or the same one was cut.
+    /// This file follows it, or the same one was truncated.
     Replaced(File),
 }
 
@@ -73,14 +73,14 @@ impl<'a> Follow<'a> {
         Ok(Self { path, open, file: FileId::of(&metadata), stage, settle, left: None, gaps })
     }
 
-    /// Whether nothing more is written to the file, so that its last line needs no line break.
+    /// Whether nothing more is written to the file: then its last line needs no line break.
     pub(super) const fn is_draining(&self) -> bool {
         matches!(self.stage, Stage::Draining)
     }
 
-    /// Looks at the name; `read_up_to` is how much of the file was read.
-    pub(super) fn look(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
-        self.look_back()?;
+    /// Checks the name; `read_up_to` is how much of the file was read.
+    pub(super) fn check(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
+        self.check_left_file()?;
         let Some(named) = unless_missing(fs::metadata(&self.path)).map_err(unreadable)? else {
             // Between a rotation's two steps. The old file may still be written to.
             return Ok(Change::None);
@@ -88,10 +88,10 @@ impl<'a> Follow<'a> {
         if FileId::of(&named) == self.file {
             self.stage = Stage::Named;
             let is_cut = named.len() < read_up_to;
-            return if is_cut { self.begin_anew() } else { Ok(Change::None) };
+            return if is_cut { self.restart() } else { Ok(Change::None) };
         }
         match self.stage {
-            Stage::Draining => self.go_on(read_up_to, now),
+            Stage::Draining => self.next_file(read_up_to, now),
             Stage::Named | Stage::Settling { .. } => {
                 let length = self.open.metadata().map_err(unreadable)?.len();
                 self.stage = self.stage.after(now, length, self.settle);
@@ -100,13 +100,13 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Waits until another look may be worth it.
+    /// Waits until another check may be useful.
     pub(super) fn wait(&self) {
         thread::sleep(LOOK_EVERY);
     }
 
-    /// The same file is shorter than what was read of it.
-    fn begin_anew(&mut self) -> anyhow::Result<Change> {
+    /// The same file is shorter than the bytes read of it.
+    fn restart(&mut self) -> anyhow::Result<Change> {
         let Some(file) = unless_missing(File::open(&self.path)).map_err(unreadable)? else {
             return Ok(Change::None);
         };
@@ -115,9 +115,9 @@ impl<'a> Follow<'a> {
         Ok(Change::Replaced(file))
     }
 
-    /// The file is read to its end: goes on with the one that came after it.
-    fn go_on(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
-        // Opened before others are looked for: should it lose the name now, it is still the last of them.
+    /// The file is read to its end: continues with the one after it.
+    fn next_file(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
+        // Opened before others are searched for: should it lose the name now, it is still the last of them.
         let Some(named) = unless_missing(File::open(&self.path)).map_err(unreadable)? else {
             return Ok(Change::None);
         };
@@ -131,15 +131,15 @@ impl<'a> Follow<'a> {
                 let Some(file) = file else { return Ok(Change::None) };
                 let metadata = file.metadata().map_err(unreadable)?;
                 if FileId::of(&metadata) != id {
-                    // It was renamed meanwhile: the next look finds it.
+                    // It was renamed in between: the next check finds it.
                     return Ok(Change::None);
                 }
                 (file, id, Stage::settling(now, metadata.len()))
             }
         };
         for path in unread {
-            self.gaps.tell(&format!(
-                "{} was never read: it came between two files that {} was the name of. Its lines are missing; load it by itself",
+            self.gaps.report(&format!(
+                "{} was never read: it had the name {} for a short time, between two other files. Its lines are missing: load it separately",
                 path.display(),
                 self.path.display()
             ));
@@ -150,15 +150,15 @@ impl<'a> Follow<'a> {
         Ok(Change::Replaced(file))
     }
 
-    /// Tells of a file that was written to after it was left.
-    fn look_back(&mut self) -> anyhow::Result<()> {
+    /// Reports a file that was written to after it was left.
+    fn check_left_file(&mut self) -> anyhow::Result<()> {
         let Some(left) = &self.left else { return Ok(()) };
         let metadata = left.file.metadata().map_err(unreadable)?;
         let missed = metadata.len().saturating_sub(left.read_up_to);
         if missed > 0 {
-            self.gaps.tell(&format!(
-                "the file that was {} before was written to after it had been left: its lines from byte {} on are missing. Let whoever writes \
-                 it open the new file within {} seconds of a rotation",
+            self.gaps.report(&format!(
+                "the file that had the name {} before was written to after its end was loaded: its lines from byte {} on are missing. Its \
+                 writer must open the new file within {} seconds of a rotation",
                 self.path.display(),
                 left.read_up_to,
                 self.settle.as_secs()
@@ -177,7 +177,7 @@ impl Stage {
         Self::Settling { since: now, grown_at: now, length }
     }
 
-    /// What comes after this one of a file that hasn't its name.
+    /// The files after this one that have lost its name.
     fn after(self, now: Instant, length: u64, settle: Duration) -> Self {
         let Self::Settling { since, grown_at, length: before } = self else { return Self::settling(now, length) };
         let grown_at = if length == before { grown_at } else { now };

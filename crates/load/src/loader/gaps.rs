@@ -1,8 +1,8 @@
-//! What a load that follows a file may have left unread: said when it is noticed, and counted.
+//! Parts of a followed file that a load may have left unread: reported when noticed, and counted.
 
 use super::{LoadCounters, Notify};
 
-/// Where it is said and counted.
+/// Reports and counts gaps.
 #[derive(Clone, Copy)]
 pub(super) struct Gaps<'a> {
     pub(super) notify: Notify<'a>,
@@ -11,7 +11,7 @@ pub(super) struct Gaps<'a> {
 
 impl Gaps<'_> {
     /// Lines may be missing: `message` says which, and why.
-    pub(super) fn tell(&self, message: &str) {
+    pub(super) fn report(&self, message: &str) {
         self.counters.change(|counts| counts.gaps += 1);
         (self.notify)(message);
     }

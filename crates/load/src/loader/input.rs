@@ -1,4 +1,4 @@
-//! Opens what is to be loaded: a file or the standard input, as it is or compressed.
+//! Opens the inputs of a load: a file or the standard input, plain or compressed.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -13,7 +13,7 @@ use super::unreadable;
 use anyhow::anyhow;
 use text::hex;
 
-/// What is to be loaded.
+/// An input of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A file.
@@ -28,7 +28,7 @@ impl Input {
         if path.as_path() == Path::new("-") { Self::Stdin } else { Self::File(path) }
     }
 
-    /// The name as it was given.
+    /// The name as on the command line.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -47,7 +47,7 @@ pub(super) enum Form {
     OverLines,
 }
 
-/// Which file it is, whatever its name.
+/// Identifies a file regardless of its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct FileId {
     pub(super) device: u64,
@@ -100,7 +100,7 @@ impl Opened {
 pub(super) enum Stream {
     /// A file that is read as it is: it can be gone on with anywhere.
     Plain(Counted<File>),
-    /// What can only be read from its beginning.
+    /// A stream that can only be read from its beginning.
     Decoded(Box<dyn Read + Send>),
 }
 
@@ -114,7 +114,7 @@ impl Read for Stream {
 }
 
 impl Stream {
-    /// A file from where it stands on.
+    /// A file from its current position on.
     pub(super) const fn plain(file: File, count: Arc<AtomicU64>) -> Self {
         Self::Plain(Counted { inner: file, count })
     }
@@ -154,7 +154,7 @@ impl Stream {
     }
 }
 
-/// Counts what is read, for the progress: of a compressed file the size when decoded isn't known.
+/// Counts the bytes read, for the progress: of a compressed file the decoded size isn't known.
 pub(super) struct Counted<R> {
     inner: R,
     count: Arc<AtomicU64>,
@@ -173,7 +173,7 @@ const KNOWN_HEAD_BYTES: usize = 64;
 /// So many bytes decide whether an array is lines of arrays.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// Opens an input; `count` is told how many of its bytes are read.
+/// Opens an input; `count` counts the bytes of it that are read.
 pub(super) fn open(input: &Input, count: &Arc<AtomicU64>) -> anyhow::Result<Opened> {
     match input {
         Input::File(path) => open_file(path, File::open(path).map_err(|error| failed(path, error))?, count),
@@ -259,7 +259,7 @@ impl Read for Failing {
     }
 }
 
-/// What begins with `[` is an array, unless its first line is a value of its own and others follow.
+/// A file that begins with `[` is an array, unless its first line is a complete value and others follow.
 fn form(head: &[u8]) -> Form {
     let text = head.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
     if text.first() != Some(&b'[') {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_say_how_a_stream_is_packed() {
+    fn first_bytes_determine_the_compression() {
         let zstd = |text: &str| zstd::encode_all(text.as_bytes(), 1).unwrap();
         for bytes in [b"{}\n[]\n".to_vec(), gzip("{}\n[]\n"), [gzip("{}\n"), gzip("[]\n")].concat(), zstd("{}\n[]\n")] {
             assert_eq!(read(bytes), ("{}\n[]\n".to_owned(), Form::Lines));

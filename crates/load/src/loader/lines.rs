@@ -1,7 +1,7 @@
 //! Cuts a stream of lines into blocks of whole lines.
 //!
 //! Where a block ends depends on nothing but where it begins and on what follows there: a load that is resumed cuts
-//! the same blocks, so that they go out under the same keys.
+//! the same blocks, which are then sent under the same keys.
 
 use std::io;
 
@@ -11,23 +11,23 @@ use super::input::Stream;
 use super::state::TAIL_BYTES;
 use super::unreadable;
 
-/// A line without an end within so many bytes is passed over without being held: the server takes an eighth of it.
+/// A line without an end within so many bytes is skipped without being held: the server accepts an eighth of it.
 pub(super) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// A line that is passed over is read in pieces of so many bytes.
+/// A line that is skipped is read in pieces of so many bytes.
 const PASSED_BYTES: usize = 256 * 1024;
 
-/// What stands in a block, and behind it.
+/// The content of a block, and what follows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cut {
     /// The stream has ended for now.
     pub(super) has_ended: bool,
-    /// Behind the block's lines stands one that was passed over, of so many bytes.
+    /// A skipped line of so many bytes follows the block's lines.
     pub(super) too_long: Option<u64>,
     /// Instead of lines there are so many NUL bytes.
     pub(super) nul_bytes: u64,
 }
 
-/// What becomes of a last line without a line break.
+/// The handling of a last line without a line break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastLine {
     /// It is a line.
@@ -39,11 +39,11 @@ pub(super) enum LastLine {
 /// A stream of lines.
 pub(super) struct Lines {
     input: Stream,
-    /// What was read beyond the last block.
+    /// Bytes read beyond the last block.
     carry: Vec<u8>,
-    /// Bytes of a line that is being passed over; 0 between lines.
+    /// Bytes of a line that is being skipped; 0 between lines.
     passed: u64,
-    /// The last bytes that were passed over.
+    /// The last bytes that were skipped.
     passed_tail: Vec<u8>,
     /// Why nothing more can be read.
     failed: Option<io::Error>,
@@ -59,22 +59,22 @@ impl Lines {
         self.carry.len() as u64 + self.passed
     }
 
-    /// The last bytes of the line that was passed over.
+    /// The last bytes of the line that was skipped.
     pub(super) fn passed_tail(&self) -> &[u8] {
         &self.passed_tail
     }
 
-    /// Whether the next call gives an error.
+    /// Whether the next call returns an error.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Puts the next whole lines into `block`: all that end within `bytes`, or else the first one. One that is too long is passed
-    /// over alone, with an empty block. NUL bytes at the beginning of a line are skipped in the same way. A program that keeps its
+    /// Puts the next whole lines into `block`: all that end within `bytes`, or else the first one. One that is too long is skipped
+    /// alone, with an empty block. NUL bytes at the beginning of a line are skipped in the same way. A program that keeps its
     /// offset leaves them when its log is truncated.
     ///
     /// # Errors
-    /// The stream can't be read on. The whole lines before that place were given before.
+    /// The rest of the stream can't be read. The whole lines before that place were returned before.
     pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, last_line: LastLine) -> anyhow::Result<Cut> {
         block.clear();
         if self.passed > 0 {
@@ -114,7 +114,7 @@ impl Lines {
         }
     }
 
-    /// Leaves what stands behind the first `kept` bytes of a block for the next one.
+    /// Leaves the bytes after the first `kept` bytes of a block for the next one.
     pub(super) fn put_back(&mut self, block: &mut Vec<u8>, kept: usize) {
         self.carry.splice(..0, block.drain(kept..));
     }
@@ -164,7 +164,7 @@ impl Lines {
         self.passed_tail.drain(..beyond);
     }
 
-    /// Reads to the end of a line that is too long, and holds none of it.
+    /// Reads to the end of a line that is too long, without buffering it.
     fn pass_over(&mut self, last_line: LastLine) -> anyhow::Result<Cut> {
         let mut piece = Vec::with_capacity(PASSED_BYTES);
         loop {
@@ -221,9 +221,9 @@ mod tests {
         assert_eq!(blocks("", 2), [""; 0]);
     }
 
-    /// What the keys rest on: from the same place on, and with the same bytes ahead, the same block.
+    /// The keys rely on this: from the same place on, and with the same bytes ahead, the same block.
     #[test]
-    fn a_block_depends_on_its_beginning_alone() {
+    fn block_depends_only_on_its_beginning() {
         let text = "a\nbb\nccc\ndddddddd\n\neeeee\nf\n";
         for bytes in 1..12 {
             let all = blocks(text, bytes);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_comes_again() {
+    fn unread_lines_are_returned_again() {
         let mut lines = Lines::new(stream("a\nbb\nccc\ndddd\neeee\n"));
         let mut block = Vec::new();
         let mut next = |kept| {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_still_written_is_awaited() {
+    fn incomplete_line_is_awaited() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"a\nb").unwrap();
         let mut lines = Lines::new(Stream::plain(file.reopen().unwrap(), Arc::default()));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over_alone_and_not_held() {
+    fn too_long_line_is_skipped_without_buffering() {
         let long = LINE_BYTES_MAX as u64 * 3;
         let text = |end: &'static str| io::repeat(b'x').take(long).chain(end.as_bytes());
         let mut lines = Lines::new(Stream::Decoded(Box::new(Cursor::new("a\n").chain(text("\nb\n")))));

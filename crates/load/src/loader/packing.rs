@@ -86,7 +86,7 @@ fn refuse_other(head: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What follows the skippable frames at the beginning; nothing if they go beyond `head`.
+/// The bytes after the skippable frames at the beginning; nothing if they reach beyond `head`.
 fn after_skippable_frames(mut head: &[u8]) -> &[u8] {
     while let [0x50..=0x5f, rest @ ..] = head
         && rest.starts_with(SKIPPABLE)

@@ -1,5 +1,5 @@
-//! Lines that the server refused: the first ones are shown. All of them, and lines without a result, can be kept in a file,
-//! to be mended and loaded again.
+//! Lines that the server rejected: the first ones are shown. All of them, and lines without a result, can be kept in a file,
+//! to be corrected and loaded again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -16,15 +16,15 @@ use super::body::Piece;
 
 /// Lines may be private.
 const OWNER_ONLY: u32 = 0o600;
-/// How many lines of a kind are shown: whoever sees these knows what is wrong.
+/// How many lines of a kind are shown: these are enough to find the cause.
 const SHOWN: u64 = 10;
-/// What is said of the others.
+/// The message about the others.
 const MORE: &str = "further lines like these are only counted; --refused FILE keeps all of them";
 
-/// What the server refused of a batch.
+/// The rejections of a batch.
 pub(super) struct Refusals<'a> {
     pub(super) input: &'a str,
-    /// How many lines stand before the block.
+    /// How many lines are before the block.
     pub(super) lines_before: u64,
     pub(super) piece: &'a Piece<'a>,
     pub(super) result: &'a BatchResult,
@@ -43,7 +43,7 @@ impl Refusals<'_> {
         });
     }
 
-    /// Shows the first of them, where so many were refused before.
+    /// Shows the first of them, if so many were rejected before.
     pub(super) fn show(&self, mut before: u64, notify: Notify<'_>) {
         self.each(usize::try_from((SHOWN + 1).saturating_sub(before)).unwrap_or(usize::MAX), |row| {
             row.show(before, notify);
@@ -52,7 +52,7 @@ impl Refusals<'_> {
     }
 }
 
-/// Shows a line of a kind of which so many came before: the first ones, and once that there are more.
+/// Shows a line of a kind of which so many were seen earlier: the first ones, and once that there are more.
 pub(super) fn show(before: u64, notify: Notify<'_>, message: impl FnOnce() -> String) {
     match before {
         before if before < SHOWN => notify(&message()),
@@ -61,13 +61,13 @@ pub(super) fn show(before: u64, notify: Notify<'_>, message: impl FnOnce() -> St
     }
 }
 
-/// Takes refused lines from all workers.
+/// Collects rejected lines from all workers.
 pub(super) struct RefusedFile {
     path: PathBuf,
     file: Mutex<File>,
 }
 
-/// What is kept of a line.
+/// A line in the file.
 #[derive(Serialize)]
 pub(super) struct Row<'a> {
     pub(super) file: &'a str,
@@ -83,15 +83,15 @@ impl Row<'_> {
         rows.push(b'\n');
     }
 
-    /// Shows it, where so many lines were refused before.
+    /// Shows it, if so many lines were rejected before.
     pub(super) fn show(&self, before: u64, notify: Notify<'_>) {
         let Self { file, line, code, detail, .. } = self;
-        show(before, notify, || format!("{file} line {line} was refused ({code}): {detail}"));
+        show(before, notify, || format!("{file} line {line} was rejected ({code}): {detail}"));
     }
 }
 
 impl RefusedFile {
-    /// Opens the file to append: what a crashed run found still stands there.
+    /// Opens the file to append: it may have the lines of a crashed run.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let mut options = OpenOptions::new();
         let options = options.create(true).append(true).mode(OWNER_ONLY);
@@ -99,7 +99,7 @@ impl RefusedFile {
         Ok(Self { path: path.to_owned(), file: Mutex::new(file) })
     }
 
-    /// Writes what was refused of a batch, durably: the state passes the batch afterwards.
+    /// Writes the rejections of a batch, durably: the state moves past the batch afterwards.
     pub(super) fn write(&self, refusals: &Refusals<'_>) -> anyhow::Result<()> {
         let mut rows = Vec::new();
         refusals.each(usize::MAX, |row| row.append(&mut rows));

@@ -1,4 +1,4 @@
-//! Files that rotation has put beside one that is followed: found by what they are, or by how they are called and how old they are.
+//! Finds the files of a rotation next to the one that is followed: by their identity, or by their names and ages.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -9,13 +9,13 @@ use std::time::SystemTime;
 
 use super::input::FileId;
 
-/// What programs that pack rotated files put behind the name.
+/// The suffixes that programs add to rotated files when they compress them.
 const PACKED: [&str; 6] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".Z"];
 
 /// As many names has a file at most: its own, and those of the links that Linux follows.
 const LINKS_MAX: usize = 41;
 
-/// The files that came after another one.
+/// The files that follow another one.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     /// The first that can be read, and which file that is.
@@ -27,7 +27,7 @@ pub(super) struct Successors {
 struct RotatedFile {
     path: PathBuf,
     modified: SystemTime,
-    /// None where it is packed, or where nobody knows when it was made.
+    /// None if it is compressed, or if its creation time isn't known.
     readable: Option<FileId>,
 }
 
@@ -44,7 +44,7 @@ fn names(path: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// The file with this id next to `path` or to a target of it: where rotation has moved it while the load was stopped.
+/// The file with this id next to `path` or to a target of it: rotation has moved it there while the load was stopped.
 pub(super) fn find(path: &Path, file: FileId) -> io::Result<Option<File>> {
     for name in names(path) {
         for entry in fs::read_dir(folder(&name))? {
@@ -57,8 +57,8 @@ pub(super) fn find(path: &Path, file: FileId) -> io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Files that had the name `path` after the file `old` and before the one that has it now, `named`: written to later, made later, and
-/// called as rotation calls them.
+/// Files that had the name `path` after the file `old` and before the one that has it now, `named`: with later modification and creation times,
+/// and with names as rotation gives them.
 pub(super) fn successors(path: &Path, old: &Metadata, named: FileId) -> io::Result<Successors> {
     let mut files = Vec::new();
     let mut seen = vec![named, FileId::of(old)];
@@ -89,7 +89,7 @@ pub(super) fn successors(path: &Path, old: &Metadata, named: FileId) -> io::Resu
     Ok(successors)
 }
 
-/// A file beside, unless it is older than `old`.
+/// A file next to it, unless it is older than `old`.
 fn rotated_file(
     path: PathBuf,
     metadata: &Metadata,
@@ -98,14 +98,14 @@ fn rotated_file(
 ) -> io::Result<Option<RotatedFile>> {
     let (modified, old_modified) = (metadata.modified()?, old.modified()?);
     if is_packed {
-        // It was made when it was packed, and has the other time of what it holds, perhaps of `old`. While it is being made, what it is
-        // made of is still there.
+        // It was created by the compression, and has the modification time of its content, which may be `old`. During the compression its source
+        // still exists.
         let is_being_made = path.with_extension("").exists();
         let is_behind = modified > old_modified && !is_being_made;
         return Ok(is_behind.then_some(RotatedFile { path, modified, readable: None }));
     }
-    // Both times count: an old file that was written to once more was made before, and one that was unpacked to be looked at is made
-    // anew with its old time.
+    // Both times count. An old file that was written to once more was created earlier. One that was decompressed to be read has a new creation time
+    // and its old modification time.
     let readable = match (metadata.created(), old.created()) {
         (Ok(created), Ok(old_created)) if created <= old_created => return Ok(None),
         (Ok(_), Ok(_)) => Some(FileId::of(metadata)),
@@ -114,7 +114,7 @@ fn rotated_file(
     Ok((modified >= old_modified).then_some(RotatedFile { path, modified, readable }))
 }
 
-/// Whether `name` is `followed` with a number or date behind it, and then whether it is packed.
+/// Whether `name` is `followed` with a number or date after it, and then whether it is compressed.
 fn rotated_name(followed: &OsStr, name: &OsStr) -> Option<bool> {
     let suffix = std::str::from_utf8(name.as_bytes().strip_prefix(followed.as_bytes())?).ok()?;
     let packed = PACKED.iter().find_map(|packed| suffix.strip_suffix(packed));
@@ -129,7 +129,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What is there, if it is.
+/// The result, or `None` for a missing file.
 pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

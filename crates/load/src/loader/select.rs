@@ -1,5 +1,5 @@
-//! Which lines of a block are loaded: those that match a regular expression, and of these those that a condition holds
-//! for.
+//! Which lines of a block are loaded: those that match a regular expression, and of these those that meet a
+//! condition.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use memchr::memchr;
 
 use super::filter::LineFilter;
 
-/// What a line must be like. Without either, every line is taken.
+/// The conditions for a line. Without any, every line is selected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection {
     pub(super) filter: Option<LineFilter>,
@@ -18,12 +18,12 @@ pub(super) struct Selection {
 
 /// Why the condition says neither yes nor no to a line.
 pub(super) struct Undecided {
-    /// The refusal's code where the line is no JSON, as the server would say it; else `where`.
+    /// The rejection's code if the line is no JSON, as the server would name it; else `where`.
     pub(super) code: &'static str,
     pub(super) detail: String,
 }
 
-/// What the condition says.
+/// The result of the condition.
 enum Match {
     Taken,
     PassedOver,
@@ -35,7 +35,7 @@ impl Selection {
         self.filter.is_none() && self.condition.is_none()
     }
 
-    /// Gives each line that is taken as its place in the block, with its line break; and each that can't be judged.
+    /// Returns each selected line as its place in the block, with its line break; and each undecided line.
     pub(super) fn lines<E>(
         &self,
         block: &[u8],
@@ -60,7 +60,7 @@ impl Selection {
         failed
     }
 
-    /// How many lines are taken, where no condition is to be judged.
+    /// How many lines are selected, if there is no condition to evaluate.
     pub(super) fn count_matching(&self, block: &[u8]) -> Option<u64> {
         match (&self.filter, &self.condition) {
             (Some(filter), None) => Some(filter.count(block)),
@@ -72,7 +72,7 @@ impl Selection {
         let Some(condition) = &self.condition else { return Match::Taken };
         let line = line.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(line);
         if line.trim_ascii().is_empty() {
-            // No event: nothing is said of it.
+            // No event: it is ignored.
             return Match::PassedOver;
         }
         match json::check(line) {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_is_judged_on_lines_that_match() {
+    fn condition_is_evaluated_on_matching_lines() {
         let block = "{\"a\":1}\r\n\n {\"a\":2}\n{\"a\":\"x\"}\n \t\nno\n{\"a\":3}";
         assert_eq!(select("", "", block).0.concat(), block);
         let (taken, open) = select("", "a > 1", block);
@@ -127,17 +127,17 @@ mod tests {
     }
 
     #[test]
-    fn who_hears_of_a_line_can_end_it() {
+    fn callback_can_end_the_selection() {
         let condition = Some("nope > 1".parse().unwrap());
-        let mut heard = 0;
+        let mut calls = 0;
         let ended = Selection { filter: None, condition }.lines(
             b"1\n2\n",
             |_| {},
             |_, _| {
-                heard += 1;
+                calls += 1;
                 Err("enough")
             },
         );
-        assert_eq!((ended, heard), (Err("enough"), 1));
+        assert_eq!((ended, calls), (Err("enough"), 1));
     }
 }

@@ -27,14 +27,14 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// The first wait after a failure; each further one is twice as long.
 const WAIT_MIN: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// However long a server asks to wait, somebody may have started it again.
+/// The longest wait that a server's Retry-After gets: the operator may have restarted it by then.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
-/// A server that stays away is told of again after so many attempts: about once a minute.
-const TOLD_EACH: u32 = 16;
-/// How soon a waiting sender hears that it is time to stop.
+/// An unreachable server is reported again after so many attempts: about once a minute.
+const REPORT_EVERY: u32 = 16;
+/// How soon a waiting sender notices that it is time to stop.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What all senders of a load share.
+/// The state that all senders of a load share.
 pub(super) struct Post<'a> {
     pub(super) server: &'a ServerConnector,
     /// The path with the type.
@@ -44,13 +44,13 @@ pub(super) struct Post<'a> {
     pub(super) notify: Notify<'a>,
 }
 
-/// One worker, with a connection of its own.
+/// One worker, with a separate connection.
 pub(super) struct Sender<'a> {
     post: &'a Post<'a>,
     client: BlockingClient,
 }
 
-/// What one attempt came to.
+/// The result of one attempt.
 enum Attempt {
     Answered(BatchResult),
     /// Worth another one, after this time if the server says so.
@@ -62,7 +62,7 @@ enum Attempt {
 
 impl<'a> Sender<'a> {
     pub(super) fn new(post: &'a Post<'a>) -> anyhow::Result<Self> {
-        let client = post.server.client(CONNECT_MAX, SILENCE_MAX).context("can't make a client")?;
+        let client = post.server.client(CONNECT_MAX, SILENCE_MAX).context("can't create a client")?;
         Ok(Self { post, client })
     }
 
@@ -82,7 +82,7 @@ impl<'a> Sender<'a> {
             };
             attempt += 1;
             self.post.counters.change(|counts| counts.batches_again += 1);
-            if is_told(attempt) {
+            if is_reported(attempt) {
                 let target = self.post.server.target();
                 (self.post.notify)(&format!("{target}: {why}; tried {attempt} times, and again until {until}"));
             }
@@ -115,7 +115,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Why the server takes none of it, in its words. Something in front of it may have other ones.
+/// Why the server rejects the request, with its message. A proxy before it may have another form.
 fn refusal(status: u16, body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Problem<'a> {
@@ -128,12 +128,12 @@ fn refusal(status: u16, body: &[u8]) -> String {
     format!("the server answered {status}: {}{advice}", text::escape_control(words.trim_end()))
 }
 
-/// The first failures may be a server that is started anew: not worth a message. One that stays away is told of again.
-const fn is_told(attempt: u32) -> bool {
-    attempt == 4 || attempt.is_multiple_of(TOLD_EACH)
+/// The first failures may be a restart: not worth a message. An unreachable server is reported again.
+const fn is_reported(attempt: u32) -> bool {
+    attempt == 4 || attempt.is_multiple_of(REPORT_EVERY)
 }
 
-/// How long to wait before the next attempt. Half of it follows from the key, so that workers don't come all at once.
+/// How long to wait before the next attempt. Half of it follows from the key, which spreads the workers' attempts.
 fn wait(key: &str, attempt: u32, retry_after: Option<Duration>) -> Duration {
     if let Some(asked) = retry_after {
         return asked.min(RETRY_AFTER_MAX);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_the_words_of_the_server() {
+    fn rejection_shows_the_servers_message() {
         for (status, body, expected) in [
             (404, r#"{"code":"unknown_type","detail":"no type \"a\""}"#, "the server answered 404: no type \"a\""),
             (502, "<html>\u{1b}[31m\n", "the server answered 502: <html>\\u001b[31m"),

@@ -1,4 +1,4 @@
-//! The blocks of one input, from where the last load left off, to its end or for ever.
+//! The blocks of one input, from the place where the last load ended, to its end or endlessly.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -32,7 +32,7 @@ pub(super) struct Block {
     pub(super) lines_before: u64,
     /// Lines in it.
     pub(super) lines: u64,
-    /// Behind these stands a line that was passed over, of so many bytes.
+    /// A skipped line of so many bytes follows these.
     pub(super) too_long: Option<u64>,
     /// Its end.
     pub(super) place: Place,
@@ -51,23 +51,23 @@ pub(super) struct Source<'a> {
     read: Arc<AtomicU64>,
     number: u64,
     is_at_end: bool,
-    /// Behind the last block stands a line that was passed over.
+    /// A skipped line follows the last block.
     too_long: Option<u64>,
-    /// What was read of a stream of lines doesn't end with a line break.
+    /// The bytes read of a stream of lines don't end with a line break.
     is_within_line: bool,
-    /// The last block ends where the input ended: until it is answered, nothing behind it may be sent, since only one such
+    /// The last block ends where the input ended: until it is answered, nothing after it may be sent, since only one such
     /// end is remembered.
     must_wait: bool,
 }
 
-/// Why a block ends where it ends.
+/// The reason for a block's end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// It is full.
     Full,
     /// It ended there before, when the input was shorter.
     AsBefore,
-    /// The input ends there, for now or for good.
+    /// The input ends there, for now or permanently.
     Input,
 }
 
@@ -97,12 +97,12 @@ pub(super) struct Reading<'a> {
     pub(super) stop: &'a AtomicBool,
     /// Counts the bytes read of the file.
     pub(super) read: Arc<AtomicU64>,
-    /// Hears what else a person should know, too.
+    /// Also reports other problems to the operator.
     pub(super) gaps: Gaps<'a>,
 }
 
 impl<'a> Source<'a> {
-    /// Opens an input where `entry` left off.
+    /// Opens an input at the place of `entry`.
     pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> anyhow::Result<Self> {
         let found = find(input, entry, &reading)?;
         let Found { opened, entry, is_rotated, is_within_line } = found;
@@ -120,7 +120,7 @@ impl<'a> Source<'a> {
         let Place { offset, is_end, .. } = entry.place;
         if form == Form::OverLines && offset == 0 {
             bail!(
-                "it is pretty-printed: its first value goes over several lines. Make lines of it, as `jq -c . FILE` does"
+                "it is pretty-printed: its first value has several lines. Convert it to one value a line, as `jq -c . FILE` does"
             );
         }
         let is_array = form == Form::Array && follow.is_none();
@@ -163,7 +163,7 @@ impl<'a> Source<'a> {
             if self.must_wait && !watermark.wait(self.number)? {
                 return Ok(None);
             }
-            // What stands behind an error isn't read: nothing would say where it stands.
+            // Nothing after an error is read: its place wouldn't be known.
             let end = self.cut(block).inspect_err(|_| self.is_at_end = true)?;
             let is_empty = block.is_empty() && self.too_long.is_none();
             if is_empty && end == End::Full {
@@ -256,11 +256,11 @@ impl<'a> Source<'a> {
         Block { number, generation, offset: before.offset, lines_before: before.lines, lines, too_long, place }
     }
 
-    /// Nothing is there to be read: false if nothing will come any more.
+    /// Nothing is there to be read: false if nothing more will come.
     fn wait_for_more(&mut self, watermark: &AckWatermark<'_>) -> anyhow::Result<bool> {
         let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
         let read_up_to = self.entry.place.offset + lines.read_ahead();
-        match follow.look(read_up_to, Instant::now())? {
+        match follow.check(read_up_to, Instant::now())? {
             Change::None => follow.wait(),
             Change::Draining => {}
             Change::Replaced(file) => {
@@ -286,9 +286,9 @@ impl<'a> Source<'a> {
 struct Found {
     opened: Opened,
     entry: Entry,
-    /// It no longer stands under its name.
+    /// It has lost its name.
     is_rotated: bool,
-    /// Before the place where the load goes on stands no line break.
+    /// There is no line break before the place where the load resumes.
     is_within_line: bool,
 }
 
@@ -299,24 +299,22 @@ fn check_line_end(following: &[u8], at: Place) -> anyhow::Result<()> {
     let (line, offset) = (at.lines + 1, at.offset);
     if !is_blank {
         bail!(
-            "line {line} had no line break when it was loaded, and now the file goes on behind it, at byte {offset}: what was loaded is \
-             perhaps only the line's first part. Nothing from there on was sent. If the line was whole, insert a line break there and start \
-             again; if not, load it and what follows under a name of its own, as `tail -n +{line} FILE | forebay load - --id NAME`. For \
-             files that are still written to there is --follow, which waits for line breaks"
+            "line {line} was loaded without a line break, and continues at byte {offset} now. Nothing more was sent. If it was whole, insert \
+             a line break there. If not, load the rest: `tail -n +{line} FILE | forebay load - --id NAME`, or use --follow"
         );
     }
     Ok(())
 }
 
-/// The input, moved to where the load goes on.
+/// The input, moved to where the load resumes.
 fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> anyhow::Result<Found> {
     let mut opened = input::open(input, &reading.read)?;
-    let anew = |opened: Opened, generation| {
+    let restart = |opened: Opened, generation| {
         let head = opened.head().map_err(unreadable)?;
         let entry = Entry { generation, file: opened.file, head, ..Entry::default() };
         Ok(Found { opened, entry, is_rotated: false, is_within_line: false })
     };
-    let Some(entry) = entry else { return anew(opened, 0) };
+    let Some(entry) = entry else { return restart(opened, 0) };
     if let Some(tail) = tail(&mut opened, entry, reading.follow)? {
         let entry = Entry { file: opened.file, ..entry.clone() };
         if matches!(opened.stream, Stream::Plain(_)) {
@@ -331,8 +329,8 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> anyhow::
     let is_shorter = || opened.is_shorter_than(entry.file, &entry.head, entry.place.offset);
     if !reading.follow && is_shorter().map_err(unreadable)? {
         bail!(
-            "it has {} bytes and begins as before, but {} bytes of it were loaded: it was cut. What it still has was loaded, and nothing was \
-             sent now. If there are new lines, load them as a file of their own; if all are new, give --state another name",
+            "it was truncated: it has {} bytes, of {} that were loaded. Nothing was sent now. If it has new lines, load them as a separate \
+             file; if all its lines are new, name another --state",
             opened.size,
             entry.place.offset
         );
@@ -346,21 +344,21 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> anyhow::
             return Ok(Found { opened, entry: entry.clone(), is_rotated: true, is_within_line });
         }
     }
-    let told = format!("{} isn't the file that was loaded before: all of it is loaded", input.name());
+    let notice = format!("{} isn't the file that was loaded before: all of it is loaded", input.name());
     if reading.follow {
         let offset = entry.place.offset;
-        reading.gaps.tell(&format!(
-            "{told}. That one isn't beside it any more as it was (it was removed, packed or cut), so its lines from byte {offset} on may be missing, \
-             and those of files that came in between: load these by themselves"
+        reading.gaps.report(&format!(
+            "{notice}. The earlier file was removed, compressed or truncated: its lines from byte {offset} on may be missing, and those of \
+             files in between. Load these separately"
         ));
     } else {
-        (reading.gaps.notify)(&told);
+        (reading.gaps.notify)(&notice);
     }
     reading.read.store(0, Ordering::Relaxed);
-    anew(input::open(input, &reading.read)?, entry.generation + 1)
+    restart(input::open(input, &reading.read)?, entry.generation + 1)
 }
 
-/// What stands before the place where the load goes on, if it is what stood there, and the file therefore the same.
+/// The bytes before the place where the load resumes, if they are unchanged, which identifies the file.
 fn tail(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> anyhow::Result<Option<Vec<u8>>> {
     let Place { offset, tail_bytes, tail_sum, .. } = entry.place;
     if opened.file != entry.file && (must_be_same_file || tail_bytes == 0) {
@@ -390,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_was_loaded_ends_where_it_ended() {
+    fn loaded_line_must_end_at_same_place() {
         let at = Place { offset: 9, lines: 2, ..Place::default() };
         for following in ["\n", "\n3\n", "\r\n3", " \t\n3", "\r", ""] {
             assert!(check_line_end(following.as_bytes(), at).is_ok(), "{following:?}");

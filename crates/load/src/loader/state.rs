@@ -1,4 +1,4 @@
-//! What a load remembers in a file, so that it goes on after a crash: its id, its settings, and for each input up to
+//! The state of a load in a file, to resume it after a crash: its id, its settings, and for each input up to
 //! where everything was answered.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::input::FileId;
 use super::state_lock::StateLock;
 
-/// Bytes before the place where a load goes on that must still be the same.
+/// Bytes before the place where a load resumes that must still be the same.
 pub(super) const TAIL_BYTES: usize = 4096;
 
-/// What decides which records are sent under which key: with other settings the keys would mean other records.
+/// The settings that decide which records are sent under which key: with other settings the keys would mean other records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) url: String,
@@ -31,15 +31,15 @@ pub(super) struct Settings {
 /// How far an input was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Counts the files that stood under the name.
+    /// Counts the files that had the name.
     pub(super) generation: u64,
     pub(super) file: FileId,
     /// How the file begins: its first bytes as hexadecimal digits. Empty where it isn't known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) head: String,
     pub(super) place: Place,
-    /// Where a batch ended that was sent, perhaps, because the input ended there then: however much has come since, it
-    /// ends there again. 0 where there was none.
+    /// Where a batch ended that may have been sent, because the input ended there then: it ends there again, even if the input has grown
+    /// since. 0 if there was none.
     #[serde(default)]
     pub(super) cut: u64,
     /// When the last of it was answered (RFC 3339).
@@ -50,20 +50,20 @@ pub(super) struct Entry {
     pub(super) split: Vec<Split>,
 }
 
-/// A batch that is answered, but for lines that are to be sent alone.
+/// A batch that is answered, except lines that have to be sent alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Split {
     /// Where it begins, as its key says.
     pub(super) offset: u64,
     /// Lines of its body, from 1.
     pub(super) alone: BTreeSet<usize>,
-    /// There may be more: the batch is to be sent again to hear of them.
+    /// There may be more: the batch has to be sent again to learn of them.
     pub(super) has_more: bool,
-    /// How many of its other lines were refused.
+    /// How many of its other lines were rejected.
     pub(super) refused: u64,
 }
 
-/// A place between two lines, and what stands before it.
+/// A place between two lines, and the bytes before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
     /// Decoded bytes.
@@ -75,13 +75,13 @@ pub(super) struct Place {
     pub(super) tail_sum: u64,
     /// Whether the input ended there.
     pub(super) is_end: bool,
-    /// Lines before it that the server has refused.
+    /// Lines before it that the server has rejected.
     #[serde(default)]
     pub(super) refused: u64,
 }
 
 impl Place {
-    /// The place behind a block.
+    /// The place after a block.
     pub(super) fn behind(block: &[u8], offset: u64, lines: u64, is_end: bool) -> Self {
         let tail = &block[block.len().saturating_sub(TAIL_BYTES)..];
         Self { offset, lines, tail_bytes: tail.len(), tail_sum: sum(tail), is_end, refused: 0 }
@@ -110,7 +110,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Reads the file, or begins a load of its own where there is none. `id` names the load; without it one is made.
+    /// Reads the file, or begins a new load if there is none. `id` names the load; without it one is generated.
     pub(super) fn open(path: Option<PathBuf>, id: Option<&str>, settings: Settings) -> anyhow::Result<Self> {
         // Before it is read: another load that ends now has written it by then.
         let lock = path.as_deref().map(lock).transpose()?;
@@ -125,8 +125,8 @@ impl State {
             let path = state.path.unwrap_or_default();
             let was = serde_json::to_string(&state.content.settings).unwrap_or_default();
             bail!(
-                "{} belongs to load {} with other settings ({was}): give the same to go on with it, another --state to load anew, or \
-                 remove it",
+                "{} belongs to load {} with other settings ({was}). Use the same settings to resume it. Name another --state, or remove \
+                 this one, to start again",
                 path.display(),
                 state.content.id
             );
@@ -134,7 +134,7 @@ impl State {
         Ok(state)
     }
 
-    /// Where it is kept, if it is.
+    /// The file, if there is one.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -158,8 +158,8 @@ impl State {
 fn lock(path: &Path) -> anyhow::Result<StateLock> {
     StateLock::take(path).map_err(unusable(path))?.ok_or_else(|| {
         anyhow!(
-            "another load of this file is running, with the state {}: wait for its end, or let it do the work; to load the file elsewhere \
-             beside it, give --state another name",
+            "another load of this file is running, with the state {}: wait for its end. To load the file elsewhere too, name another \
+             --state",
             path.display()
         )
     })
@@ -167,7 +167,7 @@ fn lock(path: &Path) -> anyhow::Result<StateLock> {
 
 /// The state can't be read or written.
 fn unusable<E: Display>(path: &Path) -> impl FnOnce(E) -> anyhow::Error {
-    move |error| anyhow!("the state {}: {error}; --state names another place for it", path.display())
+    move |error| anyhow!("the state {}: {error}. Name another place for it with --state", path.display())
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<Content>> {
@@ -183,7 +183,7 @@ fn read(path: &Path) -> anyhow::Result<Option<Content>> {
     Ok(Some(content))
 }
 
-/// Written new, made durable, renamed: at every moment one whole state stands there.
+/// Written to a new file, synced, renamed: at any time the path has one whole state.
 fn write(path: &Path, content: &Content) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_found_again_with_its_id() {
+    fn state_is_reopened_with_its_id() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let settings = Settings { batch_bytes: 5, ..Settings::default() };

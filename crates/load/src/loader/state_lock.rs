@@ -1,4 +1,4 @@
-//! Keeps a second load off a state that one works with: a lock on a file beside it, which ends with its process.
+//! Keeps a second load from using the same state: a lock on a file next to it, which ends with its process.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -14,7 +14,7 @@ pub(super) struct StateLock {
 }
 
 impl StateLock {
-    /// None where another load has it.
+    /// None if another load has it.
     pub(super) fn take(state: &Path) -> io::Result<Option<Self>> {
         let mut path = state.as_os_str().to_owned();
         path.push(".lock");
@@ -26,7 +26,7 @@ impl StateLock {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // Who had it before may have removed it in between: then others lock another file.
+            // Its previous owner may have removed it in between: then others lock another file.
             if is_still_there(&path, &file)? {
                 return Ok(Some(Self { path, _file: file }));
             }
@@ -35,7 +35,7 @@ impl StateLock {
 }
 
 impl Drop for StateLock {
-    /// Removes the file while it is still locked. One that stays locks nobody out.
+    /// Removes the file while it is still locked. A file that stays blocks no other load.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -57,7 +57,7 @@ mod tests {
     fn one_at_a_time_has_the_state() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
-        // What a load that was killed leaves behind.
+        // A killed load leaves this file.
         fs::write(folder.path().join("state.lock"), "").unwrap();
         let first = StateLock::take(&state).unwrap();
         assert!(first.is_some() && StateLock::take(&state).unwrap().is_none());
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_removed_locks_nobody_out() {
+    fn removed_lock_file_blocks_no_load() {
         let folder = tempfile::tempdir().unwrap();
         let (path, file) = (folder.path().join("a"), File::create(folder.path().join("a")).unwrap());
         assert!(is_still_there(&path, &file).unwrap());

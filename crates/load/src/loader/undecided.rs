@@ -1,5 +1,5 @@
-//! Lines that a condition says neither yes nor no to: counted, the first ones shown, all of them kept where refused
-//! lines are.
+//! Lines that a condition can't be evaluated on: counted, the first ones shown, all of them kept with the rejected
+//! lines.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(super) struct UndecidedLines<'a> {
 }
 
 impl<'a> UndecidedLines<'a> {
-    /// `lines_before` is how many lines stand before the block.
+    /// `lines_before` is how many lines are before the block.
     pub(super) const fn new(
         input: &'a str,
         block: &'a [u8],
@@ -69,7 +69,7 @@ impl<'a> UndecidedLines<'a> {
         refused::show(before, self.notify, || format!("{} line {}: {}", self.input, self.number, why.detail));
     }
 
-    /// What was kept is durable before the state passes the block.
+    /// The kept lines are durable before the state moves past the block.
     pub(super) fn end(self) -> anyhow::Result<()> {
         match self.kept {
             Some(kept) if self.has_rows => kept.append_durably(&self.rows),

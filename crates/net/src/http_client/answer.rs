@@ -1,4 +1,4 @@
-//! An answer: its head, and its body as it comes.
+//! A response: its head, and its body as it arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::origin::HttpOrigin;
 use super::pace::Pace;
 use super::pool::Pool;
 
-/// An answer whose body is still to be read. Dropped before its end it takes its connection with it.
+/// A response whose body is still to be read. If it is dropped before its end, its connection is closed.
 pub struct HttpResponse {
     head: Parts,
     body: Incoming,
@@ -50,23 +50,23 @@ impl HttpResponse {
         &self.head.headers
     }
 
-    /// Takes the body however slowly it comes, as long as something comes: for servers that send single bytes while they work.
+    /// Accepts a body of any rate above zero: for servers that send single bytes while they work.
     #[must_use]
     pub fn at_any_rate(self) -> Self {
         Self { pace: None, ..self }
     }
 
-    /// The next bytes of the body, as they come; none after its end.
+    /// The next bytes of the body, as they arrive; none after its end.
     ///
     /// # Errors
-    /// [`HttpFailure`] if the connection breaks, or nothing comes any more, or too slowly.
+    /// [`HttpFailure`] if the connection breaks, or bytes no longer arrive, or arrive too slowly.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpFailure> {
         loop {
             let Some(connection) = &mut self.connection else { return Ok(None) };
             let begun = Instant::now();
             let frame = connection.frame(&mut self.body, self.silence_max).await;
             match frame.map_err(|kind| self.origin.failure(kind))? {
-                // Trailers say nothing that is asked for.
+                // Trailers are ignored.
                 Some(frame) => {
                     let Ok(data) = frame.into_data() else { continue };
                     if self.pace.as_mut().is_some_and(|pace| !pace.keeps_up(begun.elapsed(), data.len())) {
@@ -82,7 +82,7 @@ impl HttpResponse {
     /// The whole body.
     ///
     /// # Errors
-    /// [`HttpFailure`] where it has more than `bytes_max` bytes, or doesn't come to its end.
+    /// [`HttpFailure`] if it has more than `bytes_max` bytes, or is incomplete.
     pub async fn bytes(mut self, bytes_max: usize) -> Result<Bytes, HttpFailure> {
         let too_long = |origin: &HttpOrigin| Err(origin.failure(HttpFailureKind::TooLong(bytes_max)));
         if self.body.size_hint().lower() > bytes_max as u64 {

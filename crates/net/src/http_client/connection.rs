@@ -1,4 +1,4 @@
-//! One connection to a server, driven by whoever waits for it.
+//! One connection to a server, driven by the caller that waits for it.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -22,9 +22,9 @@ use super::origin::HttpOrigin;
 use super::{HttpOptions, RequestBody};
 use crate::stream::{MaybeTlsStream, ServerAddress, is_of_trust};
 
-/// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
+/// A device between client and server may have dropped a connection that was idle for so long: a new one is opened.
 pub const IDLE_MAX: Duration = Duration::from_mins(1);
-/// A connection isn't used for longer, so that a name's new address is found, and a cluster's new nodes get their share.
+/// A connection isn't used for longer, so a name's new address is found, and a cluster's new nodes get their share.
 const LIFE_MAX: Duration = Duration::from_mins(15);
 
 /// A connection.
@@ -34,11 +34,11 @@ pub(super) struct PooledConnection {
     driver: Pin<Box<dyn Future<Output = ()> + Send>>,
     has_ended: bool,
     activity: Arc<Activity>,
-    /// Whose runtime says when there is something to read.
+    /// The thread whose runtime polls the socket.
     thread: ThreadId,
 }
 
-/// What an attempt to send a request came to where there is no answer: the request, if nothing of it was sent, or why.
+/// The result of sending a request without a response: the request, if nothing of it was sent, or the failure.
 type Unanswered = Result<Box<Request<RequestBody>>, HttpFailure>;
 
 impl PooledConnection {
@@ -62,7 +62,7 @@ impl PooledConnection {
         Ok(Self { sender, driver, has_ended: false, activity, thread: thread::current().id() })
     }
 
-    /// Sends a request and waits for the answer's head.
+    /// Sends a request and waits for the response's head.
     pub(super) async fn send(
         &mut self,
         request: Request<RequestBody>,
@@ -80,7 +80,7 @@ impl PooledConnection {
         })
     }
 
-    /// Waits for the next frame of an answer's body: for so long, whatever comes that isn't one.
+    /// Waits for the next frame of a response's body: for so long, regardless of other bytes that arrive.
     pub(super) async fn frame(
         &mut self,
         body: &mut Incoming,
@@ -101,7 +101,7 @@ impl PooledConnection {
         let Self { driver, has_ended, .. } = self;
         let mut work = pin!(work);
         let driven = poll_fn(|cx| {
-            // How it ends is told to who waits for an answer or for a part of one.
+            // The caller that waits for a response or a part of one gets the error.
             *has_ended = *has_ended || driver.as_mut().poll(cx).is_ready();
             work.as_mut().poll(cx)
         });
@@ -111,7 +111,7 @@ impl PooledConnection {
         }
     }
 
-    /// Whether it was made by the thread that asks.
+    /// Whether the calling thread opened it.
     pub(super) fn is_of_this_thread(&self) -> bool {
         self.thread == thread::current().id()
     }

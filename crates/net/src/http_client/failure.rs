@@ -1,4 +1,4 @@
-//! Why there is no answer, in words for a person. None of them shows a path, a query or a header.
+//! Why there is no response, as messages for the operator. None of them shows a path, a query or a header.
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// A request without an answer.
+/// A request without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {kind}")]
 pub struct HttpFailure {
@@ -19,34 +19,34 @@ pub struct HttpFailure {
 /// What happened to a request.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpFailureKind {
-    /// The URL can't be asked for.
-    #[error("its URL can't be asked for")]
+    /// The URL is invalid.
+    #[error("invalid URL")]
     Url,
-    /// No connection was made: nothing was sent.
+    /// The connection failed: nothing was sent.
     #[error("{}", plain_cause(.0))]
     Connect(io::Error),
-    /// Nobody vouches for the server: nothing was sent.
+    /// The server's certificate isn't trusted: nothing was sent.
     #[error("{}", crate::tls::in_configuration(.0))]
     Untrusted(io::Error),
-    /// The server took no connection for so long: nothing was sent.
+    /// The server accepted no connection for so long: nothing was sent.
     #[error("no connection within {0:?}")]
     ConnectTimeout(Duration),
     /// The connection was closed before anything was sent.
     #[error("the server closed the connection")]
     Closed,
-    /// The connection broke, or what came isn't HTTP: what the server did isn't known.
+    /// The connection broke, or the response isn't HTTP: the outcome is unknown.
     #[error("the connection broke: {0}")]
     Broken(String),
-    /// No answer came for so long: what the server did isn't known.
-    #[error("no answer for {0:?}: look at the server and at the network; nothing is lost meanwhile")]
+    /// No response arrived for so long: the outcome is unknown.
+    #[error("no answer for {0:?}: check the server and the network; no data is lost")]
     Silent(Duration),
-    /// The body of the answer comes too slowly.
-    #[error("its answer comes too slowly: look at the server and at the network; nothing is lost meanwhile")]
+    /// The body of the response arrives too slowly.
+    #[error("the answer arrives too slowly: check the server and the network; no data is lost")]
     TooSlow,
-    /// The server changed the protocol instead of answering: what it did isn't known.
-    #[error("it answered {0}, which is no answer to a request: does the URL name an HTTP server?")]
+    /// The server changed the protocol instead of answering: the outcome is unknown.
+    #[error("it answered {0}, which does not complete a request: check that the URL names an HTTP server")]
     Interim(StatusCode),
-    /// The answer has more bytes than were wanted.
+    /// The response has more bytes than allowed.
     #[error("its answer has more than {0} bytes")]
     TooLong(usize),
 }
@@ -65,7 +65,7 @@ impl HttpFailure {
         if place.contains(&self.place) { format!("{place}: {}", self.kind) } else { format!("{place}: {self}") }
     }
 
-    /// Whether a person must act.
+    /// Whether it needs an operator.
     #[must_use]
     pub const fn is_misconfigured(&self) -> bool {
         matches!(self.kind, HttpFailureKind::Url | HttpFailureKind::Untrusted(_))
@@ -77,9 +77,9 @@ fn plain_cause(error: &io::Error) -> String {
     let text = error.to_string();
     let Some(number) = error.raw_os_error() else { return format!("cannot connect: {text}") };
     let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text);
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_lowercase().to_string()).unwrap_or_default();
-    first + letters.as_str()
+    let mut characters = text.chars();
+    let first = characters.next().map(|character| character.to_lowercase().to_string()).unwrap_or_default();
+    first + characters.as_str()
 }
 
 impl From<hyper::Error> for HttpFailureKind {

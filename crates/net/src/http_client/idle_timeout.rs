@@ -1,5 +1,5 @@
-//! A connection that measures its own progress: when bytes were last sent, how slowly the server takes them, and how many came before
-//! an answer's head. Every HTTP connection of every sink goes through here.
+//! A connection that measures its own progress: when bytes were last sent, how slowly the server reads them, and how many arrived before a
+//! response's head. Every HTTP connection of every sink goes through here.
 
 use std::io;
 use std::pin::Pin;
@@ -14,18 +14,18 @@ use tokio::time::{Instant, sleep};
 use super::pace::Pace;
 use crate::stream::MaybeTlsStream;
 
-/// Bytes that a server may send up to the end of an answer's head. Interim answers (1xx) count: their number has no other bound.
+/// Bytes that a server may send up to the end of a response's head. Interim responses (1xx) count: their number has no other bound.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 /// No head is expected.
 const NO_HEAD: u64 = u64::MAX;
 
-/// When a connection last made progress, and what its server may still send before the answer.
+/// The time of a connection's last progress, and how much its server may still send before the response.
 #[derive(Debug)]
 pub(super) struct Activity {
     begun: Instant,
     /// Milliseconds from `begun` to the last progress.
     last: AtomicU64,
-    /// Bytes that may still come before the head ends, or [`NO_HEAD`].
+    /// Bytes that may still arrive up to the end of the head, or [`NO_HEAD`].
     head_room: AtomicU64,
 }
 
@@ -34,8 +34,8 @@ impl Activity {
         Arc::new(Self { begun: Instant::now(), last: AtomicU64::new(0), head_room: AtomicU64::new(NO_HEAD) })
     }
 
-    /// Notes progress: the client has sent bytes, or begins to wait. Received bytes aren't progress, so that no interim answer and no
-    /// slow head extends a deadline.
+    /// Notes progress: the client has sent bytes, or begins to wait. Received bytes aren't progress, so no interim response and no slow head
+    /// extends a deadline.
     pub(super) fn touch(&self) {
         let since = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.store(since, Ordering::Relaxed);
@@ -58,7 +58,7 @@ impl Activity {
         }
     }
 
-    /// From now on what comes is an answer's head.
+    /// A response's head is expected from now on.
     pub(super) fn begin_head(&self) {
         self.head_room.store(HEAD_BYTES_MAX, Ordering::Relaxed);
     }
@@ -84,7 +84,7 @@ impl Activity {
 pub(super) struct IdleTimeoutStream {
     stream: MaybeTlsStream,
     activity: Arc<Activity>,
-    /// Since when the server takes nothing of what is to be sent.
+    /// Since when the server reads nothing of the bytes to send.
     blocked_since: Option<Instant>,
     pace: Pace,
 }
@@ -119,7 +119,7 @@ impl AsyncWrite for IdleTimeoutStream {
                 let waited = self.blocked_since.take().map_or(Duration::ZERO, |since| since.elapsed());
                 self.activity.touch();
                 if !self.pace.keeps_up(waited, *count) {
-                    let why = "the server takes the request too slowly";
+                    let why = "the server reads the request too slowly";
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)));
                 }
             }

@@ -1,8 +1,7 @@
-//! A small client of HTTP/1.1 for stores that speak it: absolute URLs, TLS, connections that are used again, bounded
-//! answers and deadlines. It follows no redirects, asks no proxy of the environment, and repeats only what certainly
-//! wasn't sent.
+//! A small client of HTTP/1.1 for stores that speak it: absolute URLs, TLS, reused connections, bounded responses and deadlines. It
+//! follows no redirects, uses no proxy of the environment, and retries only what certainly wasn't sent.
 //!
-//! Whoever calls also drives the connection: there are no tasks, and a call that is dropped takes its connection with it.
+//! The caller drives the connection: there are no tasks, and if a call is dropped, its connection is closed.
 
 mod answer;
 mod connection;
@@ -39,7 +38,7 @@ use connection::PooledConnection;
 use pool::Pool;
 use retry_after::Pauses;
 
-/// Why a body of a request couldn't be made.
+/// Why a body of a request couldn't be built.
 pub type BodyError = Box<dyn Error + Send + Sync>;
 /// The body of a request. One that knows its length is sent with `Content-Length`.
 pub type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
@@ -56,7 +55,7 @@ pub fn full(bytes: impl Into<Bytes>) -> RequestBody {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// What `Host` says in a request for this URL: host and port, without the port that its scheme has anyway.
+/// The value of `Host` in a request for this URL: host and port, without the default port of its scheme.
 ///
 /// # Errors
 /// The URL isn't absolute.
@@ -71,9 +70,9 @@ pub struct HttpOptions {
     pub ca: Option<PathBuf>,
     /// How long a server may take to accept a connection, TLS included.
     pub connect_timeout: Duration,
-    /// How long the server may take nothing of a request, send no final head after it, or send nothing of a body.
+    /// How long the server may read nothing of a request, send no final head after it, or send nothing of a body.
     pub silence_max: Duration,
-    /// Whether requests wait as long as the server asked for with `Retry-After`. Without it they are sent all the same.
+    /// Whether requests wait as long as the server asked for with `Retry-After`. If not, they are sent immediately.
     pub waits_for_retry_after: bool,
 }
 
@@ -92,17 +91,17 @@ impl HttpClient {
         Self { options: Arc::new(options), pool: Arc::default(), pauses: Arc::default() }
     }
 
-    /// Sends a request to the server of its URL, which must be absolute, and waits for the answer's head. `Host` is set by the URL, and
+    /// Sends a request to the server of its URL, which must be absolute, and waits for the response's head. `Host` is set by the URL, and
     /// `Content-Length` by the body.
     ///
     /// # Errors
-    /// [`HttpFailure`] where there is no answer. One of any status is no failure.
+    /// [`HttpFailure`] if there is no response. A response of any status is no failure.
     pub async fn send(&self, request: Request<RequestBody>) -> Result<HttpResponse, HttpFailure> {
         self.send_to(None, request).await
     }
 
     /// The same, to an address of the URL's host that the caller has looked up. `Host`, and the name that the server's certificate must
-    /// have, are those of the URL all the same.
+    /// have, are still those of the URL.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -130,7 +129,7 @@ impl HttpClient {
             self.pauses.wait(&origin).await;
         }
         while let Some(mut connection) = self.pool.take(&origin).await {
-            // The server may have closed it just now: what it hadn't begun to send isn't lost.
+            // The server may have closed it just now: a request of which nothing was sent is sent again.
             match connection.send(request, &origin, self.options.silence_max).await {
                 Ok(response) => return self.answer(origin, connection, response),
                 Err(unsent) => request = *unsent?,
@@ -144,7 +143,7 @@ impl HttpClient {
         }
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes the unused connections.
     pub fn close_idle(&self) {
         self.pool.clear();
     }

@@ -1,4 +1,4 @@
-//! Which server a URL leads to, and the URLs that configurations name servers by.
+//! The server of a URL, and the URLs of servers in configurations.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,7 @@ use text::percent;
 
 use super::failure::{HttpFailure, HttpFailureKind};
 
-/// A server: what connections are shared by.
+/// A server: requests to the same one share connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpOrigin {
     pub(super) is_secure: bool,
@@ -33,7 +33,7 @@ impl HttpOrigin {
         Ok(Self { is_secure, host: host.to_owned(), port, address: None })
     }
 
-    /// Host and port, as they stand in a URL and in `Host`.
+    /// Host and port, as in a URL and in `Host`.
     pub(super) fn authority(&self) -> String {
         let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
         let usual = if self.is_secure { 443 } else { 80 };
@@ -56,22 +56,22 @@ impl fmt::Display for HttpOrigin {
     }
 }
 
-/// A server as a configuration names it: a URL, perhaps with a path before all others, and with who asks.
+/// A server as a configuration names it: a URL, optionally with a path before all others, and with credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Scheme, host, port and path, without a slash at the end.
     base: String,
-    /// Who asks.
+    /// The user.
     pub user: Option<String>,
     /// The user's password.
     pub password: Option<String>,
 }
 
-/// Why a text is no URL of a server.
+/// Why a text isn't a URL of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEndpoint {
-    /// The text doesn't begin as such a URL does, or has more than it may.
-    #[error("wanted http://HOST:PORT or https://HOST:PORT, perhaps with a path")]
+    /// The text doesn't begin like such a URL, or has further parts.
+    #[error("wanted http://HOST:PORT or https://HOST:PORT, optionally with a path")]
     Form,
     /// A user or password that can't be read.
     #[error("its user and password must have `%` and two hexadecimal digits for every character that URLs don't take")]
@@ -103,24 +103,24 @@ impl FromStr for Endpoint {
     }
 }
 
-/// A port that isn't one is passed over by who asks for its number.
+/// `Uri` ignores an invalid port if it is asked for the port's number.
 fn has_odd_port(url: &Uri) -> bool {
     let authority = url.authority().map_or("", |authority| authority.as_str());
-    let behind = authority.rsplit(']').next().unwrap_or_default();
-    behind.contains(':') && url.port_u16().is_none_or(|port| port == 0)
+    let after_host = authority.rsplit(']').next().unwrap_or_default();
+    after_host.contains(':') && url.port_u16().is_none_or(|port| port == 0)
 }
 
 impl Endpoint {
     /// The URL of a path on this server, which begins with a slash and has its escapes.
     ///
     /// # Errors
-    /// The path can't stand in a URL.
+    /// The path is invalid in a URL.
     pub fn url(&self, path: &str) -> Result<Uri, HttpFailure> {
         let url = format!("{}{path}", self.base).parse();
         url.map_err(|_| HttpFailure { place: self.base.clone(), kind: HttpFailureKind::Url })
     }
 
-    /// Whether others on the way can read what is sent there: it isn't encrypted, and leaves this machine.
+    /// Whether others on the network can read what is sent there: it isn't encrypted, and leaves this machine.
     #[must_use]
     pub fn is_in_clear(&self) -> bool {
         let url: Option<Uri> = self.base.parse().ok();
@@ -132,7 +132,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Host and port, for a look-up of the host's addresses.
+    /// Host and port, for a lookup of the host's addresses.
     #[must_use]
     pub fn host_and_port(&self) -> Option<(String, u16)> {
         let HttpOrigin { host, port, .. } = HttpOrigin::of(&self.base.parse().ok()?).ok()?;
@@ -140,7 +140,7 @@ impl Endpoint {
     }
 }
 
-/// Without who asks.
+/// Without the credentials.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.base)
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_and_shown_without_passwords() {
+    fn urls_are_parsed_and_shown_without_passwords() {
         for (text, shown) in [
             ("http://one:9200", "http://one:9200"),
             ("HTTPS://ann:s%40c:r@one/", "https://one"),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_machine_without_tls_is_in_clear() {
+    fn remote_http_url_counts_as_clear_text() {
         for (text, is_in_clear) in [
             ("http://one:8081", true),
             ("HTTP://10.0.0.7", true),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_scheme_host_and_port() {
+    fn origin_is_scheme_host_and_port() {
         for (url, shown, authority) in [
             ("http://one/a?b", "http://one", "one"),
             ("https://one:80/", "https://one:80", "one:80"),

@@ -1,4 +1,4 @@
-//! The least rate of a transfer: a server that moves single bytes never looks silent, and must not hold a connection for ever.
+//! The minimum rate of a transfer: a server that moves single bytes never looks silent, and must not occupy a connection forever.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Judges whenever the client has waited for `window` in all.
+    /// Checks the rate whenever the client has waited for `window` in total.
     pub(super) const fn new(window: Duration) -> Self {
         Self { window, waited: Duration::ZERO, bytes: 0 }
     }
@@ -38,10 +38,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_must_move_its_share_and_waits_of_the_client_itself_do_not_count() {
+    fn pace_needs_bytes_per_window_without_own_waits() {
         let second = Duration::from_secs(1);
         let mut pace = Pace::new(2 * second);
-        // A small answer that comes within the window has no least rate.
+        // A small response that arrives within the window has no minimum rate.
         assert!(pace.keeps_up(second, 1));
         assert!(!pace.keeps_up(second, 1), "2 bytes in 2 seconds");
         assert!(pace.keeps_up(second, 2048) && pace.keeps_up(second, 0), "the next window is judged for itself");

@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 use super::connection::PooledConnection;
 use super::origin::HttpOrigin;
 
-/// Connections to one server that are kept although nobody uses them.
+/// Unused connections to one server that are kept.
 const IDLE_COUNT_MAX: usize = 16;
 
 /// The connections, the one that was used last at the end.
@@ -20,7 +20,7 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection that is good for a request, if there is one that this thread has made: what it hears of it depends on no other's work.
+    /// A usable connection, if this thread has opened one: then its events depend on no other thread's work.
     pub(super) async fn take(&self, origin: &HttpOrigin) -> Option<PooledConnection> {
         loop {
             let mut connection = {
@@ -29,7 +29,7 @@ impl Pool {
                 let at = idle.iter().rposition(PooledConnection::is_of_this_thread)?;
                 idle.remove(at)
             };
-            // The runtime sees what has come meanwhile, such as the connection's end.
+            // The runtime processes what has arrived since, such as the connection's end.
             yield_now().await;
             if connection.check_fresh().await {
                 return Some(connection);
@@ -37,13 +37,13 @@ impl Pool {
         }
     }
 
-    /// Keeps a connection whose answer is read, if it can be used again.
+    /// Keeps a connection whose response is read, if it can be used again.
     pub(super) async fn keep(&self, origin: &HttpOrigin, mut connection: PooledConnection) {
         if !connection.check_fresh().await {
             return;
         }
         let mut held = self.held();
-        // Those to an address that is used no more would stay open for ever.
+        // Connections to an address that is no longer used would stay open forever.
         held.retain(|_, idle| {
             idle.retain(|connection| !connection.is_old());
             !idle.is_empty()

@@ -1,4 +1,4 @@
-//! `Retry-After` (RFC 9110 §10.2.3): how long a server asks not to be sent anything, and the wait for it.
+//! `Retry-After` (RFC 9110 §10.2.3): for how long a server asks for a pause, and the wait for it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::origin::HttpOrigin;
 
-/// A server that asks for a longer pause is sent a request again after this.
+/// The longest pause: after it a server that asks for more gets a request again.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 
-/// How long `Retry-After` asks for, as seconds or as a date. A date is compared with the server's own clock if the answer has `Date`.
+/// The pause in `Retry-After`, as seconds or as a date. A date is compared with the server's own clock if the response has `Date`.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let value = text(RETRY_AFTER)?;
@@ -29,7 +29,7 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(pause.min(PAUSE_MAX))
 }
 
-/// Until when servers asked to be left alone.
+/// Until when servers asked for a pause.
 #[derive(Default)]
 pub(super) struct Pauses(Mutex<HashMap<HttpOrigin, Instant>>);
 
@@ -38,7 +38,7 @@ impl Pauses {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what an answer asks for. Other statuses than these two speak of one request, not of the server.
+    /// Notes the pause that a response asks for. Other statuses than these two are about one request, not about the server.
     pub(super) fn note(&self, origin: &HttpOrigin, status: StatusCode, headers: &HeaderMap) {
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
             && let Some(pause) = retry_after(headers)
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_dates_in_all_their_forms_are_read_and_bounded() {
+    fn retry_after_parses_seconds_and_dates_bounded() {
         let seconds = |count| Some(Duration::from_secs(count));
         assert_eq!([asked("7", None), asked(" 0 ", None)], [seconds(7), seconds(0)]);
         assert_eq!([asked("86400", None), asked("99999999999999999999999", None)], [Some(PAUSE_MAX); 2]);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_is_left_alone_as_long_as_it_asks_for_and_others_are_not() {
+    async fn retry_after_pauses_only_its_server() {
         let origin = |url: &str| HttpOrigin::of(&url.parse().unwrap()).unwrap();
         let (one, other) = (origin("http://one"), origin("http://other"));
         let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("20"))]);

@@ -1,9 +1,9 @@
-//! A server's words, as they can be shown.
+//! A server's error message, as it can be shown.
 
 /// Bytes that are kept: some quote a part of what they were sent.
 const BYTES_MAX: usize = 1_000;
 
-/// Words on one line, and not too many.
+/// The message on one line, and bounded.
 #[must_use]
 pub fn shortened(words: &str) -> String {
     let mut words = words.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -6,28 +6,28 @@ use tokio_rustls::TlsAcceptor;
 use super::metered::Metered;
 use super::{SecureStream, ServerTls};
 
-/// What a connection turned out to be.
+/// The outcome of a handshake.
 #[derive(Debug)]
 pub enum HandshakeOutcome {
-    /// TLS was agreed on.
+    /// The handshake succeeded.
     Secure(Box<SecureStream>),
-    /// The client speaks without TLS; nothing was read.
+    /// The client doesn't use TLS; nothing was read.
     Plain(TcpStream),
-    /// Nothing was agreed on. What the client was to be told is sent; it may still be on its way.
+    /// The handshake failed. The alert for the client is sent; it may still be in flight.
     Refused(TcpStream),
     /// The client has left.
     Gone,
 }
 
 impl ServerTls {
-    /// Shakes hands. It takes as long as the client does: who waits sets the limit.
+    /// Performs the handshake. It takes as long as the client does: the caller limits the time.
     pub async fn accept(&self, stream: TcpStream) -> HandshakeOutcome {
         let mut first = [0];
         match stream.peek(&mut first).await {
             Ok(1..) => {}
             _ => return HandshakeOutcome::Gone,
         }
-        // TLS begins with 22, a request with a letter: who sends one has mistaken the port, and can be told so.
+        // TLS begins with 22, an HTTP request with a method in ASCII letters: such a client has the wrong port, and gets a response that says so.
         if first[0].is_ascii_alphabetic() {
             return HandshakeOutcome::Plain(stream);
         }

@@ -1,4 +1,4 @@
-//! The side of a client: whom it trusts, and a connection to such a server.
+//! The side of a client: the authorities that it trusts, and a connection to such a server.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use super::time_provider::WallClock;
 use super::trust_error::TrustError;
 use super::{HTTP_11, PROVIDER};
 
-/// Whom a client trusts.
+/// The authorities that a client trusts.
 #[derive(Clone, Debug)]
 pub struct ClientTls(Arc<ClientConfig>);
 
@@ -34,13 +34,13 @@ impl ClientTls {
         if roots.is_empty() { Err(TrustError::NoCertificate) } else { Self::with(roots, named) }
     }
 
-    /// Trusts whom this machine trusts.
+    /// Trusts the authorities of this machine.
     ///
     /// # Errors
-    /// It trusts nobody.
+    /// It has none.
     pub fn of_system() -> Result<Self, TrustError> {
         let mut roots = RootCertStore::empty();
-        // Some lists have certificates that nobody can read any more: the others count.
+        // Some lists have certificates that can't be parsed: the others count.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() { Err(TrustError::NoSystemRoots) } else { Self::with(roots, Vec::new()) }
     }
@@ -53,17 +53,17 @@ impl ClientTls {
         let verifier = Verifier::new(roots, named)?;
         let builder = ClientConfig::builder_with_details(PROVIDER.clone(), Arc::new(WallClock));
         let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| TrustError::Unusable)?;
-        // "Dangerous" is what a verifier leaves out: this one is rustls' own, and more for certificates that were named.
+        // "Dangerous" are checks that a verifier omits: this one is rustls' own, extended for pinned certificates.
         let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![HTTP_11.into()];
         Ok(Self(Arc::new(config)))
     }
 
-    /// Shakes hands over a socket that blocks, with the server of this name or address.
+    /// Performs the handshake over a blocking socket, with the server of this name or address.
     ///
     /// # Errors
-    /// The name can't be one, the server isn't trusted, or the connection breaks.
+    /// The name is invalid, the server isn't trusted, or the connection breaks.
     pub fn connect(&self, host: &str, mut stream: TcpStream) -> io::Result<ClientStream> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name can't be in a certificate"))?;
@@ -98,7 +98,7 @@ impl Write for ClientStream {
         self.0.write(bytes)
     }
 
-    /// Where the socket doesn't block, what can't be sent now is kept, and sent with the next call.
+    /// If the socket doesn't block, bytes that can't be sent now are kept, and sent with the next call.
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }

@@ -1,11 +1,11 @@
-//! Why a client has no TLS with a server, in words for whoever called it: what happened, and what to do.
+//! Why a client has no TLS with a server, as messages for the caller: what happened, and what to do.
 
 use std::fmt::Display;
 use std::io;
 
 use rustls::{CertificateError, Error, InvalidMessage};
 
-/// The mistakes that whoever calls can mend have the kind [`io::ErrorKind::InvalidData`]: to try again changes nothing about them.
+/// Mistakes that the caller can fix have the kind [`io::ErrorKind::InvalidData`]: a retry doesn't help.
 pub(crate) fn explained(error: io::Error) -> io::Error {
     let mistake = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
@@ -17,15 +17,15 @@ pub(crate) fn explained(error: io::Error) -> io::Error {
                 .to_owned(),
         ),
         Some(Error::InvalidMessage(_)) => mistake(
-            "what the server answers is no TLS: write http:// instead of https://, or name its port with TLS"
-                .to_owned(),
+            "the server's answer is not TLS: write http:// instead of https://, or name its port with TLS".to_owned(),
         ),
         Some(Error::AlertReceived(alert)) => {
             io::Error::other(format!("the server refuses TLS with this client ({alert:?}): its log says why"))
         }
         Some(inner) => io::Error::other(format!("no TLS with the server: {inner}")),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
-            let text = "the server closed the connection while TLS began: perhaps it is stopping, or this port is for something else";
+            let text = "the server closed the connection while TLS began: it may be stopping, or this port may \
+                        serve another protocol";
             io::Error::new(io::ErrorKind::UnexpectedEof, text)
         }
         None => error,
@@ -35,18 +35,18 @@ pub(crate) fn explained(error: io::Error) -> io::Error {
 /// The option of commands that names authorities.
 const CA_OPTION: &str = "--ca FILE";
 
-/// What `explained` says to a command, said to the author of a configuration.
+/// The message of `explained`, for the author of a configuration.
 #[must_use]
-pub fn in_configuration(told: &impl Display) -> String {
-    let told = told.to_string();
-    let setting = if told.contains(CA_OPTION) { "; in this configuration: the setting `ca`" } else { "" };
-    format!("{told}{setting}")
+pub fn in_configuration(message: &impl Display) -> String {
+    let message = message.to_string();
+    let setting = if message.contains(CA_OPTION) { "; in this configuration: the setting `ca`" } else { "" };
+    format!("{message}{setting}")
 }
 
-/// What is wrong with a certificate, and what to do.
+/// The error of a certificate, and what to do.
 fn of_certificate(wrong: &CertificateError) -> String {
     match wrong {
-        // Of two authorities of one name the wrong one may be at hand: then its signature doesn't fit.
+        // If two authorities have one name, the wrong one may be trusted here: then the signature doesn't match.
         CertificateError::UnknownIssuer
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
@@ -74,22 +74,20 @@ fn of_certificate(wrong: &CertificateError) -> String {
                 presented.iter().map(|name| bare(name)).collect::<Vec<_>>().join(", ")
             };
             let expected = expected.to_str();
-            format!(
-                "its certificate is for {named}, and not for {expected}: write the address with a name of the certificate's"
-            )
+            format!("its certificate is for {named}, not for {expected}: use a name of the certificate in the address")
         }
         CertificateError::NotValidForName => {
-            "its certificate is for another name: write the address with a name of the certificate's".to_owned()
+            "its certificate is for another name: use a name of the certificate in the address".to_owned()
         }
-        CertificateError::BadEncoding => "its certificate is damaged: make a new one for the server".to_owned(),
+        CertificateError::BadEncoding => "its certificate is damaged: create a new one for the server".to_owned(),
         CertificateError::Revoked => "its certificate was revoked: the server needs another one".to_owned(),
         other => format!(
-            "its certificate can't be taken ({other}): name its authority with {CA_OPTION}, or give the server another one"
+            "its certificate can't be used ({other}): name its authority with {CA_OPTION}, or give the server another one"
         ),
     }
 }
 
-/// A name of a certificate, which comes with its kind around it: `DnsName("a.example")`.
+/// A name of a certificate, without its kind: `DnsName("a.example")`.
 fn bare(name: &str) -> &str {
     let inside = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
     inside.trim_matches('"')

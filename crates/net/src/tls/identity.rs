@@ -1,4 +1,4 @@
-//! What a server shows of itself: a chain of certificates and the key to its first.
+//! The identity of a server: a chain of certificates and the key of the first.
 
 use std::sync::Arc;
 
@@ -11,40 +11,38 @@ use rustls::{Error, InconsistentKeys, ServerConfig};
 use super::time_provider::{Tickets, WallClock};
 use super::{HTTP_11, PROVIDER};
 
-/// Certificates and a key that fit each other.
+/// Certificates and a key that match.
 #[derive(Clone, Debug)]
 pub struct Identity(pub(crate) Arc<ServerConfig>);
 
 /// Why certificates and a key can't be used. No message repeats what is in the files: it may be a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// Nothing that is marked as a certificate.
+    /// No certificate.
     #[error("there is no certificate in it: wanted PEM, with a line -----BEGIN CERTIFICATE-----")]
     NoCertificate,
-    /// What is marked as a certificate is none.
-    #[error("its certificate is damaged, or of a kind that isn't known here")]
+    /// An invalid certificate.
+    #[error("its certificate is damaged, or of an unsupported kind")]
     WrongCertificate,
-    /// Nothing that is marked as a key.
+    /// No key.
     #[error("there is no private key in it: wanted PEM, with a line -----BEGIN PRIVATE KEY----- (RSA and EC too)")]
     NoKey,
-    /// A key that asks for a password.
+    /// An encrypted key.
     #[error("its private key is encrypted; write it without a password: openssl pkey -in FILE -out NEW")]
     EncryptedKey,
-    /// What is marked as a key is none.
-    #[error(
-        "its private key is damaged, or of a kind that isn't known here: wanted RSA, ECDSA P-256 or P-384, or Ed25519"
-    )]
+    /// An invalid key.
+    #[error("its private key is damaged, or of an unsupported kind: wanted RSA, ECDSA P-256 or P-384, or Ed25519")]
     WrongKey,
     /// A key of another certificate.
     #[error("the private key belongs to another certificate: the first one of the file must be the server's own")]
     Mismatch,
-    /// The operating system has no randomness, or something else that should never be.
+    /// The operating system has no randomness, or another failure that should never happen.
     #[error("TLS can't be set up on this machine")]
     Unusable,
 }
 
 impl IdentityError {
-    /// Whether it is the file of certificates that is wrong, and not that of the key.
+    /// Whether the file of certificates is wrong, and not that of the key.
     #[must_use]
     pub const fn is_of_certificate(self) -> bool {
         matches!(self, Self::NoCertificate | Self::WrongCertificate)
@@ -52,10 +50,10 @@ impl IdentityError {
 }
 
 impl Identity {
-    /// Takes a server's certificate followed by those that lead to its authority, and its key, both in PEM.
+    /// Reads a server's certificate, followed by the chain to its authority, and its key, both in PEM.
     ///
     /// # Errors
-    /// [`IdentityError`] says which of the two is wrong, or that they don't fit.
+    /// [`IdentityError`] says which of the two is wrong, or that they don't match.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
         let chain = certificate_chain(certificates)?;
         let key = private_key(key)?;
@@ -63,7 +61,7 @@ impl Identity {
         let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| IdentityError::Unusable)?;
         let mut config = builder.with_no_client_auth().with_single_cert(chain, key).map_err(of_rustls)?;
         config.alpn_protocols = vec![HTTP_11.into()];
-        // What a client needs to come back quicker it keeps itself, so that nothing is remembered of those who left.
+        // Clients keep their own session tickets, so the server remembers nothing of closed connections.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         if let Some(tickets) = Tickets::make().map_err(|_| IdentityError::Unusable)? {
             config.ticketer = tickets;

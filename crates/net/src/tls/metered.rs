@@ -1,4 +1,4 @@
-//! A socket under TLS that counts what passes, and takes no more of a handshake than one has.
+//! A socket under TLS that counts its bytes, and limits those of a handshake.
 
 use std::io;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use tokio::net::TcpStream;
 /// connection may hold before it is known who it is.
 const HANDSHAKE_BYTES_MAX: usize = 16 * 1024;
 /// The largest record on the wire, with its header (RFC 5246 §6.2.3; RFC 8446 §5.2 has less). With TLS 1.3 the first one of a
-/// request may come together with the end of the handshake, and is read as part of it until it is whole.
+/// request may arrive together with the end of the handshake, and is read as part of it until it is complete.
 const RECORD_BYTES_MAX: usize = 5 + (1 << 14) + 2048;
 
 /// A socket with its counts.
 #[derive(Debug)]
 pub struct Metered {
     stream: TcpStream,
-    /// How many bytes may still come, while there is a limit.
+    /// How many bytes may still arrive, while there is a limit.
     left: Option<usize>,
     received: usize,
     sent: usize,
@@ -39,12 +39,12 @@ impl Metered {
         self.stream
     }
 
-    /// Bytes received since this was last asked.
+    /// Bytes received since the last call.
     pub const fn take_received(&mut self) -> usize {
         std::mem::replace(&mut self.received, 0)
     }
 
-    /// Bytes sent since this was last asked.
+    /// Bytes sent since the last call.
     pub const fn take_sent(&mut self) -> usize {
         std::mem::replace(&mut self.sent, 0)
     }

@@ -21,7 +21,7 @@ const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 
-/// Trusts authorities, and certificates that were named themselves.
+/// Trusts authorities, and pinned certificates.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     by_authority: Arc<WebPkiServerVerifier>,
@@ -29,7 +29,7 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// `named` are the certificates that a server may show itself.
+    /// `named` are the pinned certificates.
     pub(crate) fn new(roots: RootCertStore, named: Vec<CertificateDer<'static>>) -> Result<Self, TrustError> {
         let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), PROVIDER.clone());
         Ok(Self { by_authority: builder.build().map_err(|_| TrustError::Unusable)?, named })
@@ -77,7 +77,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Checks what holds for a certificate whoever has signed it. `error` is what the authorities say of it.
+/// Checks a pinned certificate, regardless of its signer. `error` is the result of the check by authorities.
 fn verify_named(
     certificate: &CertificateDer<'_>,
     server_name: &ServerName<'_>,
@@ -86,7 +86,7 @@ fn verify_named(
 ) -> Result<ServerCertVerified, Error> {
     let Ok(parsed) = EndEntityCert::try_from(certificate) else { return Err(error) };
     let algorithms = PROVIDER.signature_verification_algorithms.all;
-    // Without any authority webpki checks the validity first, then whether it is a server's, and finds no issuer at last.
+    // Without any authority webpki checks the validity first, then whether it is a server's, and last that it has no issuer.
     match parsed.verify_for_usage(algorithms, &[], &[], now, KeyUsage::server_auth(), None, None) {
         Ok(_) | Err(webpki::Error::CaUsedAsEndEntity | webpki::Error::UnknownIssuer) => {}
         Err(webpki::Error::CertExpired { time, not_after }) => {
@@ -111,7 +111,7 @@ fn verify_named(
     }
 }
 
-/// Whether a subject's common name is this name, letter by letter: a certificate without alternative names has no other.
+/// Whether a subject's common name is exactly this name: a certificate without alternative names has no other.
 fn is_common_name(subject: &[u8], name: &ServerName<'_>) -> bool {
     let name = name.to_str();
     common_names(subject).any(|common| common.eq_ignore_ascii_case(name.as_bytes()))

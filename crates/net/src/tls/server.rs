@@ -1,4 +1,4 @@
-//! What a port shows of itself now. It can be replaced while connections are open.
+//! The identity of a port. It can be replaced while connections are open.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -6,7 +6,7 @@ use rustls::ServerConfig;
 
 use super::Identity;
 
-/// The identity of a port, shared by all who accept there.
+/// The identity of a port, shared by all acceptors.
 #[derive(Debug)]
 pub struct ServerTls {
     current: RwLock<Arc<ServerConfig>>,
@@ -19,8 +19,8 @@ impl ServerTls {
         Self { current: RwLock::new(identity.0) }
     }
 
-    /// Shows `identity` to those who connect from now on. Connections that are open go on with what they agreed on;
-    /// who comes back with a ticket of before does the whole handshake, and sees it too.
+    /// Shows `identity` to clients that connect from now on. Open connections continue unchanged. A client with an older ticket does the whole
+    /// handshake, and sees the new identity too.
     pub fn publish(&self, identity: Identity) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = identity.0;
     }

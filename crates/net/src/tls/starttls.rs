@@ -1,5 +1,5 @@
-//! The side of a client within a protocol that has begun without TLS, as a store's has: over any stream, and without a
-//! name for what goes on within.
+//! The side of a client within a protocol that has begun without TLS, such as a store's: over any stream, and without a name for the
+//! protocol within TLS.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::ClientTls;
 use super::error_text::explained;
 
 impl ClientTls {
-    /// Shakes hands over a stream that is open, with the server of this name or address.
+    /// Performs the handshake over an open stream, with the server of this name or address.
     ///
     /// # Errors
-    /// The name can't be one, the server isn't trusted, or the connection breaks.
+    /// The name is invalid, the server isn't trusted, or the connection breaks.
     pub async fn connect_over<S>(&self, host: &str, stream: S) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -24,7 +24,7 @@ impl ClientTls {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name can't be in a certificate"))?;
         let mut config = self.config().clone();
-        // A server that knows this name for none of its protocols would refuse.
+        // A server that knows no protocol of this name would reject the handshake.
         config.alpn_protocols.clear();
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(explained)
     }

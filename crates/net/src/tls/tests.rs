@@ -1,4 +1,4 @@
-//! What certificates and keys are taken.
+//! Which certificates and keys are accepted.
 
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 
@@ -39,7 +39,7 @@ fn certificate_and_key_must_fit() {
 }
 
 #[test]
-fn no_error_shows_what_is_in_a_key() {
+fn errors_show_no_bytes_of_a_key() {
     let Pair { certificate, key } = pair();
     let lines: Vec<&str> = key.lines().filter(|line| !line.starts_with('-')).collect();
     let mut wrong = vec![key.replace("-----END", "-----FIN"), key.replace("-----\n", "")];
@@ -55,7 +55,7 @@ fn no_error_shows_what_is_in_a_key() {
 }
 
 #[test]
-fn authorities_are_taken_from_a_file() {
+fn authorities_are_loaded_from_a_file() {
     let Pair { certificate, key } = pair();
     assert!(ClientTls::trusting(certificate.as_bytes()).is_ok());
     assert_eq!(ClientTls::trusting(key.as_bytes()).unwrap_err(), TrustError::NoCertificate);

@@ -1,4 +1,4 @@
-//! The time as rustls is given it. By itself it panics where the clock is before 1970.
+//! The time for rustls, whose own provider panics if the clock is before 1970.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Why a client trusts no authority.
 
-/// Why there is nobody to trust.
+/// Why there are no authorities to trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// The file has no certificate.
@@ -9,10 +9,10 @@ pub enum TrustError {
     /// A certificate of the file can't be read.
     #[error("a certificate in it is damaged")]
     WrongCertificate,
-    /// The machine trusts nobody.
+    /// The machine has no authorities.
     #[error("this machine has no list of authorities to trust: name a file with --ca")]
     NoSystemRoots,
-    /// What should never be.
+    /// A failure that should never happen.
     #[error("TLS can't be set up on this machine")]
     Unusable,
 }

@@ -48,7 +48,8 @@ impl<'s> Check<'s, '_> {
                 continue;
             }
             if let Some(first) = first.replace(index) {
-                let both = || format!("one of {} schemas to take it; numbers {first} and {index} both do", list.len());
+                let both =
+                    || format!("one of {} schemas to accept it; numbers {first} and {index} both do", list.len());
                 return self.fail(rules, "oneOf", at, both);
             }
         }
@@ -64,7 +65,7 @@ impl<'s> Check<'s, '_> {
         self.marks.truncate(first_mark);
         self.marking = marking;
         if holds {
-            self.fail(rules, "not", at, || "a value that the schema in `not` refuses".to_owned())
+            self.fail(rules, "not", at, || "a value that the schema in `not` rejects".to_owned())
         } else {
             Ok(())
         }

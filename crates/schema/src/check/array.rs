@@ -64,7 +64,7 @@ impl<'s> Check<'s, '_> {
             }
         }
         let min = if contains.count.min == 1 { "contains" } else { "minContains" };
-        let what = "elements that the schema in `contains` takes";
+        let what = "elements that the schema in `contains` accepts";
         self.count(rules, contains.count, count, at, (min, "maxContains", what))
     }
 

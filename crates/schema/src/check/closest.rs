@@ -1,24 +1,23 @@
-//! Which of several schemas, none of which takes a value, comes closest to it. That none does says little of what to mend.
+//! Finds the closest of several schemas, none of which accepts a value: its violations show what to fix.
 
 use super::{Check, Checked, Stop};
 use crate::error::Violation;
 use crate::ids::SubschemaId;
 use crate::subschema::Subschema;
 
-/// So many schemas that want one thing of the value each are told in one line.
-const TOLD_MAX: usize = 4;
-/// A check that ends after so many steps has hardly gone into the value.
+/// Up to so many schemas that each have one violation, at the value itself, are listed in one line.
+const TOGETHER_MAX: usize = 4;
+/// A check that ends after so many steps has read almost nothing of the value.
 const SHORT: usize = 2;
 
-/// The schemas that were followed on a value and don't take it.
+/// The schemas that were followed on a value and don't accept it.
 #[derive(Default)]
 pub(super) struct Closest {
-    /// The steps that all took together.
+    /// The steps of all of them together.
     steps: usize,
-    /// Whether one was followed into the value. Else all were given up at once, as `{"type": "string"}` and `{"type": "null"}` are for a number.
+    /// Whether one was followed into the value. Otherwise all failed immediately, as `{"type": "string"}` and `{"type": "null"}` do for a number.
     has_gone_far: bool,
-    /// The schema that was followed furthest, and the steps that it took. A schema for something else ends soon, at the member that tells them
-    /// apart.
+    /// The schema that was followed furthest, and its steps. A schema for other values ends soon, at the member that distinguishes them.
     furthest: Option<(usize, SubschemaId)>,
 }
 
@@ -34,7 +33,7 @@ impl Closest {
 }
 
 impl Check<'_, '_> {
-    /// Whether rules hold, and how many steps it took to find out. Where they don't, those into other schemas than the closest don't count.
+    /// Whether rules hold, and how many steps the check took. If they don't, steps into other schemas than the closest don't count.
     pub(super) fn holds_after(&mut self, id: SubschemaId, at: usize) -> Checked<(bool, usize)> {
         let (left, aside) = (self.left, self.aside);
         let holds = self.holds(id, at)?;
@@ -42,7 +41,7 @@ impl Check<'_, '_> {
         Ok((holds, steps))
     }
 
-    /// No schema of `anyOf` or `oneOf` takes the value. Says so, and lists what the closest one finds.
+    /// No schema of `anyOf` or `oneOf` accepts the value. Lists this violation, and those of the closest one.
     pub(super) fn none_holds(
         &mut self,
         (rules, keyword): (&Subschema, &str),
@@ -55,7 +54,7 @@ impl Check<'_, '_> {
         if !self.thorough {
             return Err(Stop::Failed);
         }
-        if list.len() <= TOLD_MAX && !closest.has_gone_far {
+        if list.len() <= TOGETHER_MAX && !closest.has_gone_far {
             let found: Checked<Vec<_>> = list.iter().map(|id| self.found_by(*id, at)).collect();
             let (found, own) = (found?, self.view.pointer(at));
             if found.iter().all(|found| matches!(&**found, [only] if only.pointer == own)) {
@@ -65,19 +64,19 @@ impl Check<'_, '_> {
         }
         let count = list.len();
         let found = closest.furthest.map(|(_, id)| self.found_by(id, at)).transpose()?.unwrap_or_default();
-        let plain = found.iter().find(|violation| !has_reason_behind(violation));
-        let told = match plain.or(found.last()) {
+        let plain = found.iter().find(|violation| !is_explained_by_next(violation));
+        let closest_error = match plain.or(found.last()) {
             None => "none does".to_owned(),
             Some(Violation { pointer, schema_pointer, expected, .. }) => {
                 let pointer = if pointer.is_empty() { "its top" } else { pointer };
-                format!("the closest wants {expected} at {pointer} ({schema_pointer})")
+                format!("the closest expects {expected} at {pointer} ({schema_pointer})")
             }
         };
-        self.fail(rules, keyword, at, || format!("one of {count} schemas to take it; {told}"))?;
+        self.fail(rules, keyword, at, || format!("one of {count} schemas to accept it; {closest_error}"))?;
         self.list_more(found)
     }
 
-    /// What a schema finds wrong with the value.
+    /// The violations that a schema finds in the value.
     fn found_by(&mut self, id: SubschemaId, at: usize) -> Checked<Vec<Violation>> {
         let listed = std::mem::take(&mut self.violations);
         let (first_mark, marking) = (self.marks.len(), std::mem::replace(&mut self.marking, false));
@@ -92,7 +91,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// Whether what it says has its reason among the violations that are listed behind it.
-fn has_reason_behind(violation: &Violation) -> bool {
+/// Whether the violations that are listed after this one explain it.
+fn is_explained_by_next(violation: &Violation) -> bool {
     matches!(violation.schema_pointer.rsplit('/').next(), Some("anyOf" | "oneOf"))
 }

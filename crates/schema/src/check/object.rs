@@ -77,7 +77,7 @@ impl<'s> Check<'s, '_> {
         }
     }
 
-    /// A member that isn't named: where none may be, that is said of its name.
+    /// A member that isn't named. If none may be, the violation names the member.
     fn additional(&mut self, id: crate::ids::SubschemaId, name_at: usize, value: usize) -> Checked {
         let rules = &self.compiled[id];
         if !rules.is_false {

@@ -86,7 +86,7 @@ impl Check<'_, '_> {
 
     fn length(&mut self, rules: &Subschema, text: &StringRules, value: &str, at: usize) -> Checked {
         let length = text.length;
-        // A character has one to four bytes: most strings are so short or so long that they needn't be counted.
+        // A character has one to four bytes: most strings are so short or so long that their characters needn't be counted.
         if length.is_any() || (value.len() <= length.max && value.len() / 4 >= length.min) {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// As much of a schema's text as an error shows.
+/// The part of a schema's text that an error shows.
 fn cut(text: &str) -> String {
     const MAX: usize = 200;
     text.char_indices().nth(MAX).map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", &text[..end]))

@@ -35,7 +35,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A reference that may lead elsewhere, depending on the way that led to it.
+    /// A reference whose target depends on the path that led to it.
     fn dynamic(&mut self, object: Object, keyword: &str) -> Option<Applicator> {
         let found = self.find(object, keyword)?;
         let otherwise = self.id(found);

@@ -41,10 +41,11 @@ impl Compiler<'_> {
         }
     }
 
-    /// Schemas that were written for an older draft and don't name it have a list here.
+    /// A schema of an older draft that doesn't name its draft has a list here.
     fn refuse_list(&mut self, object: Object) {
         let Some(items) = self.member(object, "items") else { return };
-        let message = "`items` is one schema: call a list of schemas `prefixItems`, or name the draft that the schema is written for, as in \
+        let message = "`items` is one schema: call a list of schemas `prefixItems`, or name the draft that the \
+                       schema is written for, as in \
                        \"$schema\": \"http://json-schema.org/draft-07/schema#\"";
         self.wrong(items, message);
     }

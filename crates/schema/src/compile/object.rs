@@ -10,7 +10,7 @@ use crate::registry::ValueLocation;
 use crate::subschema::{DependentNeeds, DependentRule, ObjectRules};
 use json::ValueKind;
 
-/// What is said of a member before all names are known.
+/// The rules of a member before all names are known.
 #[derive(Default)]
 struct Said {
     rules: Option<SubschemaId>,
@@ -71,7 +71,7 @@ impl Compiler<'_> {
 
     fn patterns(&mut self, object: Object) -> Vec<(crate::ecma_pattern::SchemaPattern, SubschemaId)> {
         let named = self.named(object, "patternProperties");
-        // A name stands before its value.
+        // A name precedes its value.
         let mut compile = |(_, at): (String, usize)| {
             let pattern = self.pattern(ValueLocation { at: at - 1, ..object.place })?;
             Some((pattern, self.id_within(object, at)))
@@ -108,7 +108,7 @@ impl Compiler<'_> {
         let view = self.view(list);
         let children: Vec<usize> = view.children(list.at).collect();
         if view.kind(list.at) != ValueKind::Array || children.iter().any(|at| view.kind(*at) != ValueKind::Text) {
-            self.wrong(list, format!("`{keyword}` takes a list of names, which are strings"));
+            self.wrong(list, format!("`{keyword}` must be a list of names, which are strings"));
             return Vec::new();
         }
         children.into_iter().map(|at| view.text(at).into_owned()).collect()

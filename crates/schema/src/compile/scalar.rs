@@ -42,7 +42,7 @@ impl Compiler<'_> {
             && let Some(place) = self.member(object, "const")
         {
             let mut values = self.gather("const", place, &[place.at]);
-            // Both at once are rare: what `enum` has beside it is looked at as a further schema would be.
+            // Both together are rare: `enum` is then compiled as a further schema.
             if let Some(list) = self.member(object, "enum") {
                 values
                     .texts
@@ -125,7 +125,7 @@ impl Compiler<'_> {
         CountRange { min: count(min).unwrap_or(0), max: count(max).unwrap_or(usize::MAX) }
     }
 
-    /// A number of things. One that no text can have is as good as the largest.
+    /// A count. One that no text can reach counts as the largest.
     fn count(&mut self, object: Object, keyword: &str) -> Option<usize> {
         let place = self.member_of_kind(object, keyword, ValueKind::Number, "a whole number")?;
         let text = self.view(place).raw(place.at);

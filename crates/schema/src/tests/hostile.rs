@@ -1,4 +1,4 @@
-//! Schemas and documents that are made to cost time or stack: refused when the schema is compiled, or ended at a bound.
+//! Schemas and documents that are designed to cost time or stack: rejected when the schema is compiled, or stopped at a bound.
 
 use limits::{JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX};
 
@@ -12,14 +12,14 @@ fn is_ended(schema: &str, payload: &str) -> bool {
 }
 
 #[test]
-fn what_grows_exponentially_is_ended() {
+fn exponential_schema_stops_at_the_limit() {
     let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
     let definitions: String = (0..30).map(doubled).collect();
     assert!(is_ended(&format!(r##"{{"$ref":"#/$defs/0","$defs":{{{definitions}"30":false}}}}"##), "1"));
 }
 
 #[test]
-fn fewer_steps_than_it_takes_leave_it_open() {
+fn too_few_steps_leave_the_result_undecided() {
     let schema = compile(r#"{"items": {"type": "integer"}}"#);
     let numbers = format!("[{}1]", "1,".repeat(1_000));
     let wrong = numbers.replace(",1]", ",\"\"]");
@@ -40,7 +40,7 @@ fn fewer_steps_than_it_takes_leave_it_open() {
 }
 
 #[test]
-fn a_pattern_that_costs_much_is_ended() {
+fn costly_pattern_stops_at_the_limit() {
     let text = format!("\"{}\"", "01".repeat(500_000));
     assert!(is_ended(r#"{"pattern": "[01]*1[01]{2000}x"}"#, &text));
     let deep = r#"{"pattern": "((((a{9}){9}){9}){9}){99}"}"#;
@@ -48,7 +48,7 @@ fn a_pattern_that_costs_much_is_ended() {
 }
 
 #[test]
-fn long_chains_of_references_are_refused() {
+fn long_chains_of_references_are_rejected() {
     let chain = |length: usize| {
         let links: String = (0..length).map(|n| format!(r##""{n}":{{"$ref":"#/$defs/{}"}},"##, n + 1)).collect();
         compile_with(&format!(r##"{{"$ref":"#/$defs/0","$defs":{{{links}"{length}":{{}}}}}}"##), &Documents::new())
@@ -59,7 +59,7 @@ fn long_chains_of_references_are_refused() {
 }
 
 #[test]
-fn recursion_ends_with_the_document_or_with_the_stack() {
+fn recursion_ends_with_document_or_depth_limit() {
     let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
     let one = r##"{"type": "array", "items": {"$ref": "#"}}"##;
     assert!(compile(one).check(&deep(JSON_DEPTH_MAX)).is_ok());
@@ -82,7 +82,7 @@ fn large_documents_are_checked() {
 }
 
 #[test]
-fn many_schemas_are_refused() {
+fn too_many_schemas_are_rejected() {
     let many: String = (0..60_000).map(|n| format!("\"{n}\":{{}},")).collect();
     let mistakes = compile_with(&format!("{{\"properties\":{{{many}\"z\":{{}}}}}}"), &Documents::new()).unwrap_err();
     assert!(mistakes[0].message.contains("more than"), "{mistakes:?}");

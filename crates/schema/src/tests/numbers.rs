@@ -1,9 +1,9 @@
-//! Numbers of any size are judged exactly.
+//! Numbers of any size are validated exactly.
 
 use super::takes;
 
 #[test]
-fn numbers_beyond_all_bounds_are_judged_exactly() {
+fn huge_numbers_are_validated_exactly() {
     for (schema, good, bad) in [
         (
             r#"{"maximum": 100000000000000000000000000000}"#,
@@ -36,8 +36,8 @@ fn numbers_beyond_all_bounds_are_judged_exactly() {
 
 proptest::proptest! {
     #[test]
-    fn small_numbers_are_judged_as_integers_are(number in -1000_i64..1000, limit in -1000_i64..1000, divisor in 1_i64..50, zeros in 0_usize..5) {
-        // The same number in a longer form takes the exact way.
+    fn small_numbers_match_integer_arithmetic(number in -1000_i64..1000, limit in -1000_i64..1000, divisor in 1_i64..50, zeros in 0_usize..5) {
+        // The same number in a longer form is compared digit by digit.
         let number_text = format!("{number}.{}e0", "0".repeat(zeros + 1));
         let maximum = format!(r#"{{"maximum": {limit}}}"#);
         let multiple = format!(r#"{{"multipleOf": {divisor}}}"#);

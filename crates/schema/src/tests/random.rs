@@ -1,4 +1,4 @@
-//! What holds for every schema and every document.
+//! Properties of every schema and every document.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::testing::{schema, value};
 
 proptest! {
     #[test]
-    fn a_refusal_has_a_reason_that_stands_in_the_document(schema in schema(), value in value()) {
+    fn violation_points_into_the_document(schema in schema(), value in value()) {
         let (schema, text) = (compile(&schema.to_string()), value.to_string());
         if let Err(found) = schema.check(&text) {
             prop_assert!(!found.list.is_empty());
@@ -22,7 +22,7 @@ proptest! {
     #[test]
     fn no_text_panics(schema in r#"[\[\]{}",:0-9a$e.#/ -]{0,30}"#, payload in r#"[\[\]{}",:0-9a\\ue.-]{0,30}"#) {
         let _ = compile_with(&schema, &Documents::new());
-        // Not even one that was never checked.
+        // Not even a text that was never checked.
         let _ = compile(r#"{"properties": {"a": {"minimum": 1, "minLength": 1}}, "items": {"type": "integer"}, "uniqueItems": true}"#).check(&payload);
     }
 

@@ -1,4 +1,4 @@
-//! Holds schemas to the required part of the official JSON-Schema-Test-Suite, in five drafts. `cargo xtask services` fetches it.
+//! Runs the required part of the official JSON-Schema-Test-Suite, in five drafts. `cargo xtask services` fetches it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ const DRAFTS: [(&str, &str); 5] = [
     ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
 ];
 
-/// What the suite's remote documents are called.
+/// The base URL of the suite's remote documents.
 const REMOTE: &str = "http://localhost:1234/";
 
 /// Groups of tests that don't pass, each with its reason. `docs/schemas.md` lists them too.
@@ -24,12 +24,12 @@ const EXCEPTIONS: [(&str, &str, &str); 2] = [
     (
         "vocabulary.json",
         "schema that uses custom metaschema with with no validation vocabulary",
-        "a `$schema` of one's own is refused: which keywords count would depend on a further document",
+        "a custom `$schema` is rejected: which keywords count would depend on a further document",
     ),
     (
         "vocabulary.json",
         "ignore unrecognized optional vocabulary",
-        "a `$schema` of one's own is refused: which keywords count would depend on a further document",
+        "a custom `$schema` is rejected: which keywords count would depend on a further document",
     ),
 ];
 
@@ -79,7 +79,7 @@ fn remotes(folder: &Path) -> Documents {
     documents
 }
 
-/// The older drafts' schemas don't say which they are.
+/// The schemas of older drafts don't name their draft.
 fn with_draft(schema: &str, draft: &str) -> String {
     if schema.contains("\"$schema\"") || !schema.trim_start().starts_with('{') {
         return schema.to_owned();
@@ -118,7 +118,7 @@ fn run(path: &Path, draft: &str, documents: &Documents, tally: &mut Tally) {
 }
 
 #[test]
-fn the_official_suite_is_passed() {
+fn official_suite_passes() {
     let folder = folder();
     if !folder.join("tests").is_dir() {
         testkit::skipped::report(&format!(

@@ -1,4 +1,4 @@
-//! Holds schemas to the table of examples in `docs/schemas.md`, and that page to the list of exceptions from the official suite.
+//! Runs the table of examples in `docs/schemas.md`, and compares that page with the list of exceptions from the official suite.
 
 use schema::{Documents, Schema, SchemaOptions};
 
@@ -30,7 +30,7 @@ fn verdict(schema: &str, payload: &str) -> String {
 }
 
 #[test]
-fn the_examples_give_what_the_page_says() {
+fn docs_examples_give_documented_results() {
     let rows = rows("| schema | payload | verdict |");
     assert!(rows.len() >= 20, "{} examples", rows.len());
     for row in rows {
@@ -39,7 +39,7 @@ fn the_examples_give_what_the_page_says() {
 }
 
 #[test]
-fn the_page_lists_every_exception_from_the_suite() {
+fn docs_list_every_suite_exception() {
     let rows = rows("| drafts | file | group | why not |");
     let listed = SUITE.lines().filter(|line| line.trim() == "\"vocabulary.json\",").count();
     assert_eq!(rows.len(), listed);

@@ -36,8 +36,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// Members that no schema names. With patterns of names only what stands in one schema on either side, with the same
-    /// patterns, can be told apart.
+    /// Members that no schema names. With patterns of names, only single schemas with the same patterns on both sides can be compared.
     fn other_members(&mut self, olds: &Objects<'s>, news: &Objects<'s>, place: &str) {
         let others = format!("{place}/*");
         if patterns(olds).is_empty() && patterns(news).is_empty() {
@@ -47,7 +46,7 @@ impl<'s> Comparison<'s> {
             return;
         }
         if patterns(olds) != patterns(news) || olds.len() > 1 || news.len() > 1 {
-            return self.unsure(&others, "the patterns of names have changed, or stand in several schemas");
+            return self.unsure(&others, "the patterns of names have changed, or occur in several schemas");
         }
         for text in patterns(news) {
             self.compare(&of_pattern(olds, text), &of_pattern(news, text), &others);
@@ -63,7 +62,7 @@ impl<'s> Comparison<'s> {
                 };
                 if !olds.iter().any(is_in) {
                     let name = &object.members[dependent.member].name;
-                    self.unsure(place, &format!("what must hold where there is \"{name}\" is new, or has changed"));
+                    self.unsure(place, &format!("the requirement for objects with \"{name}\" is new, or has changed"));
                 }
             }
         }
@@ -108,7 +107,7 @@ fn additional(objects: &Objects<'_>) -> Vec<SubschemaId> {
     objects.iter().filter_map(|object| object.additional).collect()
 }
 
-/// Whether no other members than those that are named are taken.
+/// Whether only the named members are accepted.
 fn is_closed(compiled: &schema::CompiledSchema, objects: &Objects<'_>) -> bool {
     let closes =
         |object: &&ObjectRules| object.patterns.is_empty() && object.additional.is_some_and(|id| compiled[id].is_false);

@@ -82,7 +82,7 @@ fn narrowest(spans: impl Iterator<Item = CountRange>) -> CountRange {
     spans.fold(CountRange::default(), |all, one| CountRange { min: all.min.max(one.min), max: all.max.min(one.max) })
 }
 
-/// Whether a number that keeps to `old` keeps to `new`.
+/// Whether a number that satisfies `old` satisfies `new`.
 fn implies(old: &Bound, new: &Bound) -> bool {
     let upper = |side| matches!(side, BoundSide::Maximum | BoundSide::Below);
     let excludes = |side| matches!(side, BoundSide::Above | BoundSide::Below);

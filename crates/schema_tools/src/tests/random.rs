@@ -1,4 +1,4 @@
-//! What holds for every two schemas and for every sample.
+//! Properties of every two schemas and of every sample.
 
 use proptest::prelude::*;
 use schema::testing::{schema, value};
@@ -8,7 +8,7 @@ use crate::{Samples, differences};
 
 proptest! {
     #[test]
-    fn where_nothing_differs_nothing_would_be_refused(old in schema(), new in schema(), values in prop::collection::vec(value(), 8)) {
+    fn schemas_without_differences_reject_nothing_new(old in schema(), new in schema(), values in prop::collection::vec(value(), 8)) {
         let (before, after) = (compile(&old.to_string()), compile(&new.to_string()));
         if !differences(&before, &after).is_empty() {
             return Ok(());
@@ -20,14 +20,14 @@ proptest! {
     }
 
     #[test]
-    fn a_schema_differs_in_nothing_from_itself(schema in schema()) {
+    fn schema_has_no_difference_from_itself(schema in schema()) {
         let schema = compile(&schema.to_string());
         let found = differences(&schema, &schema);
         prop_assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]
-    fn a_schema_of_samples_takes_all_of_them(values in prop::collection::vec(value(), 1..30), ranges in any::<bool>()) {
+    fn inferred_schema_accepts_all_samples(values in prop::collection::vec(value(), 1..30), ranges in any::<bool>()) {
         let mut samples = Samples::default();
         values.iter().for_each(|value| samples.add(&value.to_string()));
         let schema = samples.schema(ranges);

@@ -1,4 +1,4 @@
-//! Steps that look at what can't be there are told, and what stands in an event after its steps is never told to be impossible.
+//! Steps that read unreachable pointers are reported, and pointers that a transformed event has are never reported.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,8 +28,8 @@ const CLOSED: &str = r#"{
     "additionalProperties": false
 }"#;
 
-/// What is told of steps, and then of a place behind them.
-fn told(steps: &str, pointer: &str) -> (Vec<String>, Option<String>) {
+/// The reports about steps, and then about a pointer after them.
+fn report(steps: &str, pointer: &str) -> (Vec<String>, Option<String>) {
     let (schema, transform) = (
         schema(CLOSED),
         Transform::compile(&serde_json::from_str::<Vec<StepSpec>>(steps).unwrap(), &Tables::default()).unwrap(),
@@ -41,7 +41,7 @@ fn told(steps: &str, pointer: &str) -> (Vec<String>, Option<String>) {
 }
 
 #[test]
-fn steps_that_look_at_what_can_not_be_are_told_where_they_say_it() {
+fn unreachable_pointers_are_reported_at_their_step() {
     for (steps, wanted) in [
         (
             r#"[{"drop": "/statsu"}]"#,
@@ -58,7 +58,7 @@ fn steps_that_look_at_what_can_not_be_are_told_where_they_say_it() {
         ),
         (
             r#"[{"filter": "line.x == 1"}]"#,
-            "step 1, `filter`: by the schema `/line` is a string: nothing stands within it",
+            "step 1, `filter`: by the schema `/line` is a string: it has no members or elements",
         ),
         (r#"[{"sample": 0.5, "by": "/id"}]"#, "step 1, `by`: by the schema the payload never has `/id`"),
         (r#"[{"dedupe": "/id", "window": "1h"}]"#, "step 1, `dedupe`: by the schema the payload never has `/id`"),
@@ -71,10 +71,10 @@ fn steps_that_look_at_what_can_not_be_are_told_where_they_say_it() {
             "step 1, `extract`: by the schema the payload never has `/lin`; did you mean `/line`?",
         ),
         (r#"[{"lower": "/tags/a"}]"#, "step 1, `lower`: by the schema `/tags` never has `/tags/a`"),
-        (r#"[{"drop": "/line"}, {"lower": "/line"}]"#, "step 2, `lower`: an earlier step takes `/line` away"),
+        (r#"[{"drop": "/line"}, {"lower": "/line"}]"#, "step 2, `lower`: an earlier step removes `/line`"),
         (
             r#"[{"rename": "/user", "to": "account"}, {"lower": "/user/name"}]"#,
-            "step 2, `lower`: an earlier step takes `/user` away",
+            "step 2, `lower`: an earlier step removes `/user`",
         ),
         (
             r#"[{"rename": "/user", "to": "account"}, {"lower": "/account/nmae"}]"#,
@@ -82,19 +82,19 @@ fn steps_that_look_at_what_can_not_be_are_told_where_they_say_it() {
         ),
         (
             r#"[{"keep": ["/status", "/user/name"]}, {"drop": "/user/age"}]"#,
-            "step 2, `drop`: an earlier step takes `/user/age` away",
+            "step 2, `drop`: an earlier step removes `/user/age`",
         ),
         (
             r#"[{"move": "/user/name", "to": "/name"}, {"copy": "/user/name", "to": "/b"}]"#,
-            "step 2, `copy`: an earlier step takes `/user/name` away",
+            "step 2, `copy`: an earlier step removes `/user/name`",
         ),
     ] {
-        assert_eq!(told(steps, "").0, [wanted], "{steps}");
+        assert_eq!(report(steps, "").0, [wanted], "{steps}");
     }
 }
 
 #[test]
-fn what_steps_may_have_made_is_never_told() {
+fn values_that_steps_create_are_not_reported() {
     for steps in [
         r#"[{"set": "/new/deep", "value": 1}, {"drop": "/new/deep"}, {"drop": "/new"}]"#,
         r#"[{"set": "/new", "value": 1, "when": "status > 1"}, {"lower": "/new/x"}]"#,
@@ -110,7 +110,7 @@ fn what_steps_may_have_made_is_never_told() {
         r#"[{"explode": "/tags", "to": "/tag"}, {"lower": "/tag"}, {"drop": "/tags"}]"#,
         r#"[{"flatten": ""}, {"drop": "/user.name"}]"#,
         r#"[{"coerce": "/line", "as": "number", "on_error": "mark"}, {"drop": "/transform_errors"}]"#,
-        // These may not have been done.
+        // These steps may have been skipped.
         r#"[{"drop": "/line", "when": "status > 1"}, {"lower": "/line"}]"#,
         r#"[{"move": "/line", "to": "/status", "when": "status > 1"}, {"lower": "/line"}]"#,
         r#"[{"keep": "/line", "when": "status > 1"}, {"lower": "/user/name"}]"#,
@@ -124,12 +124,12 @@ fn what_steps_may_have_made_is_never_told() {
         r#"[{"explode": "/pair/0", "to": "/one"}, {"drop": "/pair/0/b"}]"#,
         r#"[{"set": "/x", "to": "tags.exists(t, t == line)"}]"#,
     ] {
-        assert_eq!(told(steps, "").0, [""; 0], "{steps}");
+        assert_eq!(report(steps, "").0, [""; 0], "{steps}");
     }
 }
 
 #[test]
-fn places_behind_the_steps_are_those_of_what_is_stored() {
+fn pointers_after_steps_match_stored_payload() {
     for (steps, pointer, is_possible) in [
         (r#"[{"drop": "/line"}]"#, "/line", false),
         (r#"[{"drop": "/line"}]"#, "/user/name", true),
@@ -145,12 +145,12 @@ fn places_behind_the_steps_are_those_of_what_is_stored() {
         (r#"[{"redact": "", "what": "email"}]"#, "/statsu", false),
         (r#"[{"hash": "/user"}]"#, "/user/x", false),
     ] {
-        let (found, place) = told(steps, pointer);
+        let (found, place) = report(steps, pointer);
         assert_eq!((found.len(), place.is_none()), (0, is_possible), "{steps} {pointer}: {place:?}");
     }
 }
 
-/// A schema that takes this value and closes all of it.
+/// A schema that accepts this value and closes all of it.
 fn exactly(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -172,14 +172,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_stands_in_an_event_behind_its_steps_can_stand_there(
+    fn transformed_payload_values_count_as_reachable(
         event in document(),
         steps in prop::collection::vec(step(), 1..6),
     ) {
         let Ok(event) = json::check(event.as_bytes()) else { return Ok(()) };
         let Ok(value) = serde_json::from_str::<Value>(event) else { return Ok(()) };
         let text = exactly(&value).to_string();
-        // Numbers that are too large to be read are no matter here, nor are members that stand there twice and differ.
+        // Numbers that are too large to be read don't matter here, and neither do duplicate members that differ.
         let schema = schema(&text);
         if schema.check(event).is_err() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a schema never lets stand anywhere: that is told, and nothing else is.
+//! Pointers that no valid payload has are reported, and no others.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use super::{compile, compile_with};
 use crate::Reachability;
 use json::JsonPointer;
 
-/// Why nothing stands there, and what is meant instead; empty where something may.
-fn told(schema: &str, pointer: &str) -> String {
+/// Why a pointer is unreachable, and the suggestion; empty if it is reachable.
+fn report(schema: &str, pointer: &str) -> String {
     let schema = compile(schema);
     match Reachability::new(&schema).find(&pointer.parse().unwrap()) {
         Ok(()) => String::new(),
@@ -41,21 +41,21 @@ const CLOSED: &str = r##"{
 }"##;
 
 #[test]
-fn places_that_a_closed_schema_never_has_are_told() {
+fn pointers_outside_a_closed_schema_are_reported() {
     for (pointer, wanted) in [
         ("", ""),
         ("/status", ""),
         ("/statsu", "by the schema the payload never has `/statsu` (/status)"),
         ("/x_a", ""),
-        ("/x_a/b", "by the schema `/x_a` is a boolean: nothing stands within it"),
-        ("/status/0", "by the schema `/status` is an integer: nothing stands within it"),
+        ("/x_a/b", "by the schema `/x_a` is a boolean: it has no members or elements"),
+        ("/status/0", "by the schema `/status` is an integer: it has no members or elements"),
         ("/gone", "by the schema the payload never has `/gone`"),
         ("/any/thing/0", ""),
         ("/maybe/x", ""),
         ("/user/name", ""),
         ("/user/nmae", "by the schema `/user` never has `/user/nmae` (/user/name)"),
         ("/usr/name", "by the schema the payload never has `/usr` (/user/name)"),
-        ("/user/name/x", "by the schema `/user/name` is one of a few values: nothing stands within it"),
+        ("/user/name/x", "by the schema `/user/name` is one of a few values: it has no members or elements"),
         ("/tags/1", ""),
         ("/tags/2", "by the schema `/tags` never has `/tags/2`"),
         ("/tags/-", "by the schema `/tags` never has `/tags/-`"),
@@ -64,16 +64,16 @@ fn places_that_a_closed_schema_never_has_are_told() {
         ("/list/3", "by the schema `/list` never has `/list/3`"),
         ("/list/1/nam", "by the schema `/list/1` never has `/list/1/nam` (/list/1/name)"),
     ] {
-        assert_eq!(told(CLOSED, pointer), wanted, "{pointer}");
+        assert_eq!(report(CLOSED, pointer), wanted, "{pointer}");
     }
 }
 
 #[test]
-fn places_that_may_have_something_are_not() {
+fn possible_pointers_are_not_reported() {
     for (schema, pointer) in [
         ("{}", "/a/b"),
         ("true", "/a"),
-        // Nothing is ever taken, and that is for other messages.
+        // It accepts no value, which other messages report.
         ("false", ""),
         (r#"{"properties": {"a": {}}}"#, "/b"),
         (r#"{"properties": {"a": {}}, "additionalProperties": {"type": "object"}}"#, "/b/c"),
@@ -88,17 +88,17 @@ fn places_that_may_have_something_are_not() {
         (r##"{"unevaluatedProperties": false, "$dynamicRef": "#x", "$defs": {"y": {"$dynamicAnchor": "x"}}}"##, "/b"),
         (r#"{"unevaluatedItems": false, "contains": {}}"#, "/3"),
         (r#"{"oneOf": [{"properties": {"a": {}}, "additionalProperties": false}, {"type": "object"}]}"#, "/b"),
-        // What is required is no property, and what is not refused isn't closed.
+        // `required` names no property, and this `not` closes nothing.
         (r#"{"not": {"required": ["a"]}}"#, "/a"),
         (r#"{"type": ["object", "array"], "properties": {"0": false}}"#, "/0"),
         (r#"{"type": ["object", "array"], "items": false}"#, "/0"),
     ] {
-        assert_eq!(told(schema, pointer), "", "{schema} {pointer}");
+        assert_eq!(report(schema, pointer), "", "{schema} {pointer}");
     }
 }
 
 #[test]
-fn closed_ways_are_seen_through_references_and_alternatives() {
+fn closed_schemas_are_followed_through_references() {
     let union = r#"{"oneOf": [
         {"properties": {"kind": {"const": "a"}, "first": {}}, "additionalProperties": false},
         {"properties": {"kind": {"const": "b"}, "second": {"type": "string"}}, "additionalProperties": false}
@@ -132,7 +132,7 @@ fn closed_ways_are_seen_through_references_and_alternatives() {
             true,
         ),
     ] {
-        assert_eq!(!told(schema, pointer).is_empty(), closed, "{schema} {pointer}: {}", told(schema, pointer));
+        assert_eq!(!report(schema, pointer).is_empty(), closed, "{schema} {pointer}: {}", report(schema, pointer));
     }
     let documents =
         Documents::from([("user.json".to_owned(), r#"{"type": "object", "additionalProperties": false}"#.to_owned())]);
@@ -141,7 +141,7 @@ fn closed_ways_are_seen_through_references_and_alternatives() {
 }
 
 #[test]
-fn what_is_made_to_cost_time_is_given_up() {
+fn costly_schema_is_abandoned() {
     let deep: JsonPointer = "/a".repeat(128).parse().unwrap();
     let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
     let definitions: String = (0..14).map(doubled).collect();
@@ -162,7 +162,7 @@ fn what_is_made_to_cost_time_is_given_up() {
         let began = Instant::now();
         let mut reach = Reachability::new(&schema);
         for _ in 0..20 {
-            assert_eq!(reach.find(&deep), Ok(()), "it is possible, or given up");
+            assert_eq!(reach.find(&deep), Ok(()), "it is possible, or undecided");
         }
         // Without a bound they would take years.
         assert!(began.elapsed() < Duration::from_mins(2), "{:?}", began.elapsed());
@@ -189,7 +189,7 @@ pub(super) fn pointers(value: &Value) -> Vec<JsonPointer> {
     found
 }
 
-/// Schemas that close what they name, beside any others.
+/// Schemas that close what they name, and any others.
 fn closing() -> impl Strategy<Value = Value> {
     let close = |schema: Value, keyword: &str| {
         let mut schema = schema.as_object().cloned().unwrap_or_default();
@@ -205,7 +205,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_stands_in_a_payload_that_is_taken_can_stand_there(schema in closing(), values in prop::collection::vec(value(), 6)) {
+    fn values_of_valid_payloads_count_as_reachable(schema in closing(), values in prop::collection::vec(value(), 6)) {
         let compiled = compile(&schema.to_string());
         let mut reach = Reachability::new(&compiled);
         for value in values.into_iter().filter(|value| compiled.check(&value.to_string()).is_ok()) {

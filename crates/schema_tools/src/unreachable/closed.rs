@@ -1,4 +1,4 @@
-//! What a schema never takes: members of objects that it closes, elements that it forbids, and parts of what has none.
+//! What a schema never accepts: members of closed objects, forbidden elements, and parts of values that have none.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,30 +10,30 @@ use schema::{AllowedTypes, Applicator, ArrayRules, Subschema, SubschemaId};
 
 use crate::lookup::{member_rules, together};
 
-/// Why nothing stands at the end of some steps.
+/// Why there is no value at the end of some steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// How many of the steps lead to a value: the next one doesn't.
+    /// The number of steps that have a value: the next one doesn't.
     pub(super) at: usize,
     pub(super) why: Why,
-    /// Names that can stand in the place of the step.
+    /// Names that are possible instead of the step.
     pub(super) known: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// It was taken away.
+    /// It was removed.
     Gone,
     /// The value has no such part.
     Closed,
-    /// The value has no parts: what it is, in words.
+    /// The value has no parts: a description of it.
     Kind(String),
 }
 
-/// Values and alternatives within each other that are followed: each takes stack.
+/// The maximum depth of values and alternatives: each level uses stack.
 const DEPTH_MAX: usize = 300;
 
-/// Looks at rules, as long as there is something left to spend. When there isn't, everything counts as possible.
+/// Follows rules within a budget. When it is spent, everything counts as possible.
 pub(super) struct Look<'s> {
     compiled: &'s CompiledSchema,
     left: usize,
@@ -49,7 +49,7 @@ impl<'s> Look<'s> {
         self.left
     }
 
-    /// Whether it was given up: then nothing that was found is certain.
+    /// Whether the budget is spent: then nothing that was found is certain.
     pub(super) const fn is_spent(&self) -> bool {
         self.left == 0
     }
@@ -59,12 +59,12 @@ impl<'s> Look<'s> {
         self.left > 0
     }
 
-    /// Why a value that all of these take has nothing behind these steps, if that is certain.
+    /// Why a value that all of these accept certainly has no value at the end of these steps, if so.
     pub(super) fn fault(&mut self, ids: &[SubschemaId], steps: &[PointerStep], at: usize) -> Option<Fault> {
         self.fault_of(&[], ids, steps, at)
     }
 
-    /// The same for all of `base` and `ids`, where the alternatives of `base` are looked at already.
+    /// The same for all of `base` and `ids`, if the alternatives of `base` were followed already.
     fn fault_of(
         &mut self,
         base: &[SubschemaId],
@@ -95,7 +95,7 @@ impl<'s> Look<'s> {
         fault.filter(|_| !self.is_spent())
     }
 
-    /// One of the alternatives holds: where none of them has such a place, there is none.
+    /// One of the alternatives holds: if none of them has such a place, there is none.
     fn fault_of_alternatives(
         &mut self,
         all: &[SubschemaId],
@@ -125,7 +125,7 @@ impl<'s> Look<'s> {
         None
     }
 
-    /// The rules of what stands behind a step, where the value is an object, or an array, and not either.
+    /// The rules of the value after a step, if it is known whether the step is a member's name or an index.
     pub(super) fn below(&mut self, ids: &[SubschemaId], step: &PointerStep) -> Option<Vec<SubschemaId>> {
         let all = self.together(ids);
         match (self.members(&all, step), self.elements(&all, step)) {
@@ -139,9 +139,9 @@ impl<'s> Look<'s> {
         self.is_spent() || self.takes(&all, ValueKind::Array)
     }
 
-    /// These rules, and those that hold with them whatever the value is.
+    /// These rules, and those that they always apply.
     fn together(&mut self, ids: &[SubschemaId]) -> Vec<SubschemaId> {
-        // Most often it is one that holds alone.
+        // Usually it is a single one.
         if let [id] = ids
             && self.compiled[*id].applied.is_empty()
         {
@@ -167,7 +167,7 @@ impl<'s> Look<'s> {
         rules(self.compiled, &all).any(|rules| rules.is_false)
     }
 
-    /// What the member of a name must be; nothing where there is never one.
+    /// The rules of the member with a name; `None` if there is never one.
     fn members(&mut self, all: &[SubschemaId], step: &PointerStep) -> Option<Vec<SubschemaId>> {
         if !self.takes(all, ValueKind::Object) {
             return None;
@@ -190,7 +190,7 @@ impl<'s> Look<'s> {
         (!self.rejects_all(&said)).then_some(said)
     }
 
-    /// What the element must be; nothing where there is never one.
+    /// The rules of the element; `None` if there is never one.
     fn elements(&mut self, all: &[SubschemaId], step: &PointerStep) -> Option<Vec<SubschemaId>> {
         let index = step.index.filter(|_| self.takes(all, ValueKind::Array))?;
         let mut said = Vec::new();
@@ -210,7 +210,7 @@ impl<'s> Look<'s> {
         (!self.rejects_all(&said)).then_some(said)
     }
 
-    /// Whether any rules that may hold for the same value see to a part of it, so that it isn't unevaluated.
+    /// Whether any rules that may hold for the same value evaluate a part of it.
     fn may_evaluate(&mut self, rules: &'s Subschema, evaluates: &dyn Fn(&Subschema) -> bool) -> bool {
         if evaluates(rules) {
             return true;
@@ -245,7 +245,7 @@ impl<'s> Look<'s> {
         Fault { at, why: Why::Closed, known: known.collect() }
     }
 
-    /// What a value is that has no parts, in words.
+    /// The description of a value that has no parts.
     fn kinds(&self, all: &[SubschemaId]) -> String {
         if rules(self.compiled, all).any(|rules| rules.values.is_some()) {
             return "one of a few values".to_owned();
@@ -290,7 +290,7 @@ fn evaluates_element(rules: &Subschema, index: usize) -> bool {
     })
 }
 
-/// The rules that may hold for the same value; nothing where that is known only on the way.
+/// The rules that may hold for the same value; `None` if that is known only during a check.
 fn in_place(rules: &Subschema) -> Option<Vec<SubschemaId>> {
     let is_dynamic = |applied: &Applicator| matches!(applied, Applicator::DynamicRef(_));
     // What `not` evaluates doesn't count.

@@ -1,5 +1,7 @@
 //! A sink and several writers, of which most hang or are gone: over real connections to small servers that answer as writers do.
 
+mod other_versions;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,12 +17,12 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::probe;
 use crate::upstream::{ServerState, Spread, Upstream, UpstreamConfig, Writers};
-use writer_protocol::SinkInfo;
+use writer_protocol::{SinkInfo, version};
 
-/// What a server does with each request.
+/// A server's response to each request.
 #[derive(Clone, Copy, PartialEq)]
 enum Answers {
-    /// It answers as a writer of a store that takes everything.
+    /// It answers as a writer of a store that accepts everything.
     Well,
     /// It reads the request and answers nothing.
     Silently,
@@ -28,9 +30,13 @@ enum Answers {
     WithHeartbeats,
     /// It closes the connection.
     NotAtAll,
+    /// It answers as a writer of version 1 of the protocol.
+    AsVersion1,
+    /// It answers as a writer of version 3.
+    AsVersion3,
 }
 
-/// The beginnings of the requests to a server.
+/// The request lines that a server has received.
 type Requests = Arc<Mutex<Vec<String>>>;
 
 struct Stub {
@@ -98,10 +104,16 @@ async fn serve(stream: TcpStream, answers: Answers, seen: &Requests) -> std::io:
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
+            Answers::AsVersion1 => stream.write_all(other_versions::of_version_1(&head[0]).as_bytes()).await?,
+            Answers::AsVersion3 => stream.write_all(other_versions::OF_VERSION_3.as_bytes()).await?,
             Answers::Well => {
                 let is_batch = head[0].starts_with("POST");
                 let answer = if is_batch { "\"stored\"".to_owned() } else { serde_json::to_string(&info()).unwrap() };
-                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nForebay-Protocol: {}\r\nContent-Length: {}\r\n\r\n",
+                    version::OWN,
+                    answer.len()
+                );
                 stream.write_all((head + &answer).as_bytes()).await?;
             }
         }
@@ -109,8 +121,8 @@ async fn serve(stream: TcpStream, answers: Answers, seen: &Requests) -> std::io:
 }
 
 fn info() -> SinkInfo {
-    let (caution, mark, parts, objects) = (None, None, BTreeMap::new(), None);
-    SinkInfo { kind: "null".into(), reads: false, caution, mark, parts, objects }
+    let (warning, mark, parts, objects) = (None, None, BTreeMap::new(), None);
+    SinkInfo { kind: "null".into(), reads: false, warning, mark, parts, objects }
 }
 
 fn upstream(writers: &[&Stub]) -> Upstream {

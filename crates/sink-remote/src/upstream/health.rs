@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_grow_from_1_to_30_seconds_and_start_again_after_a_long_time() {
+    async fn pauses_grow_from_1_to_30_seconds() {
         let mut health = Health::default();
         let mut pauses = Vec::new();
         for _ in 0..7 {

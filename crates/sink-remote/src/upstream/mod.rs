@@ -50,7 +50,7 @@ pub struct UpstreamConfig {
 pub enum Writers {
     /// A fixed list.
     Listed(Vec<Endpoint>),
-    /// A fixed list with a name for each, so that a sink can use one of them only.
+    /// A fixed list with a name for each: a sink may use one of them only.
     Named(Vec<(String, Endpoint)>),
     /// One writer at each address to which DNS resolves the host.
     Dns(Endpoint),
@@ -122,7 +122,7 @@ impl PartialEq for Upstream {
 impl Eq for Upstream {}
 
 impl Upstream {
-    /// An upstream with a state of its own.
+    /// An upstream with a new state.
     #[must_use]
     pub fn new(config: UpstreamConfig) -> Self {
         let shared = Shared { servers: Servers::of(&config.name), lookups: Lookups::default() };

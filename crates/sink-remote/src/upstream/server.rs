@@ -14,7 +14,7 @@ use sink::Reason;
 
 /// The weight of the newest batch in the average of a writer's cost.
 const SAMPLE_WEIGHT: f64 = 0.3;
-/// The time constant of a cost's decay: without batches, the cost falls to 1/e in this time, so that a writer that was slow is tried again.
+/// The time constant of a cost's decay: without batches, the cost falls to 1/e in this time, and a writer that was slow is tried again.
 const DECAY_SECONDS: f64 = 10.0;
 /// Added to the bytes of a batch, for the fixed cost of a request.
 const OVERHEAD_BYTES: f64 = 4096.0;
@@ -26,7 +26,7 @@ pub enum RequestOutcome {
     Answered,
     /// The writer answered that its store failed.
     StoreFailed,
-    /// The writer, a proxy before it, or another server at its address refused the request, or did not answer as a writer.
+    /// The writer, a proxy before it, or another server at its address rejected the request, or did not answer as a writer.
     Refused,
     /// Nothing was sent: the writer accepted no connection.
     Unsent,
@@ -213,7 +213,7 @@ impl WriterServer {
         self.requests[outcome as usize].add(1);
     }
 
-    /// Ejects the writer for all sinks: it does not answer, drains, refuses the token, or does not answer as a writer.
+    /// Ejects the writer for all sinks: it does not answer, drains, rejects the token, has another version, or does not answer as a writer.
     pub(crate) fn eject(&self, reason: Reason) {
         let is_new = self.held().health.fails(reason.clone());
         if is_new {
@@ -223,7 +223,7 @@ impl WriterServer {
         }
     }
 
-    /// Ejects the writer for this sink: its store failed, or the writer refused the request.
+    /// Ejects the writer for this sink: its store failed, or the writer rejected the request.
     pub(crate) fn eject_for(&self, sink: &str, reason: Reason) {
         let is_new = self.held().of_sinks.entry(sink.to_owned()).or_default().fails(reason.clone());
         if is_new {

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn untried_writers_are_before_ejected_ones_and_oldest_failure_is_first() {
+    async fn untried_writers_precede_ejected_ones() {
         let servers = servers(&["a", "b", "c", "d"]);
         let all = servers.all();
         for server in &all[..2] {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failed_store_ejects_its_writer_for_its_own_sink_only() {
+    async fn failed_store_ejects_its_writer_for_one_sink() {
         let servers = servers(&["a", "b"]);
         serve(&servers, "s");
         serve(&servers, "other");
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_spread_and_a_writer_that_goes_moves_its_own_lanes_only() {
+    fn removed_writer_moves_its_own_lanes_only() {
         let servers = servers(&["a", "b", "c", "d"]);
         let before: Vec<_> = (0..400).map(|shard| order(&servers, shard).remove(0)).collect();
         for name in ["a", "b", "c", "d"] {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_of_one_named_writer_uses_no_other() {
+    fn sink_of_a_named_writer_uses_no_other() {
         let servers = servers(&["a", "b"]);
         for server in servers.all() {
             server.eject("gone".into());
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn batches_go_to_the_faster_of_two_writers_and_a_slow_one_is_tried_again() {
+    async fn batches_go_to_the_faster_of_two_writers() {
         let servers = servers(&["a", "b", "c"]);
         serve(&servers, "s");
         servers.set_spread(Spread::Batch);

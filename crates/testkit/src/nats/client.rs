@@ -13,7 +13,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// A connection.
 pub struct NatsClient {
     stream: BufReader<TcpStream>,
-    /// What subjects of answers begin with: nobody else's do.
+    /// The prefix of the subjects of answers, unique to this client.
     inbox: String,
     asked: u32,
 }
@@ -37,7 +37,7 @@ impl NatsClient {
     /// Connects as a user.
     ///
     /// # Panics
-    /// Where the server doesn't let it in.
+    /// The server rejects it.
     pub fn connect(address: SocketAddr, user: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -73,7 +73,7 @@ impl NatsClient {
         format!("{}.{}", self.inbox, self.asked)
     }
 
-    /// What JetStream answers to a request.
+    /// JetStream's answer to a request.
     pub fn ask(&mut self, subject: &str, payload: &str) -> String {
         let inbox = self.reply();
         self.send(format!("PUB {subject} {inbox} {}\r\n{payload}\r\n", payload.len()).as_bytes());
@@ -109,12 +109,12 @@ impl NatsClient {
         }
     }
 
-    /// What is asked of a stream, or told.
+    /// A request to the API of streams.
     pub fn stream(&mut self, verb: &str, stream: &str, payload: &str) -> String {
         self.ask(&format!("$JS.API.STREAM.{verb}.{stream}"), payload)
     }
 
-    /// How many messages a stream has, cursors among them; none where there is no such stream.
+    /// How many messages a stream has, cursors among them; none if there is no such stream.
     pub fn count(&mut self, stream: &str) -> Option<u64> {
         let info = self.stream("INFO", stream, "");
         let (_, state) = info.split_once("\"state\":")?;
@@ -123,7 +123,7 @@ impl NatsClient {
     }
 
     /// Each message that a stream has under subjects, in its order, as a consumer gets them. Their subjects are those of
-    /// acknowledgements: they end with numbers, of which the first two tell how often it was delivered and its sequence.
+    /// acknowledgements: they end with numbers, of which the first two are its deliveries and its sequence.
     pub fn messages(&mut self, stream: &str, subjects: &str) -> Vec<NatsMessage> {
         let mut messages = Vec::new();
         self.each(stream, subjects, |message| messages.push(message));
@@ -149,7 +149,7 @@ impl NatsClient {
             self.send(format!("PUB {subject} {inbox} {}\r\n{next}\r\n", next.len()).as_bytes());
             for _ in 0..PAGE {
                 let message = self.next();
-                // A status instead of a message: there are no more.
+                // A status instead of a message: the end.
                 if message.payload.is_empty() && message.headers.starts_with("NATS/1.0 4") {
                     return;
                 }

@@ -31,17 +31,17 @@ pub struct NatsServer {
 }
 
 impl NatsServer {
-    /// A running server with JetStream; `None`, and a message, where it wasn't built.
+    /// A running server with JetStream; `None`, and a message, if it wasn't built.
     pub fn start() -> Option<Self> {
         Self::start_with(ROOMY)
     }
 
-    /// The same with a configuration of its own beside its address and its folder.
+    /// The same with a configuration in addition to its address and its folder.
     pub fn start_with(configuration: &str) -> Option<Self> {
         Self::start_from(tool("nats/nats-server"), configuration)
     }
 
-    /// The same of a program that stands there.
+    /// The same of the program at this path.
     pub fn start_from(program: PathBuf, configuration: &str) -> Option<Self> {
         if !program.is_file() {
             skipped::report("NATS isn't there (cargo xtask services builds it)");
@@ -59,11 +59,11 @@ impl NatsServer {
         Some(server)
     }
 
-    /// What holds from the next start on.
+    /// The settings from the next start on.
     pub fn configure(&self, configuration: &str) {
         let store = self.folder.join("data");
-        let is_told = configuration.lines().any(|line| line.starts_with("jetstream"));
-        let jetstream = if is_told { "" } else { "jetstream: enabled\n" };
+        let is_configured = configuration.lines().any(|line| line.starts_with("jetstream"));
+        let jetstream = if is_configured { "" } else { "jetstream: enabled\n" };
         let store = format!("listen: \"{}\"\nstore_dir: \"{}\"\n", self.address, store.display());
         fs::write(self.folder.join("conf"), format!("{store}{jetstream}{configuration}")).unwrap();
     }
@@ -89,7 +89,7 @@ impl NatsServer {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends the server at once, as a crash would.
+    /// Ends the server immediately, as a crash would.
     pub fn kill(&self) {
         let Some(mut child) = self.process.lock().unwrap().take() else { return };
         child.kill().unwrap();
@@ -109,13 +109,13 @@ impl NatsServer {
         NatsClient::connect(self.address, "")
     }
 
-    /// The same of a user: `"user":"ann","pass":"x"`.
+    /// The same as a user: `"user":"ann","pass":"x"`.
     pub fn client_of(&self, user: &str) -> NatsClient {
         NatsClient::connect(self.address, user)
     }
 }
 
-/// What the log says when the server takes connections.
+/// The log's message when the server accepts connections.
 const READY: &str = "Server is ready";
 
 impl Drop for NatsServer {

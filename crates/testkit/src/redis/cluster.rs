@@ -10,13 +10,13 @@ const LAST_SLOT: u16 = 16_383;
 /// The nodes; all end with their test. Node `n + 3` is the replica of node `n` in the beginning.
 pub struct Cluster {
     pub nodes: Vec<RedisServer>,
-    /// Where they listen.
+    /// Their addresses.
     pub ports: Vec<u16>,
 }
 
 impl Cluster {
-    /// A cluster whose nodes say that they listen on the ports that `announced` gives for theirs, and in which a node that says
-    /// nothing for so many milliseconds is held to be dead. `None`, and a message, where Redis isn't installed.
+    /// A cluster whose nodes announce the ports that `announced` returns for theirs, and in which a node that sends
+    /// nothing for so many milliseconds counts as dead. `None`, and a message, if Redis isn't installed.
     pub fn start(timeout: u32, announced: impl Fn(u16) -> u16) -> Option<Self> {
         let ports: Vec<u16> = (0..2 * MASTERS).map(|_| free_port()).collect();
         let bus_ports: Vec<String> = ports.iter().map(|_| free_port().to_string()).collect();
@@ -62,7 +62,7 @@ impl Cluster {
         let has_replicas = |node: &RedisServer| {
             node.ask(&["CLUSTER", "SLOTS"]).list().into_iter().all(|range| range.list().len() == 4)
         };
-        wait_until("all nodes know who follows whom", || nodes.iter().all(has_replicas));
+        wait_until("all nodes know all replicas", || nodes.iter().all(has_replicas));
     }
 
     /// The other one of a master and its replica.
@@ -80,7 +80,7 @@ impl Cluster {
         self.ask(&["CLUSTER", "KEYSLOT", key]).number()
     }
 
-    /// Who serves a key, as this node says.
+    /// The node that serves a key, according to this node.
     pub fn owner_as_seen_by(&self, node: usize, key: &str) -> Option<usize> {
         let slot = self.slot(key);
         let ranges = self.nodes[node].client().try_ask(&["CLUSTER", "SLOTS"]).ok()?.list();
@@ -90,12 +90,12 @@ impl Cluster {
         (0..self.nodes.len()).find(|number| self.nodes[*number].answers() && self.id(*number) == id)
     }
 
-    /// What the node that serves a key answers.
+    /// The answer of the node that serves a key.
     pub fn ask(&self, words: &[&str]) -> RedisReply {
         self.try_ask(words).unwrap_or_else(|| panic!("nobody answers {words:?}"))
     }
 
-    /// The same where it may be that nobody does.
+    /// The same; `None` without an answer.
     pub fn try_ask(&self, words: &[&str]) -> Option<RedisReply> {
         let mut running = self.nodes.iter().filter(|node| node.answers());
         running.find_map(|node| node.client().try_ask(words).ok())

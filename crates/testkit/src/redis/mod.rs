@@ -29,7 +29,7 @@ pub struct RedisServer {
     watcher: Child,
 }
 
-/// What a server answers.
+/// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RedisReply {
     Bytes(Vec<u8>),
@@ -54,7 +54,7 @@ impl RedisReply {
         list
     }
 
-    /// The value behind this name, in a list of names and values.
+    /// The value after this name, in a list of names and values.
     pub fn field(self, name: &str) -> Self {
         let mut parts = self.list().into_iter();
         parts.find(|part| *part == Self::Bytes(name.into())).unwrap();
@@ -68,12 +68,12 @@ impl RedisReply {
 }
 
 impl RedisServer {
-    /// A running server that waits for its disk; `None`, and a message, where Redis isn't installed.
+    /// A running server that waits for its disk; `None`, and a message, if Redis isn't installed.
     pub fn start() -> Option<Self> {
         Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
     }
 
-    /// The same with settings of its own.
+    /// The same with additional settings.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
         Self::start_as(None, settings)
     }
@@ -145,7 +145,7 @@ impl RedisServer {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends the server at once, as a crash would.
+    /// Ends the server immediately, as a crash would.
     pub fn kill(&self) {
         let Some(mut child) = self.process.lock().unwrap().take() else { return };
         child.kill().unwrap();
@@ -158,13 +158,13 @@ impl RedisServer {
         self.process.lock().unwrap().is_some() && !self.is_frozen.load(Ordering::Relaxed)
     }
 
-    /// Stops the server without its end: it holds its connections, and answers nothing.
+    /// Stops the server's process without ending it: it keeps its connections, and answers nothing.
     pub fn freeze(&self) {
         self.is_frozen.store(true, Ordering::Relaxed);
         self.signal("-STOP");
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub fn thaw(&self) {
         self.signal("-CONT");
         self.is_frozen.store(false, Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl RedisServer {
         RedisClient(BufReader::new(UnixStream::connect(self.socket()).unwrap()))
     }
 
-    /// What the server answers to one command.
+    /// The server's answer to one command.
     pub fn ask(&self, words: &[&str]) -> RedisReply {
         self.client().ask(words)
     }
@@ -196,7 +196,7 @@ impl RedisServer {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        // Where a start failed the lock is poisoned, and whoever fails a second time here hides why.
+        // If a start failed the lock is poisoned, and a second failure here would hide the first.
         if let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = child.kill();
             let _ = child.wait();
@@ -210,12 +210,12 @@ impl Drop for RedisServer {
 pub struct RedisClient(BufReader<UnixStream>);
 
 impl RedisClient {
-    /// What the server answers to a command. A refusal fails the test.
+    /// The server's answer to a command. An error fails the test.
     pub fn ask(&mut self, words: &[&str]) -> RedisReply {
         self.try_ask(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    /// The same. Where it refuses, or the connection breaks, what was said.
+    /// The same. On an error, or if the connection breaks, the message.
     pub fn try_ask(&mut self, words: &[&str]) -> Result<RedisReply, String> {
         let mut command = format!("*{}\r\n", words.len());
         words.iter().for_each(|word| command += &format!("${}\r\n{word}\r\n", word.len()));
@@ -223,7 +223,7 @@ impl RedisClient {
         self.answer()
     }
 
-    /// What comes without being asked for.
+    /// A message that the server pushes.
     pub fn next_push(&mut self) -> RedisReply {
         self.answer().unwrap()
     }

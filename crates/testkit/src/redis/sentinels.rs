@@ -4,7 +4,7 @@ use crate::ports::free_port;
 use crate::redis::RedisServer;
 use crate::wait::wait_until;
 
-/// What the sentinels call the master.
+/// The sentinels' name for the master.
 pub const NAME: &str = "live";
 
 /// The servers; all end with their test.
@@ -16,7 +16,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// The first server is the master. `None`, and a message, where Redis isn't installed.
+    /// The first server is the master. `None`, and a message, if Redis isn't installed.
     pub fn start() -> Option<Self> {
         let ports = [free_port(), free_port()];
         let start = |port: u16, more: &[&str]| {

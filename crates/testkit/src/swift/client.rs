@@ -1,4 +1,4 @@
-//! Somebody who asks Swift past the sink.
+//! A client of Swift that is independent of the sink.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,13 +7,13 @@ use super::{KEY, USER};
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct SwiftResponse {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Said {
+impl SwiftResponse {
     pub const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
@@ -36,11 +36,11 @@ pub struct SwiftClient {
 }
 
 impl SwiftClient {
-    /// Asks for a token; `None` where there is none to be had.
+    /// Requests a token; `None` if it gets none.
     pub fn try_new(address: SocketAddr) -> Option<Self> {
-        let said = exchange(address, "GET", "/auth/v1.0", &[("X-Auth-User", USER), ("X-Auth-Key", KEY)], b"")?;
-        let token = said.header("X-Auth-Token")?.to_owned();
-        let url = said.header("X-Storage-Url")?;
+        let response = exchange(address, "GET", "/auth/v1.0", &[("X-Auth-User", USER), ("X-Auth-Key", KEY)], b"")?;
+        let token = response.header("X-Auth-Token")?.to_owned();
+        let url = response.header("X-Storage-Url")?;
         let account = url[url.find("/v1/")?..].to_owned();
         Some(Self { address, token, account })
     }
@@ -54,30 +54,30 @@ impl SwiftClient {
         &self.account
     }
 
-    /// What is answered about a path below the account.
-    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Said {
-        let said = self.try_ask(method, path, headers, body);
-        said.unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    /// The answer about a path below the account.
+    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> SwiftResponse {
+        let response = self.try_ask(method, path, headers, body);
+        response.unwrap_or_else(|| panic!("no answer to {method} {path}"))
     }
 
-    /// The same; `None` where no whole answer comes.
-    pub fn try_ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Said> {
+    /// The same; `None` if no whole answer comes.
+    pub fn try_ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<SwiftResponse> {
         let headers = [headers, &[("X-Auth-Token", self.token.as_str())]].concat();
         exchange(self.address, method, &format!("{}{path}", self.account), &headers, body)
     }
 
-    /// The names in a container; none where there is no container.
+    /// The names in a container; none if there is no container.
     pub fn list(&self, container: &str) -> Vec<String> {
         let mut names = Vec::<String>::new();
         loop {
             let marker = names.last().map(String::as_str).unwrap_or_default();
-            let said = self.ask("GET", &format!("/{container}?limit=10000&marker={marker}"), &[], b"");
-            if said.status == 404 {
+            let response = self.ask("GET", &format!("/{container}?limit=10000&marker={marker}"), &[], b"");
+            if response.status == 404 {
                 return names;
             }
-            assert!(said.is_success(), "{said:?}");
+            assert!(response.is_success(), "{response:?}");
             let before = names.len();
-            names.extend(said.text().lines().map(str::to_owned));
+            names.extend(response.text().lines().map(str::to_owned));
             if names.len() == before {
                 return names;
             }
@@ -86,22 +86,22 @@ impl SwiftClient {
 
     /// An object's bytes.
     pub fn get(&self, container: &str, name: &str) -> Option<Vec<u8>> {
-        let said = self.ask("GET", &format!("/{container}/{name}"), &[], b"");
-        (said.status != 404).then(|| {
-            assert!(said.is_success(), "{said:?}");
-            said.body
+        let response = self.ask("GET", &format!("/{container}/{name}"), &[], b"");
+        (response.status != 404).then(|| {
+            assert!(response.is_success(), "{response:?}");
+            response.body
         })
     }
 }
 
-/// One request on a connection of its own; `None` where no whole answer comes.
+/// One request on a separate connection; `None` if no whole answer arrives.
 pub(super) fn exchange(
     address: SocketAddr,
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
     body: &[u8],
-) -> Option<Said> {
+) -> Option<SwiftResponse> {
     let mut stream = TcpStream::connect(address).ok()?;
     let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
@@ -115,5 +115,5 @@ pub(super) fn exchange(
     let mut lines = head.lines();
     let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
     let pair = |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
-    Some(Said { status, headers: lines.filter_map(pair).collect(), body: answer.split_off(end + 4) })
+    Some(SwiftResponse { status, headers: lines.filter_map(pair).collect(), body: answer.split_off(end + 4) })
 }

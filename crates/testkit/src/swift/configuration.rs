@@ -67,7 +67,7 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Brings the listings up to date with what their server missed while it was away.
+/// Updates the listings with the changes that their server missed while it was down.
 pub(super) fn update_listings(folder: &Path) {
     let output =
         Command::new("swift-object-updater").arg(folder.join("object.conf")).args(["once", "--verbose"]).output();

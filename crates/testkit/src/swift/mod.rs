@@ -73,7 +73,7 @@ impl SwiftServer {
         SERVERS.get_or_init(|| std::env::var(SHARED).ok().map(attached).or_else(Self::start)).as_ref()
     }
 
-    /// Running servers; `None`, and a message, where Swift isn't installed.
+    /// Running servers; `None`, and a message, if Swift isn't installed.
     pub fn start() -> Option<Self> {
         if !["swift-proxy-server", "swift-object-server", "memcached"].into_iter().all(is_installed) {
             skipped::report("Swift isn't installed (cargo xtask services)");
@@ -85,7 +85,7 @@ impl SwiftServer {
         let script =
             "cat > /dev/null; for pid in \"$1\"/*.pid; do kill -9 $(cat \"$pid\") 2> /dev/null; done; rm -rf \"$1\"";
         let mut watcher = Command::new("sh");
-        // In a group of its own it outlives a signal to that of the tests, such as Ctrl-C.
+        // In a separate process group it outlives a signal to that of the tests, such as Ctrl-C.
         watcher.args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).process_group(0);
         let watcher = watcher.spawn().unwrap();
         let server =
@@ -95,7 +95,7 @@ impl SwiftServer {
         Some(server)
     }
 
-    /// Starts what isn't running, and waits until it answers.
+    /// Starts the processes that aren't running, and waits until they answer.
     pub fn run(&self) {
         SwiftProcess::ALL.into_iter().for_each(|part| self.run_part(part));
         self.wait_ready();
@@ -122,7 +122,7 @@ impl SwiftServer {
         *process = Some(child);
     }
 
-    /// The first requests of a new account may be refused.
+    /// The first requests of a new account may be rejected.
     fn wait_ready(&self) {
         let deadline = Instant::now() + PATIENCE;
         while !SwiftClient::try_new(self.address())
@@ -138,7 +138,7 @@ impl SwiftServer {
         configuration::update_listings(&self.folder);
     }
 
-    /// Ends one of the processes at once, as a crash would.
+    /// Ends one of the processes immediately, as a crash would.
     pub fn kill_part(&self, part: SwiftProcess) {
         let Some(mut child) = self.processes.lock().unwrap()[part as usize].take() else { return };
         child.kill().unwrap();
@@ -150,7 +150,7 @@ impl SwiftServer {
         SwiftProcess::ALL.into_iter().rev().for_each(|part| self.kill_part(part));
     }
 
-    /// Where the proxy listens.
+    /// The proxy's address.
     pub fn address(&self) -> SocketAddr {
         self.address_of(SwiftProcess::Proxy)
     }
@@ -159,7 +159,7 @@ impl SwiftServer {
         SocketAddr::from(([127, 0, 0, 1], self.ports[part as usize]))
     }
 
-    /// Somebody else who asks the store.
+    /// An independent client of the store.
     pub fn client(&self) -> SwiftClient {
         SwiftClient::try_new(self.address()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Makes a value one of another kind, where that loses nothing.
+//! Converts a value to another kind if that loses nothing.
 
 use serde::de::IgnoredAny;
 
@@ -6,7 +6,7 @@ use super::{Changed, unfit};
 use json::text;
 use timestamp::{TimeFormat, TimeText, Zone};
 
-/// Makes a value one of a kind.
+/// Converts a value to a kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Coerce {
     Number,
@@ -73,7 +73,7 @@ fn integer(number: &str) -> Result<String, String> {
 /// Digits that an integer may have which is written with an exponent.
 const DIGITS_MAX: usize = 64;
 
-/// The integer that a number with an exponent is, as `1E+2`: digit by digit, so that none is lost.
+/// The integer that a number with an exponent is, as `1E+2`: digit by digit, so none is lost.
 fn with_exponent(number: &str) -> Option<String> {
     let (sign, number) = number.strip_prefix('-').map_or(("", number), |number| ("-", number));
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));

@@ -5,11 +5,11 @@ use sha2::{Digest, Sha256};
 use super::Changed;
 use json::text;
 
-/// Puts a hash in the place of a value: of a string's characters, of any other value as it is written.
+/// Replaces a value by a hash: of a string's characters, of any other value as it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Hash {
     start: Sha256,
-    /// With a key: where the second pass begins.
+    /// With a key: the state before the second pass.
     outer: Option<Sha256>,
     /// How many digits are kept.
     digits: usize,
@@ -20,7 +20,7 @@ pub(crate) const DIGITS: usize = 64;
 const BLOCK: usize = 64;
 
 impl Hash {
-    /// With a key it is HMAC-SHA-256 (RFC 2104): without the key nobody can try values until the hash fits.
+    /// With a key it is HMAC-SHA-256 (RFC 2104): without the key an attacker can't find the value by trying.
     pub(crate) fn new(key: Option<&[u8]>, digits: usize) -> Self {
         let Some(key) = key else { return Self { start: Sha256::new(), outer: None, digits } };
         let mut block = [0; BLOCK];

@@ -1,4 +1,4 @@
-//! What is written within a string: made a value.
+//! Parses the content of a string into a value.
 
 mod access_log;
 mod json;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use super::{Changed, string};
 use ::json::text;
 
-/// Makes a value of what is written in a string, in one of these ways.
+/// Parses the content of a string in one of these formats.
 #[derive(Clone, Debug)]
 pub(crate) enum Parse {
     Json { single_quotes: bool },
@@ -95,7 +95,7 @@ impl<'o> Members<'o> {
         text::write_string(value, self.out);
     }
 
-    /// A member, unless there is nothing to say.
+    /// A member, unless it has no value.
     fn some(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.string(name, value);

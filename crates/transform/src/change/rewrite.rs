@@ -1,4 +1,4 @@
-//! What is found in texts and replaced.
+//! Search and replace in texts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,18 +11,18 @@ use pattern::{Pattern, Scout, Scouted};
 /// Operations of a search, wherever it ends.
 const SEARCH: usize = 32;
 
-/// Replaces what is found in a string.
+/// Replaces matches in a string.
 #[derive(Clone, Debug)]
 pub(crate) struct Replace {
     pub(crate) needle: Needle,
     pub(crate) with: String,
 }
 
-/// What is looked for.
+/// The search.
 #[derive(Clone, Debug)]
 pub(crate) enum Needle {
     Text(String),
-    /// In what replaces it, `$1` and `${name}` stand for groups.
+    /// In the replacement, `$1` and `${name}` refer to groups.
     Pattern(Pattern),
 }
 
@@ -38,7 +38,7 @@ impl Replace {
     }
 }
 
-/// Replaces what is found in every string of a value, however deep.
+/// Replaces matches in every string of a value, at any depth.
 #[derive(Clone, Debug)]
 pub(crate) struct Redact {
     pub(crate) patterns: Vec<Pattern>,
@@ -46,7 +46,7 @@ pub(crate) struct Redact {
 }
 
 impl Redact {
-    /// One pass over all strings: what has a colon behind it is a name.
+    /// One scan of all strings: one followed by a colon is a name.
     pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Changed {
         let bytes = json.as_bytes();
         let mut scouts: Vec<Scout<'_>> = self.patterns.iter().map(Pattern::scout).collect();
@@ -77,7 +77,7 @@ impl Redact {
     }
 }
 
-/// Where nothing was found, a string stays as it is written.
+/// A string without a match keeps its text.
 fn write_replaced(json: &str, replaced: Option<&str>, out: &mut String) {
     match replaced {
         Some(text) => text::write_string(text, out),
@@ -105,14 +105,14 @@ fn replace_pattern(
 ) -> Result<Option<String>, String> {
     let (mut out, mut end, mut from) = (String::new(), None, 0);
     while from <= text.len() {
-        let Scouted { operations, may_find } = scout.look(text, from, budget.left());
+        let Scouted { operations, may_find } = scout.scan(text, from, budget.left());
         budget.spend(operations.saturating_add(SEARCH))?;
         if !may_find {
             break;
         }
         let Some(place) = scout.regex().find_at(text, from).map(|found| found.range()) else { break };
         let behind = place.end + text[place.end..].chars().next().map_or(1, char::len_utf8);
-        // Nothing directly behind what was found is no find of its own.
+        // An empty match directly after a match doesn't count.
         if place.is_empty() && end == Some(place.end) {
             from = behind;
             continue;
@@ -126,7 +126,7 @@ fn replace_pattern(
     Ok(end.map(|end| out + &text[end..]))
 }
 
-/// Writes what stands for a find. Its groups are looked for only where they are wanted.
+/// Writes the replacement of a match. Its groups are found only if they are needed.
 fn write_found(
     text: &str,
     place: &Range<usize>,
@@ -146,7 +146,7 @@ fn write_found(
     Ok(())
 }
 
-/// The text in which `$` stands for itself.
+/// The text in which `$` has no special meaning.
 pub(crate) fn literal(with: &str) -> Cow<'_, str> {
     if with.contains('$') { Cow::Owned(with.replace('$', "$$")) } else { Cow::Borrowed(with) }
 }

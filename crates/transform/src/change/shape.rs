@@ -1,4 +1,4 @@
-//! Objects within objects made one object, and back.
+//! Flattens nested objects into one, and nests them again.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::{Changed, check_room, unfit};
 use crate::budget::Budget;
 use json::{parts, text};
 
-/// Makes one object of objects within each other: `{"a":{"b":1}}` becomes `{"a.b":1}`.
+/// Flattens nested objects into one: `{"a":{"b":1}}` becomes `{"a.b":1}`.
 #[derive(Clone, Debug)]
 pub(crate) struct Flatten {
     pub(crate) by: String,
@@ -44,8 +44,8 @@ impl Flatten {
         Ok(())
     }
 
-    /// The recursion is as deep as the value. What has no parts is a value itself. The name is that of the value, but
-    /// for the whole.
+    /// The recursion is as deep as the value. A value without parts is the result itself. The name is that of the
+    /// value, except for the whole.
     fn flatten<'j>(&self, json: &'j str, name: Option<&str>, flat: &mut Flat<'j>, budget: &mut Budget) -> Changed {
         // Each level reads what is within it.
         budget.spend(json.len())?;
@@ -86,13 +86,13 @@ impl<'j> Flat<'j> {
     }
 }
 
-/// Makes objects within each other of one object: `{"a.b":1}` becomes `{"a":{"b":1}}`.
+/// Nests the members of one object: `{"a.b":1}` becomes `{"a":{"b":1}}`.
 #[derive(Clone, Debug)]
 pub(crate) struct Unflatten {
     pub(crate) by: String,
 }
 
-/// Objects that are made of one: each costs memory beside its text.
+/// Objects that one may become: each costs memory in addition to its text.
 const OBJECTS_MAX: usize = 10_000;
 
 enum Branch<'j> {
@@ -128,7 +128,7 @@ impl Unflatten {
             };
             object = object.enter(part, objects).ok_or_else(|| both(name))?;
             if *objects > OBJECTS_MAX {
-                return Err(format!("this would make more than {OBJECTS_MAX} objects"));
+                return Err(format!("this would create more than {OBJECTS_MAX} objects"));
             }
             rest = following;
         }
@@ -138,7 +138,7 @@ impl Unflatten {
 
 fn both(name: &str) -> String {
     let shown: String = name.chars().take(60).collect();
-    format!("`{shown}` stands within something that has a value of its own")
+    format!("`{shown}` is within a member that already has a value")
 }
 
 impl<'j> Object<'j> {
@@ -151,7 +151,7 @@ impl<'j> Object<'j> {
         &mut self.members[place].1
     }
 
-    /// Counts what is made.
+    /// Counts the new objects.
     fn enter(&mut self, name: &str, objects: &mut usize) -> Option<&mut Self> {
         *objects += usize::from(!self.places.contains_key(name));
         match self.branch(name, Branch::Object(Self::default())) {

@@ -3,7 +3,7 @@
 use super::{Changed, check_room, string, unfit};
 use json::{parts, text};
 
-/// Small letters.
+/// Lowercase.
 pub(super) fn lower(json: &str, out: &mut String) -> Changed {
     if is_plain(json) {
         out.push_str(json);
@@ -13,7 +13,7 @@ pub(super) fn lower(json: &str, out: &mut String) -> Changed {
     each(json, out, str::to_lowercase)
 }
 
-/// Large letters.
+/// Uppercase.
 pub(super) fn upper(json: &str, out: &mut String) -> Changed {
     if is_plain(json) {
         out.push_str(json);
@@ -50,7 +50,7 @@ pub(super) fn each(json: &str, out: &mut String, change: impl Fn(&str) -> String
 pub(super) fn split(json: &str, by: &str, out: &mut String) -> Changed {
     out.push('[');
     let text = string(json)?;
-    // An empty text has no parts: to split what was joined gives what there was.
+    // An empty text has no parts: `split` after `join` returns the original.
     for (number, part) in text.split(by).take(if text.is_empty() { 0 } else { usize::MAX }).enumerate() {
         out.push_str(if number == 0 { "" } else { "," });
         text::write_string(part, out);
@@ -77,7 +77,7 @@ pub(super) fn join(json: &str, by: &str, out: &mut String) -> Changed {
     Ok(())
 }
 
-/// Puts a character in the place of others.
+/// Replaces other characters by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Mask {
     pub(crate) with: char,
@@ -86,7 +86,7 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    /// A value that is too short to hide anything between what stays is hidden altogether.
+    /// If a value is so short that nothing between the visible ends is hidden, all of it is.
     pub(super) fn apply(&self, json: &str, out: &mut String) -> Changed {
         let Some(text) = text::scalar(json) else { return unfit(json, "a string, a number or a boolean") };
         let count = text.chars().count();

@@ -1,4 +1,4 @@
-//! Steps that make another value of one.
+//! Steps that convert a value.
 
 use super::Around;
 use crate::change::{
@@ -11,7 +11,7 @@ use crate::step::Operation;
 use did_you_mean::nearest;
 use timestamp::{TimeFormat, TimeText, Zone};
 
-/// A step that changes what stands at its pointers, in its place or at `to`.
+/// A step that changes the values at its pointers, in place or to `to`.
 fn change(options: &mut Options<'_>, name: &str, change: Option<Change>) -> Option<Operation> {
     let at = options.pointers(name);
     let to = options.pointer("to");
@@ -20,7 +20,7 @@ fn change(options: &mut Options<'_>, name: &str, change: Option<Change>) -> Opti
     }
     let (at, change) = (at?, change?);
     if to.is_some() && at.len() > 1 {
-        options.mistake(StepLocation::Key("to".to_owned()), "one place can't take what is made of several values");
+        options.mistake(StepLocation::Key("to".to_owned()), "one place can't hold the results of several values");
     }
     Some(Operation::Change { at, to, change })
 }
@@ -43,7 +43,7 @@ pub(super) fn replace(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<O
         (true, false) => not_empty(options, "text").map(|text| Needle::Text(text.to_owned())),
         (false, true) => options.pattern("pattern").map(Needle::Pattern),
         _ => {
-            let mistake = options.mistake(StepLocation::Step, "says either `text` or `pattern`");
+            let mistake = options.mistake(StepLocation::Step, "needs either `text` or `pattern`");
             mistake.help = Some("add text = \"exactly this\" or pattern = '\\d+'".to_owned());
             None
         }
@@ -55,10 +55,10 @@ pub(super) fn replace(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<O
 /// A text that isn't empty.
 fn not_empty<'s>(options: &mut Options<'s>, key: &str) -> Option<&'s str> {
     let text = options.text(key)?;
-    if text.is_empty() { options.wrong(key, "should have a character at least") } else { Some(text) }
+    if text.is_empty() { options.wrong(key, "should have at least one character") } else { Some(text) }
 }
 
-/// What stands between parts, or what it is by default.
+/// The separator of parts, or the default one.
 fn separator(options: &mut Options<'_>, key: &str, default: &str) -> Option<String> {
     if options.has(key) { not_empty(options, key).map(str::to_owned) } else { Some(default.to_owned()) }
 }
@@ -81,10 +81,10 @@ pub(super) fn truncate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<
         (Some(most), None, None) => Some(Truncate::Characters(most, end)),
         (None, Some(most), None) => Some(Truncate::Bytes(most, end)),
         (None, None, Some(most)) => Some(Truncate::Elements(most)),
-        // What is wrong with it was told.
+        // Its mistake was reported.
         _ if ["characters", "bytes", "elements"].iter().filter(|key| options.has(key)).count() == 1 => None,
         _ => {
-            let mistake = options.mistake(StepLocation::Step, "says one of `characters`, `bytes` and `elements`");
+            let mistake = options.mistake(StepLocation::Step, "needs one of `characters`, `bytes` and `elements`");
             mistake.help = Some("add characters = 100".to_owned());
             None
         }
@@ -117,7 +117,7 @@ fn time(options: &mut Options<'_>) -> Option<Coerce> {
     };
     let zone = match Zone::parse(options.text("zone").unwrap_or("UTC")) {
         Some(zone) => Some(zone),
-        None => options.wrong("zone", "should be \"UTC\" or how far it is ahead of UTC, such as \"+01:00\""),
+        None => options.wrong("zone", "should be \"UTC\" or an offset from UTC, such as \"+01:00\""),
     };
     let words = [
         ("rfc3339", TimeText::Rfc3339),
@@ -148,15 +148,15 @@ pub(super) fn parse(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Ope
             "should be one of \"json\", \"key_value\", \"url\", \"query\", \"user_agent\", \"access_log\"",
         ),
     };
-    let knows = |key| match &syntax {
+    let accepts = |key| match &syntax {
         Some(Parse::Json { .. }) => key == "single_quotes",
         Some(Parse::KeyValue { .. }) => key != "single_quotes",
         Some(_) => false,
         None => true,
     };
     for key in ["single_quotes", "between", "equals"] {
-        if options.has(key) && !knows(key) {
-            options.mistake(StepLocation::Key(key.to_owned()), "means nothing with this `as`");
+        if options.has(key) && !accepts(key) {
+            options.mistake(StepLocation::Key(key.to_owned()), "is not used with this `as`");
         }
     }
     change(options, "parse", syntax.map(Change::Parse))
@@ -191,8 +191,8 @@ pub(super) fn mask(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Oper
     change(options, "mask", with.map(|with| Change::Mask(Mask { with, first, last })))
 }
 
-/// What is found without a pattern of one's own. They find what looks like it: a card's number isn't checked. Where a word ends is
-/// said in ASCII: it finds a little more, and what it costs can be foreseen in any text (see [`pattern::Scout`]).
+/// Searches without a custom pattern. They match by form: a card's number isn't checked. Word boundaries are those of
+/// ASCII: that matches a little more, and its cost is bounded for any text (see [`pattern::Scout`]).
 const WHATS: [(&str, &str); 4] = [
     ("email", r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,63}"),
     ("card", r"(?-u:\b)[0-9](?:[ -]?[0-9]){12,18}(?-u:\b)"),
@@ -221,7 +221,7 @@ pub(super) fn redact(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
         }
     }
     if patterns.is_empty() && !options.has("pattern") && !options.has("what") {
-        let mistake = options.mistake(StepLocation::Step, "doesn't say what to look for");
+        let mistake = options.mistake(StepLocation::Step, "has no pattern to search for");
         mistake.help = Some("add pattern = 'token=\\w+' or what = \"email\"".to_owned());
     }
     change(options, "redact", Some(Change::Redact(Redact { patterns, with })))
@@ -230,7 +230,7 @@ pub(super) fn redact(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
 pub(super) fn lookup(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Operation> {
     let name = options.needed_text("table", "\"countries\"")?;
     let otherwise = match options.spec.get("otherwise").map(Setting::to_json) {
-        Some(None) => return options.wrong("otherwise", "has a number that JSON can't say"),
+        Some(None) => return options.wrong("otherwise", "has a number that JSON can't represent"),
         found => found.flatten(),
     };
     let Some(table) = around.tables.get(name) else {

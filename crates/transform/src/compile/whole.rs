@@ -1,4 +1,4 @@
-//! Steps that put, move and take away values, and those that decide on whole events.
+//! Steps that set, move and remove values, and those that decide on whole events.
 
 use limits::{DEDUPE_VALUES, DEDUPE_VALUES_MAX};
 
@@ -13,7 +13,7 @@ use crate::sample::Sample;
 use crate::step::{Operation, Source};
 use json::JsonPointer;
 
-/// Headers that hold what opens the door.
+/// Headers with credentials.
 const TOKENS: [&str; 3] = ["authorization", "proxy-authorization", "x-api-key"];
 
 pub(super) fn set(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
@@ -35,7 +35,7 @@ fn value(options: &mut Options<'_>) -> Option<Source> {
         }
         (Some(value), false) => match value.to_json() {
             Some(json) => Some(Source::Json(json)),
-            None => options.wrong("value", "has a number that JSON can't say"),
+            None => options.wrong("value", "has a number that JSON can't represent"),
         },
         (None, true) => options.expression("to").map(Source::Computed),
         (None, false) => {
@@ -59,7 +59,7 @@ pub(super) fn enrich(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
             options.need("header", "\"x-request-id\"")?;
             let header = header.clone()?;
             if TOKENS.contains(&header.as_str()) {
-                return options.wrong("header", "holds who may post, which isn't stored");
+                return options.wrong("header", "holds credentials, which are not stored");
             }
             Fact::Header(header)
         }
@@ -78,8 +78,8 @@ pub(super) fn rename(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
     let at = options.part_pointer("rename");
     let name = options.needed_text("to", "\"new_name\"")?;
     if name.starts_with('/') {
-        let mistake = options.mistake(StepLocation::Value("to".to_owned()), "should be a name, and is a JSON pointer");
-        mistake.help = Some("leave the `/` out, or write `move` to put it elsewhere".to_owned());
+        let mistake = options.mistake(StepLocation::Value("to".to_owned()), "should be a name, but is a JSON pointer");
+        mistake.help = Some("leave the `/` out, or use `move` to put it elsewhere".to_owned());
     }
     Some(Operation::Rename { at: at?, name: name.to_owned() })
 }
@@ -87,7 +87,7 @@ pub(super) fn rename(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
 pub(super) fn relocate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     let (at, to) = from_and_to(options, "move")?;
     if to.is_within(&at) {
-        return options.wrong("to", "lies within what is moved");
+        return options.wrong("to", "is within the value that is moved");
     }
     Some(Operation::Move { at, to })
 }
@@ -108,7 +108,7 @@ pub(super) fn drop(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Oper
     let pointers = options.pointers("drop")?;
     if pointers.iter().any(|pointer| pointer.as_str().is_empty()) {
         let mistake = options.mistake(StepLocation::Value("drop".to_owned()), "the whole payload can't be dropped");
-        mistake.help = Some("write filter = \"false\" to take the event out".to_owned());
+        mistake.help = Some("write filter = \"false\" to drop the event".to_owned());
     }
     Some(Operation::Drop(pointers))
 }
@@ -117,8 +117,8 @@ pub(super) fn keep(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Oper
     options.pointers("keep").map(Operation::Keep)
 }
 
-/// Named groups become members of what `to` names; a pattern without names puts its first group there, or all that it
-/// finds.
+/// Named groups become members of the object at `to`; a pattern without names puts its first group there, or the whole
+/// match.
 pub(super) fn extract(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     let at = options.pointer("extract");
     options.need("pattern", "'user=(?<user>\\w+)'")?;
@@ -127,7 +127,7 @@ pub(super) fn extract(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<O
         pattern.regex().capture_names().enumerate().filter_map(|(number, name)| Some((number, name?))).collect();
     let groups = if names.is_empty() {
         if !options.has("to") {
-            let mistake = options.mistake(StepLocation::Step, "says neither names for what is found nor a place");
+            let mistake = options.mistake(StepLocation::Step, "has neither named groups nor `to`");
             mistake.help = Some("name a group, as in (?<user>\\w+), or add to = \"/place\"".to_owned());
         }
         vec![(usize::from(pattern.regex().captures_len() > 1), to?)]
@@ -188,7 +188,7 @@ pub(super) fn explode(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<O
     let at = at?;
     let to = to.unwrap_or_else(|| at.clone());
     if to.steps().iter().any(|step| step.name == "-") {
-        return options.wrong("to", "names a new element: each event would have those of all before it too");
+        return options.wrong("to", "names a new element: each event would also have those of all earlier events");
     }
     Some(Operation::Explode(Explode { at, to }))
 }

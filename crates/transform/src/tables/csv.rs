@@ -2,7 +2,7 @@
 
 use super::InvalidTable;
 
-/// Each record with the line on which it begins, from 1. Empty lines are passed over.
+/// Each record with the line on which it begins, from 1. Empty lines are skipped.
 pub(super) fn records(text: &str) -> impl Iterator<Item = Result<(usize, Vec<String>), InvalidTable>> {
     let (mut rest, mut line) = (text.strip_prefix('\u{feff}').unwrap_or(text), 1);
     std::iter::from_fn(move || {
@@ -44,7 +44,7 @@ fn read_plain(text: &str) -> (String, &str) {
     (trimmed.to_owned(), &text[end..])
 }
 
-/// A field whose first quote has been read, and what follows it; none where it doesn't end as it should.
+/// A field whose first quote has been read, and the rest; `None` if its end is invalid.
 fn read_quoted(text: &str) -> Option<(String, &str)> {
     let (mut field, mut rest) = (String::new(), text);
     loop {

@@ -1,4 +1,5 @@
-//! A step that hides leaves nothing of what it hides, whichever of the members of one name a parser takes.
+//! A step that hides leaves no trace of the hidden value, regardless of which of several members of one name a parser
+//! chooses.
 
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -23,7 +24,7 @@ const STEPS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn all_but_the_last_member_of_a_name_go_on_the_path_of_a_step_that_hides() {
+fn hiding_step_keeps_only_last_repeated_members() {
     for (steps, event, becomes) in [
         (r#"[{"drop": "/a/b"}]"#, r#"{"a":{"b":1},"x":2,"a":{}}"#, r#"{"x":2,"a":{}}"#),
         (r#"[{"drop": "/a/b"}]"#, r#"{"a":{"b":1},"a":1}"#, r#"{"a":1}"#),
@@ -53,7 +54,7 @@ fn other_steps_and_other_names_keep_their_bytes() {
 }
 
 #[test]
-fn a_name_that_is_twice_in_what_the_condition_of_a_step_that_hides_reads_is_refused() {
+fn repeated_name_in_hiding_condition_is_rejected() {
     let refused = |when: &str, event: &str| {
         let steps = format!(r#"[{{"drop": "/secret", "when": "{when}", "on_error": "skip"}}]"#);
         run(&steps, event).is_err_and(|why| why.contains("a name occurs twice in what the condition"))
@@ -114,14 +115,14 @@ fn document() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_parser_sees_what_a_step_hides((name, steps) in prop::sample::select(STEPS), event in document()) {
+    fn no_parser_sees_hidden_values((name, steps) in prop::sample::select(STEPS), event in document()) {
         let Ok(becomes) = run(steps, &event) else { return Ok(()) };
         let becomes = becomes.trim_start_matches("= ");
         prop_assert!(json::check(becomes.as_bytes()).is_ok());
         for found in found_at(becomes, &["a", "b"]) {
             match name {
                 "drop" | "keep" | "move" | "rename" => prop_assert!(false, "{} {}", event, becomes),
-                // What is no text is left to `on_error`; the last member is all that there is.
+                // A value that is no text is left to `on_error`; the last member is all that there is.
                 "mask" | "truncate" | "replace" if !found.starts_with('"') => {}
                 _ => prop_assert!(!found.contains(SECRET) && !found.contains("u0040"), "{} {}", event, becomes),
             }
@@ -133,7 +134,7 @@ proptest! {
 }
 
 #[test]
-fn every_reader_takes_the_last_member_of_a_name() {
+fn readers_use_the_last_repeated_member() {
     for payload in [
         r#"{"at":{"t":"2020-01-01T00:00:00Z"},"at":{"t":"2020-01-01T00:00:00Z","t":"2026-01-01T00:00:00Z"}}"#,
         r#"{"at":1,"\u0061t":{"t":0,"\u0074":"2026-01-01T00:00:00Z"}}"#,

@@ -1,4 +1,4 @@
-//! Steps and events that are made to cost time: operations are counted, and there are so many and no more.
+//! Steps and events that are designed to cost time: operations are counted and bounded.
 
 use limits::{EVENT_BYTES_MAX, TRANSFORM_WORK_MAX};
 
@@ -6,8 +6,8 @@ use super::super::{Context, Scratch};
 use super::compiled;
 use json::ValueView;
 
-/// What steps come to on an event, and the operations that they take.
-fn taken(steps: &str, event: &str) -> (Result<bool, String>, usize) {
+/// The outcome of steps on an event, and the operations that they spend.
+fn spent(steps: &str, event: &str) -> (Result<bool, String>, usize) {
     let transform = compiled(steps);
     let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());
     let mut operations = TRANSFORM_WORK_MAX;
@@ -21,7 +21,7 @@ fn is_too_much(outcome: &Result<bool, String>) -> bool {
         || outcome.as_ref().is_err_and(|why| why.contains("too many steps"))
 }
 
-/// As many steps as there may be.
+/// The greatest number of steps.
 fn many(step: impl Fn(usize) -> String) -> String {
     format!("[{}]", (0..100).map(step).collect::<Vec<_>>().join(","))
 }
@@ -37,7 +37,7 @@ fn deep() -> String {
 }
 
 #[test]
-fn hostile_steps_are_refused_before_they_cost_much() {
+fn hostile_steps_are_rejected_early() {
     let list = format!("[{}1]", "{},".repeat(300_000));
     let names = members(60_000);
     let text = format!("{{\"s\":\"{}\"}}", "a".repeat(EVENT_BYTES_MAX - 20));
@@ -62,26 +62,26 @@ fn hostile_steps_are_refused_before_they_cost_much() {
         ("flattens what is deep", r#"[{"flatten": "", "arrays": true}]"#.to_owned(), &deep()),
         ("parses again and again", many(|_| r#"{"parse": "/s", "as": "query", "to": "/h"}"#.to_owned()), &text),
         ("searches again and again", many(|_| r#"{"redact": "/s", "pattern": "[ab]*a[ab]{12}x"}"#.to_owned()), &text),
-        ("searches on behind each find", r#"[{"replace": "/s", "pattern": "a(.*x)?", "with": ""}]"#.to_owned(), &text),
+        ("searches on after each match", r#"[{"replace": "/s", "pattern": "a(.*x)?", "with": ""}]"#.to_owned(), &text),
         ("does much on each of many", after_explosion, &rows),
     ] {
-        let (outcome, operations) = taken(&steps, event);
+        let (outcome, operations) = spent(&steps, event);
         assert!(is_too_much(&outcome), "{what}: {outcome:?} after {operations}");
         assert!(operations <= TRANSFORM_WORK_MAX, "{what}");
-        let again = taken(&steps, event);
+        let again = spent(&steps, event);
         assert_eq!((outcome, operations), again, "{what}: on every machine alike");
     }
 }
 
 #[test]
-fn what_has_cost_too_much_is_refused_whatever_the_step_says() {
+fn exhausted_event_is_rejected_despite_on_error() {
     let event = format!("{{\"s\":\"{}\"}}", "a".repeat(EVENT_BYTES_MAX - 20));
     for on_error in ["skip", "mark"] {
         let step = format!(r#"{{"replace": "/s", "pattern": "a(.*x)?", "with": "", "on_error": "{on_error}"}}"#);
-        let (outcome, _) = taken(&format!("[{step}]"), &event);
+        let (outcome, _) = spent(&format!("[{step}]"), &event);
         assert!(is_too_much(&outcome), "what it was to hide would be stored: {outcome:?}");
         let step = format!(r#"{{"set": "/x", "to": "payload == payload", "on_error": "{on_error}"}}"#);
-        let (outcome, _) = taken(&many(|_| step.clone()), &members(60_000));
+        let (outcome, _) = spent(&many(|_| step.clone()), &members(60_000));
         assert!(is_too_much(&outcome), "{outcome:?}");
     }
 }
@@ -108,11 +108,11 @@ fn a_large_event_passes_through_heavy_steps() {
         {"lower": "/rows/host"},
         {"set": "/slow", "to": "rows.ms > 900"}
     ]"#;
-    let (outcome, operations) = taken(steps, &event);
+    let (outcome, operations) = spent(steps, &event);
     assert_eq!(outcome, Ok(true), "{operations}");
     let access = r#"{"status":200,"bytes":1,"referrer":null,"method":"GET","client":"192.0.2.1","agent":"a"}"#;
     let five = r#"[{"drop": "/referrer", "when": "referrer == null"}, {"set": "/slow", "to": "bytes > 1000000"},
         {"rename": "/agent", "to": "user_agent"}, {"lower": "/method"}, {"hash": "/client"}]"#;
-    let (outcome, operations) = taken(five, access);
+    let (outcome, operations) = spent(five, access);
     assert!(outcome.is_ok() && operations < TRANSFORM_WORK_MAX / 10_000, "{operations}");
 }

@@ -1,60 +1,60 @@
-//! Mistakes say which step, which key, and what to do.
+//! Mistakes name the step, the key and the remedy.
 
 use super::super::compile::OPERATIONS;
 use super::*;
 
-fn told(steps: &str) -> Vec<String> {
+fn messages(steps: &str) -> Vec<String> {
     let mistakes = Transform::compile(&specs(steps), &Tables::default()).unwrap_err();
     mistakes.iter().map(StepDiagnostic::to_string).collect()
 }
 
 #[test]
-fn a_mistake_names_its_place_and_the_way_out() {
+fn mistake_names_its_place_and_remedy() {
     for (steps, wanted) in [
         (r#"[{"lower": "/a"}, {"drp": "/a"}]"#, "step 2, `drp`: the step names no operation; did you mean `drop`?"),
-        (r#"[{"lower": "/a", "whem": "true"}]"#, "step 1, `whem`: `lower` knows no such key; did you mean `when`?"),
-        (r#"[{"lower": "/a", "by": ","}]"#, "step 1, `by`: `lower` knows no such key; it knows to, when, on_error"),
+        (r#"[{"lower": "/a", "whem": "true"}]"#, "step 1, `whem`: `lower` has no such key; did you mean `when`?"),
+        (r#"[{"lower": "/a", "by": ","}]"#, "step 1, `by`: `lower` has no such key; its keys are to, when, on_error"),
         (
             r#"[{"lower": "/a", "upper": "/b"}]"#,
-            "step 1, `upper`: a step does one thing, and this one also says `lower`; write two steps, one behind the other",
+            "step 1, `upper`: a step has one operation, and this one also has `lower`; write two steps, one after the other",
         ),
         (r#"[{"drop": "a"}]"#, "step 1, `drop`: a JSON pointer is empty or begins with `/`; write \"/a\""),
         (
             r#"[{"drop": ""}]"#,
-            "step 1, `drop`: the whole payload can't be dropped; write filter = \"false\" to take the event out",
+            "step 1, `drop`: the whole payload can't be dropped; write filter = \"false\" to drop the event",
         ),
-        (r#"[{"drop": 7}]"#, "step 1, `drop`: should be a JSON pointer or a list of them, and is an integer"),
+        (r#"[{"drop": 7}]"#, "step 1, `drop`: should be a JSON pointer or a list of them, but is an integer"),
         (r#"[{"set": "/a"}]"#, "step 1: says no value; add value = \"text\", or to = \"an expression\""),
         (r#"[{"set": "/a", "to": "b =", "value": 1}]"#, "step 1, `value`: there is a computed value in `to` as well"),
         (
             r#"[{"rename": "/a", "to": "/b"}]"#,
-            "step 1, `to`: should be a name, and is a JSON pointer; leave the `/` out, or write `move` to put it elsewhere",
+            "step 1, `to`: should be a name, but is a JSON pointer; leave the `/` out, or use `move` to put it elsewhere",
         ),
-        (r#"[{"move": "/a", "to": "/a/b"}]"#, "step 1, `to`: lies within what is moved"),
+        (r#"[{"move": "/a", "to": "/a/b"}]"#, "step 1, `to`: is within the value that is moved"),
         (r#"[{"move": "/a"}]"#, "step 1: `to` is missing; add it, such as to = \"/new/place\""),
         (
             r#"[{"coerce": "/a", "as": "float"}]"#,
             "step 1, `as`: should be one of \"number\", \"integer\", \"string\", \"boolean\", \"time\"",
         ),
     ] {
-        assert_eq!(told(steps), [wanted], "{steps}");
+        assert_eq!(messages(steps), [wanted], "{steps}");
     }
 }
 
 #[test]
-fn a_mistake_of_an_option_names_its_place_and_the_way_out() {
+fn mistake_of_an_option_names_its_remedy() {
     for (steps, wanted) in [
         (r#"[{"coerce": "/a", "as": "number", "zone": "UTC"}]"#, "step 1, `zone`: only as = \"time\" has one"),
         (
             r#"[{"coerce": "/a", "as": "time", "format": "%H:%M"}]"#,
-            "step 1, `format`: says no date: it needs %Y, %m and %d, or %s",
+            "step 1, `format`: has no date: it needs %Y, %m and %d, or %s",
         ),
-        (r#"[{"parse": "/a", "as": "url", "between": ","}]"#, "step 1, `between`: means nothing with this `as`"),
+        (r#"[{"parse": "/a", "as": "url", "between": ","}]"#, "step 1, `between`: is not used with this `as`"),
         (
             r#"[{"replace": "/a", "with": "", "pattern": "("}]"#,
-            "step 1, `pattern`: this is no regular expression: unclosed group, at character 1 (`(`)",
+            "step 1, `pattern`: this is not a regular expression: unclosed group, at character 1 (`(`)",
         ),
-        (r#"[{"replace": "/a", "with": "", "text": ""}]"#, "step 1, `text`: should have a character at least"),
+        (r#"[{"replace": "/a", "with": "", "text": ""}]"#, "step 1, `text`: should have at least one character"),
         (
             r#"[{"redact": "/a", "pattern": "(\\w{100}){100}"}]"#,
             "step 1, `pattern`: this regular expression is too large: repeat less, or name fewer characters",
@@ -65,7 +65,7 @@ fn a_mistake_of_an_option_names_its_place_and_the_way_out() {
         ),
         (
             r#"[{"extract": "/a", "pattern": "(x)"}]"#,
-            "step 1: says neither names for what is found nor a place; name a group, as in (?<user>\\w+), or add to = \"/place\"",
+            "step 1: has neither named groups nor `to`; name a group, as in (?<user>\\w+), or add to = \"/place\"",
         ),
         (
             r#"[{"lookup": "/a", "table": "t"}]"#,
@@ -73,27 +73,27 @@ fn a_mistake_of_an_option_names_its_place_and_the_way_out() {
         ),
         (
             r#"[{"explode": "/a", "to": "/b/-"}]"#,
-            "step 1, `to`: names a new element: each event would have those of all before it too",
+            "step 1, `to`: names a new element: each event would also have those of all earlier events",
         ),
         (r#"[{"sample": 2}]"#, "step 1, `sample`: should be from 0 (none) to 1 (all)"),
         (r#"[{"dedupe": "/a", "window": "1y"}]"#, "step 1, `window`: should be a time from \"1s\" to \"24h\""),
         (r#"[{"hash": "/a", "digits": 65}]"#, "step 1, `digits`: should be from 8 to 64"),
         (
             r#"[{"lower": ["/a", "/b"], "to": "/c"}]"#,
-            "step 1, `to`: one place can't take what is made of several values",
+            "step 1, `to`: one place can't hold the results of several values",
         ),
         (
             r#"[{"lower": "/a", "on_error": "ignore"}]"#,
             "step 1, `on_error`: should be one of \"refuse\", \"skip\", \"mark\"",
         ),
     ] {
-        assert_eq!(told(steps), [wanted], "{steps}");
+        assert_eq!(messages(steps), [wanted], "{steps}");
     }
 }
 
 #[test]
-fn every_mistake_is_told_at_once() {
-    assert_eq!(told(r#"[{"lower": 1, "when": "a &&", "on_error": "x"}, {"split": "b", "by": 2}, {}]"#).len(), 6);
+fn mistakes_are_reported_together() {
+    assert_eq!(messages(r#"[{"lower": 1, "when": "a &&", "on_error": "x"}, {"split": "b", "by": 2}, {}]"#).len(), 6);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_mistake_in_an_expression_has_its_bytes() {
 #[test]
 fn a_transform_has_an_end() {
     let steps = format!("[{}]", vec![r#"{"drop": "/a"}"#; 101].join(","));
-    assert_eq!(told(&steps), ["step 101: a transform has at most 100 steps, and this one 101"]);
+    assert_eq!(messages(&steps), ["step 101: a transform has at most 100 steps, but this one has 101"]);
 }
 
 #[test]

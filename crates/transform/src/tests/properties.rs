@@ -6,7 +6,7 @@ use super::*;
 use crate::testing::{OPTIONS, document, pointer, step, tables};
 use json::value_index::{ValueIndex, ValueView};
 
-/// What a run gives, as text, after everything in it was checked.
+/// The outcome of a run as text, after everything in it was checked.
 fn checked(
     outcome: Result<TransformOutcome<'_>, StepError>,
     event: &str,
@@ -26,14 +26,14 @@ fn checked(
 
 proptest! {
     #[test]
-    fn what_comes_out_is_json_and_a_trace_gives_the_same(
+    fn result_is_json_with_and_without_trace(
         event in document(),
         steps in prop::collection::vec(step(), 1..6),
     ) {
         let Ok(event) = json::check(event.as_bytes()) else { return Ok(()) };
         let steps = format!("[{}]", steps.join(","));
         let specs: Vec<StepSpec> = serde_json::from_str(&steps).unwrap();
-        // Some places make no sense, such as a move into itself.
+        // Some places are invalid, such as a move into itself.
         let Ok(transform) = Transform::compile(&specs, &tables()) else { return Ok(()) };
         let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());
         let ran = checked(transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch), event)?;
@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn it_makes_no_difference_whether_the_values_were_read_before(
+    fn result_is_independent_of_a_value_index(
         event in document(),
         steps in prop::collection::vec(step(), 1..6),
     ) {
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn steps_give_the_same_in_one_transform_as_in_two(
+    fn split_transform_has_the_same_result(
         event in document(),
         steps in prop::collection::vec(step(), 2..8),
         cut: prop::sample::Index,
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_put_is_found_and_what_is_dropped_is_not(event in document(), at in pointer()) {
+    fn set_value_is_found_and_dropped_is_not(event in document(), at in pointer()) {
         let Ok(event) = json::check(event.as_bytes()) else { return Ok(()) };
         let Ok(changed) = run(&format!(r#"[{{"set": "{at}", "value": [7]}}]"#), event) else { return Ok(()) };
         let changed = changed.strip_prefix("= ").unwrap_or(&changed);
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_where_it_is_read(text in "\\PC{0,40}|[a-z=&%+'\"{}:,/\\[\\]\\\\ 0-9-]{0,40}") {
+    fn no_text_causes_a_panic(text in "\\PC{0,40}|[a-z=&%+'\"{}:,/\\[\\]\\\\ 0-9-]{0,40}") {
         let event = serde_json::to_string(&text).unwrap();
         for (name, options) in OPTIONS.iter().filter(|(name, _)| !matches!(*name, "drop" | "rename" | "enrich" | "lookup")) {
             let steps = format!(r#"[{{"{name}": "", {options}, "on_error": "skip"}}]"#);
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_pattern_replaces_what_the_library_replaces(text in "[ab]{0,12}", pattern in "(a|b|ab|)(a|b|\\*|\\$)?") {
+    fn pattern_replaces_like_the_library(text in "[ab]{0,12}", pattern in "(a|b|ab|)(a|b|\\*|\\$)?") {
         let regex = regex::Regex::new(&pattern);
         prop_assume!(regex.is_ok());
         let steps = format!(r#"[{{"replace": "", "pattern": {}, "with": "<$0>"}}]"#, serde_json::to_string(&pattern).unwrap());

@@ -1,11 +1,11 @@
-//! What stays as it was written, and what becomes of names that stand twice, of ways that end, of depth and length.
+//! Unchanged values, repeated names, paths that end, depth and length.
 
 use limits::{EVENT_BYTES_MAX, EXPLODE_MAX, JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
 
 use super::*;
 
 #[test]
-fn what_no_step_touches_is_copied_byte_for_byte() {
+fn untouched_values_are_copied_unchanged() {
     let event = "{ \"a\" : 1.50e+01,\"b\":[ 1 , {\"x\" :\t2} ] , \"c\":{\"d\": {\"e\" : \"\\u0041\\/\"} },\"f\":1}";
     for (steps, becomes) in [
         (
@@ -32,13 +32,13 @@ fn what_no_step_touches_is_copied_byte_for_byte() {
 }
 
 #[test]
-fn a_change_that_is_taken_back_is_none() {
+fn reverted_change_is_no_change() {
     let steps = r#"[{"copy": "", "to": "/x"}, {"move": "/x", "to": ""}]"#;
     assert_eq!(run(steps, r#"{"a": 1}"#), Ok(r#"= {"a": 1}"#.to_owned()));
 }
 
 #[test]
-fn of_names_that_stand_twice_the_last_counts() {
+fn last_repeated_member_counts() {
     let event = r#"{"a":1,"b":0,"\u0061":2}"#;
     for (steps, becomes) in [
         (r#"[{"copy": "/a", "to": "/c"}]"#, r#"{"a":1,"b":0,"\u0061":2,"c":2}"#),
@@ -52,7 +52,7 @@ fn of_names_that_stand_twice_the_last_counts() {
 }
 
 #[test]
-fn expressions_see_what_the_steps_before_made() {
+fn expressions_see_results_of_earlier_steps() {
     let steps = r#"[
         {"set": "/a/b", "value": 2},
         {"set": "/c", "to": "a.b + 1"},
@@ -66,27 +66,23 @@ fn expressions_see_what_the_steps_before_made() {
 }
 
 #[test]
-fn ways_that_end_are_told() {
+fn paths_through_scalars_are_errors() {
     for (steps, event, why) in [
         (
             r#"[{"set": "/a/b/c", "value": 1}]"#,
             r#"{"a":{"b":1}}"#,
-            "step 1 (set /a/b/c): `/a/b` is a number: nothing can stand within it",
+            "step 1 (set /a/b/c): `/a/b` is a number, not an object or an array",
         ),
-        (
-            r#"[{"set": "/a", "value": 1}]"#,
-            "7",
-            "step 1 (set /a): the payload is a number: nothing can stand within it",
-        ),
+        (r#"[{"set": "/a", "value": 1}]"#, "7", "step 1 (set /a): the payload is a number, not an object or an array"),
         (
             r#"[{"set": "/3", "value": 1}]"#,
             "[1]",
-            "step 1 (set /3): the array has 1 elements: a new one goes to number 1, or to `-`",
+            "step 1 (set /3): the array has 1 elements: add one with number 1 or `-`",
         ),
         (
             r#"[{"copy": "/0", "to": "/x"}]"#,
             "[1]",
-            "step 1 (copy /x): the array has 1 elements: a new one goes to number 1, or to `-`",
+            "step 1 (copy /x): the array has 1 elements: add one with number 1 or `-`",
         ),
     ] {
         assert_eq!(run(steps, event), Err(why.to_owned()), "{steps}");
@@ -96,7 +92,7 @@ fn ways_that_end_are_told() {
 }
 
 #[test]
-fn nothing_is_half_done_where_a_step_fails() {
+fn failed_step_changes_nothing() {
     let steps = r#"[{"move": "/a", "to": "/b/c", "on_error": "skip"}, {"set": "/n", "value": 1}]"#;
     assert_eq!(run(steps, r#"{"a":1,"b":2}"#).as_deref(), Ok(r#"{"a":1,"b":2,"n":1}"#));
     let steps = r#"[{"lower": ["/a", "/b", "/c"], "on_error": "skip"}]"#;
@@ -104,7 +100,7 @@ fn nothing_is_half_done_where_a_step_fails() {
 }
 
 #[test]
-fn nothing_becomes_deeper_or_longer_than_an_event_may_be() {
+fn depth_and_length_of_events_are_bounded() {
     let deepest = format!("{}1{}", "[".repeat(JSON_DEPTH_MAX), "]".repeat(JSON_DEPTH_MAX));
     let why = run(r#"[{"set": "/-", "value": []}, {"copy": "", "to": "/0"}]"#, &deepest).unwrap_err();
     assert!(why.ends_with("nest deeper than 128 levels"), "{why}");
@@ -134,7 +130,7 @@ fn explosions_are_bounded() {
 }
 
 #[test]
-fn events_made_of_one_keep_their_numbers_when_others_are_filtered() {
+fn derived_events_keep_their_numbers_when_others_drop() {
     let steps = r#"[{"explode": "/l"}, {"filter": "l != 2"}, {"explode": "/m"}]"#;
     let events =
         r#"[(0, "{\"l\":1,\"m\":7}"), (1, "{\"l\":1,\"m\":8}"), (3, "{\"l\":3,\"m\":7}"), (4, "{\"l\":3,\"m\":8}")]"#;
@@ -142,7 +138,7 @@ fn events_made_of_one_keep_their_numbers_when_others_are_filtered() {
 }
 
 #[test]
-fn a_value_is_remembered_only_if_its_event_goes_on() {
+fn value_is_remembered_if_its_event_continues() {
     let transform = compiled(r#"[{"dedupe": "/id", "window": "1m"}, {"filter": "keep"}, {"lower": "/name"}]"#);
     let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
     let mut goes_on = |event: &str, second: i64| {
@@ -153,7 +149,7 @@ fn a_value_is_remembered_only_if_its_event_goes_on() {
     };
     assert_eq!(goes_on(r#"{"id":1,"keep":false}"#, 0), Ok(false), "the filter takes it out");
     assert!(goes_on(r#"{"id":1,"keep":true,"name":1}"#, 0).is_err(), "it is refused");
-    assert_eq!(goes_on(r#"{"id":1,"keep":true}"#, 0), Ok(true), "the first that goes on");
+    assert_eq!(goes_on(r#"{"id":1,"keep":true}"#, 0), Ok(true), "the first that continues");
     assert_eq!(goes_on(r#"{"id":1,"keep":true}"#, 60), Ok(false), "the second");
     assert_eq!(goes_on(r#"{"id":"1","keep":true}"#, 60), Ok(true), "a string is no number");
     assert_eq!(goes_on(r#"{"keep":true}"#, 60), Ok(true), "nothing to compare");
@@ -161,7 +157,7 @@ fn a_value_is_remembered_only_if_its_event_goes_on() {
 }
 
 #[test]
-fn a_value_of_a_part_of_which_nothing_goes_on_is_not_remembered() {
+fn value_of_a_dropped_part_is_forgotten() {
     let transform = compiled(
         r#"[{"explode": "/a"}, {"dedupe": "/a/k", "window": "1h"}, {"explode": "/a/b"}, {"filter": "a.b > 3"}]"#,
     );
@@ -174,12 +170,12 @@ fn a_value_of_a_part_of_which_nothing_goes_on_is_not_remembered() {
         left
     };
     let first = left(r#"{"a":[{"k":1,"b":[1]},{"k":1,"b":[5]},{"k":1,"b":[6]},{"k":2,"b":[2]}]}"#);
-    assert_eq!(first, [r#"{"a":{"k":1,"b":5}}"#], "the first part of which something goes on");
+    assert_eq!(first, [r#"{"a":{"k":1,"b":5}}"#], "the first part with an event that continues");
     assert_eq!(left(r#"{"a":[{"k":1,"b":[7]},{"k":2,"b":[8]}]}"#), [r#"{"a":{"k":2,"b":8}}"#]);
 }
 
 #[test]
-fn a_sample_is_a_part_and_the_same_each_time() {
+fn sample_is_a_stable_part() {
     let transform = compiled(r#"[{"sample": 0.25, "by": "/n"}]"#);
     let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
     let mut draw =
@@ -192,7 +188,7 @@ fn a_sample_is_a_part_and_the_same_each_time() {
 }
 
 #[test]
-fn the_key_of_an_event_decides_a_sample_without_values() {
+fn sample_without_values_is_drawn_by_key() {
     let transform = compiled(r#"[{"sample": 0.5}]"#);
     let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
     let mut draw = |event: &str, key: &[u8]| {
@@ -207,7 +203,7 @@ fn the_key_of_an_event_decides_a_sample_without_values() {
 }
 
 #[test]
-fn what_is_put_into_a_new_element_is_there() {
+fn value_in_a_new_element_is_found() {
     for (steps, event, wanted) in [
         (r#"[{"set": "/-/a", "value": 1}]"#, "[null]", r#"[null,{"a":1}]"#),
         (r#"[{"set": "/l/-/a/b", "value": 1}]"#, r#"{"l":[]}"#, r#"{"l":[{"a":{"b":1}}]}"#),
@@ -218,7 +214,7 @@ fn what_is_put_into_a_new_element_is_there() {
 }
 
 #[test]
-fn a_trace_tells_what_each_step_did() {
+fn trace_shows_the_effect_of_each_step() {
     let steps = r#"[
         {"set": "/a", "value": 1},
         {"lower": "/n", "on_error": "skip"},
@@ -234,11 +230,12 @@ fn a_trace_tells_what_each_step_did() {
     let outcome = transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each);
     assert!(outcome.is_err());
     let wrong = "the value is a number, and should be a string".to_owned();
-    let told: Vec<_> = traced.into_iter().map(|step| (step.step, step.part, step.did, step.payload.unwrap())).collect();
+    let trace: Vec<_> =
+        traced.into_iter().map(|step| (step.step, step.part, step.did, step.payload.unwrap())).collect();
     let whole = r#"{"n":1,"l":[2,3],"a":1}"#.to_owned();
     let third = r#"{"n":1,"l":3,"a":1}"#.to_owned();
     assert_eq!(
-        told,
+        trace,
         [
             (1, vec![], Did::Done, whole.clone()),
             (2, vec![], Did::Skipped(wrong.clone()), whole.clone()),
@@ -252,14 +249,14 @@ fn a_trace_tells_what_each_step_did() {
 }
 
 #[test]
-fn a_trace_shows_no_more_payloads_than_it_may() {
+fn trace_bounds_its_payloads() {
     let steps: Vec<_> = (0..20).map(|n| format!(r#"{{"set": "/n", "value": {n}}}"#)).collect();
     let transform = compiled(&format!("[{}]", steps.join(",")));
     let (mut windows, mut scratch, mut shown) = (transform.windows(1), Scratch::default(), Vec::new());
     let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
     let each = &mut |step: Traced| shown.push(step.payload.map(|payload| payload.len()));
     transform.trace(&payload, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each).unwrap();
-    assert_eq!(shown.len(), 20, "each step is told");
+    assert_eq!(shown.len(), 20, "each step is traced");
     let (bytes, most) = (shown.iter().flatten().sum::<usize>(), limits::TRACED_BYTES_MAX);
     assert!((most..most + payload.len() + 10).contains(&bytes), "{shown:?}");
     assert!(shown[0].is_some() && shown[19].is_none(), "{shown:?}");

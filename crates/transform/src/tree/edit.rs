@@ -1,4 +1,4 @@
-//! Changes of a tree: what is put, renamed and taken away.
+//! Changes of a tree: setting, renaming and removing parts.
 
 use limits::JSON_DEPTH_MAX;
 
@@ -8,29 +8,29 @@ use json::pointer::PointerStep;
 use json::too_deep;
 
 impl Tree {
-    /// Puts a JSON text where the pointer says. Objects that are missing on the way are made; in an array the number
-    /// behind its last element, or `-`, adds one. Earlier members of the same name go.
+    /// Sets a JSON text at the pointer. Missing objects on the path are created; in an array the number after its last
+    /// element, or `-`, adds one. Earlier members of the same name are removed.
     pub(in super::super) fn put(&mut self, pointer: &JsonPointer, json: &str) -> Result<(), EditError> {
         check_depth(pointer, json)?;
         let Some((last, way)) = pointer.steps().split_last() else {
-            return self.put_whole(json);
+            return self.set_document(json);
         };
         let at = match self.follow(way) {
             Some(at) if self.open(at) != Shape::Closed => at,
             _ => {
-                self.check_way(pointer)?;
+                self.check_path(pointer)?;
                 way.iter().try_fold(NodeId::ROOT, |at, step| self.enter(at, step))?
             }
         };
         if self.put_part(at, last, json)? {
-            // By its own number: `-` leads to no element that is there already.
+            // By its own number: `-` refers to no existing element.
             self.make_one_stale(at);
             self.make_stale(way);
         }
         Ok(())
     }
 
-    fn put_whole(&mut self, json: &str) -> Result<(), EditError> {
+    fn set_document(&mut self, json: &str) -> Result<(), EditError> {
         if self.nodes[0].stale || self.text(self.nodes[0].value) != json {
             let value = self.add(json)?;
             self.node_mut(NodeId::ROOT).replace(value);
@@ -55,13 +55,13 @@ impl Tree {
             let value = self.add(json)?;
             self.append(of, &step.name, value)?;
         }
-        if search.has_twins {
+        if search.is_repeated {
             self.remove_members(of, &step.name, search.found);
         }
         Ok(true)
     }
 
-    /// Looks for an element; fails where it is neither there nor the next.
+    /// Finds an element; fails if it is neither there nor the next.
     fn element(&self, of: NodeId, step: &PointerStep) -> Result<Found, EditError> {
         let found = step.index.and_then(|index| self.each_part(of).nth(index));
         let count = self.parts_of(of).count;
@@ -70,14 +70,14 @@ impl Tree {
         if found.is_none() && !is_next {
             return Err(EditError::NoSuchElement(count));
         }
-        Ok(Found { found, has_twins: false })
+        Ok(Found { found, is_repeated: false })
     }
 
     fn follow(&mut self, way: &[PointerStep]) -> Option<NodeId> {
         way.iter().try_fold(NodeId::ROOT, |at, step| self.part(at, step))
     }
 
-    /// Takes away what stands at the pointer, with all members of that name; the whole document can't be taken away.
+    /// Removes the value at the pointer, with all members of that name; the whole document can't be removed.
     pub(in super::super) fn remove(&mut self, pointer: &JsonPointer) {
         let Some((last, way)) = pointer.steps().split_last() else { return };
         let Some(at) = self.follow_sole(way) else { return };
@@ -91,7 +91,7 @@ impl Tree {
         self.make_stale(way);
     }
 
-    /// Gives the member at the pointer another name, where it stands. Other members of the new name go.
+    /// Renames the member at the pointer, which keeps its position. Other members of the new name are removed.
     pub(in super::super) fn rename(&mut self, pointer: &JsonPointer, name: &str) -> Result<(), EditError> {
         let Some((last, way)) = pointer.steps().split_last() else { return Ok(()) };
         let Some(at) = self.follow_sole(way) else { return Ok(()) };
@@ -100,7 +100,7 @@ impl Tree {
         }
         let search = self.member(at, &last.name);
         let Some(found) = search.found else { return Ok(()) };
-        if search.has_twins {
+        if search.is_repeated {
             self.remove_members(at, &last.name, Some(found));
         }
         if self.member(at, name).found.is_some() {
@@ -111,8 +111,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether everything that stands on the way is an array or object, or missing: before anything is changed.
-    fn check_way(&mut self, pointer: &JsonPointer) -> Result<(), EditError> {
+    /// Whether everything on the path is an array or object, or missing: before anything is changed.
+    fn check_path(&mut self, pointer: &JsonPointer) -> Result<(), EditError> {
         let mut at = NodeId::ROOT;
         for (number, step) in pointer.steps().iter().enumerate() {
             let shape = self.open(at);
@@ -159,7 +159,7 @@ impl Node {
     }
 }
 
-/// The place after so many steps, in words.
+/// The place after this many steps, in words.
 fn place(pointer: &JsonPointer, steps: usize) -> String {
     let until: String = pointer.as_str().split_inclusive('/').take(steps + 1).collect();
     match until.strip_suffix('/').unwrap_or(&until) {
@@ -168,7 +168,7 @@ fn place(pointer: &JsonPointer, steps: usize) -> String {
     }
 }
 
-/// What stands at a pointer is so much deeper as the pointer has steps.
+/// The value at a pointer is as much deeper as the pointer has steps.
 fn check_depth(pointer: &JsonPointer, json: &str) -> Result<(), EditError> {
     let left = JSON_DEPTH_MAX - pointer.steps().len();
     match too_deep(json.as_bytes(), left) {

@@ -1,7 +1,7 @@
-//! The parts of arrays and objects that are open: how they are read, told from each other, found, added and taken out.
+//! The parts of open arrays and objects: how they are read, distinguished, found, added and removed.
 //!
-//! Each step looks for a member or two among all. Those that an object came with stand side by side, and what their names are
-//! told by in a list of its own: a search runs along that list, and looks at few nodes.
+//! Each step searches a member or two among all. The original members of an object are adjacent, and the tags of their
+//! names are in a separate list: a search runs along that list, and reads few nodes.
 
 use super::{BYTES_PER_PART, EditError, Found, Node, NodeId, Shape, Span, Tree, offset, text};
 use json::ValueView;
@@ -9,22 +9,22 @@ use json::pointer::PointerStep;
 use json::scan;
 use limits::TRANSFORM_BYTES_MAX;
 
-/// What tells most names apart, so that few are compared.
+/// A tag that distinguishes most names, so few are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tag(u32);
 
 impl Tag {
-    /// Of a name with escapes: it must be compared. No name has such a letter, for no text has the byte 255.
+    /// The tag of a name with escapes: it must be compared. No text has the byte 255, so no name has this tag.
     const ESCAPED: Self = Self(u32::MAX);
-    /// Of a part that was taken out.
-    const GONE: Self = Self(u32::MAX >> 8);
+    /// The tag of a removed part.
+    const REMOVED: Self = Self(u32::MAX >> 8);
 
-    /// The length, and the letters at the beginning, in the middle and at the end.
+    /// The length, and the bytes at the beginning, in the middle and at the end.
     pub(super) fn of(name: &[u8]) -> Self {
         let (Some(first), Some(last)) = (name.first(), name.last()) else { return Self(0) };
         let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
-        let letters = u32::from_le_bytes([*first, name[name.len() / 2], *last, 0]);
-        Self(length << 24 | letters)
+        let sampled = u32::from_le_bytes([*first, name[name.len() / 2], *last, 0]);
+        Self(length << 24 | sampled)
     }
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Parts {
     last: Option<NodeId>,
     /// How many there are.
     pub(super) count: usize,
-    /// The nodes of those that it came with, also of those that are gone: from here, and up to there.
+    /// The nodes of its original parts, including removed ones: from here, and up to there.
     came: Span,
     /// The first of those that were added.
     added: Option<NodeId>,
@@ -50,7 +50,7 @@ impl Tree {
         id
     }
 
-    /// Those of an array or object that is open.
+    /// The parts of an open array or object.
     pub(super) fn parts_of(&self, of: NodeId) -> &Parts {
         &self.parts[self.node(of).parts as usize]
     }
@@ -66,10 +66,10 @@ impl Tree {
 
     /// Looks for a member, in an object that is open.
     pub(super) fn member(&self, of: NodeId, name: &str) -> Found {
-        let mut search = Found { found: None, has_twins: false };
+        let mut search = Found { found: None, is_repeated: false };
         let mut meet = |id| {
             if self.compares(self.node(id), name) {
-                search.has_twins = search.found.is_some();
+                search.is_repeated = search.found.is_some();
                 search.found = Some(id);
             }
         };
@@ -102,8 +102,8 @@ impl Tree {
         end == start + name.len() + 1 && self.ground.as_bytes()[start..end - 1] == *name.as_bytes()
     }
 
-    /// Makes nodes of the document's members, where its values were read: nobody has to look for them once more. To be called
-    /// when it has begun.
+    /// Creates nodes of the document's members, if its values were read: they needn't be searched again. Call it after
+    /// `begin`.
     pub(in super::super) fn take_members(&mut self, document: ValueView<'_>) {
         for (name, value) in document.members(0) {
             let (key, escaped) = (document.span(name), document.has_escape(name));
@@ -138,7 +138,7 @@ impl Tree {
             self.read_parts(node.value.start as usize, shape == Shape::Object);
             begun
         };
-        let parts = self.came_since(begun);
+        let parts = self.appended(begun);
         let number = offset(self.parts.len());
         self.parts.push(parts);
         let node = self.node_mut(id);
@@ -161,14 +161,14 @@ impl Tree {
         }
     }
 
-    fn came_since(&self, begun: usize) -> Parts {
+    fn appended(&self, begun: usize) -> Parts {
         let end = self.nodes.len();
         let id = |at: usize| (end > begun).then(|| NodeId(offset(at)));
         let came = Span::new(begun, end);
         Parts { first: id(begun), last: id(end.saturating_sub(1)), count: end - begun, came, added: None }
     }
 
-    /// Gives a node this name. It is made a text of the ground, with its quotes.
+    /// Renames a node. The name becomes a text of the ground, with its quotes.
     pub(super) fn give_name(&mut self, id: NodeId, name: &str) -> Result<(), EditError> {
         let key = self.add_name(name)?;
         let escaped = self.text(key).contains('\\');
@@ -188,7 +188,7 @@ impl Tree {
         Ok(Span::new(start, self.ground.len()))
     }
 
-    /// Adds a part behind the last one.
+    /// Adds a part after the last one.
     pub(super) fn append(&mut self, of: NodeId, name: &str, value: Span) -> Result<NodeId, EditError> {
         let id = self.push(Node::closed(Span::default(), value), Tag::default());
         if self.node(of).shape == Shape::Object {
@@ -221,10 +221,10 @@ impl Tree {
         self.pass(number);
     }
 
-    /// Takes out the part that stands behind that.
+    /// Removes the part after that one.
     fn take_out(&mut self, of: NodeId, before: Option<NodeId>, id: NodeId) {
         let next = self.node(id).next;
-        self.tags[id.index()] = Tag::GONE;
+        self.tags[id.index()] = Tag::REMOVED;
         if let Some(before) = before {
             self.node_mut(before).next = next;
         }
@@ -242,13 +242,13 @@ impl Tree {
         self.make_one_stale(of);
     }
 
-    /// Takes out the members of a name, but one.
+    /// Removes the members of a name, except one.
     pub(super) fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
         let tag = Tag::of(name.as_bytes());
         self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(id, name, tag));
     }
 
-    /// Says of all that is around a part that it was changed, down to the last of the way.
+    /// Marks everything around a part as changed, down to the end of the path.
     pub(super) fn make_stale(&mut self, way: &[PointerStep]) {
         let mut at = NodeId::ROOT;
         self.make_one_stale(at);
@@ -259,7 +259,7 @@ impl Tree {
         }
     }
 
-    /// Says of an array or object that its parts were changed.
+    /// Marks the parts of an array or object as changed.
     pub(super) fn make_one_stale(&mut self, id: NodeId) {
         self.node_mut(id).stale = true;
         self.has_stale_parts |= id != NodeId::ROOT;

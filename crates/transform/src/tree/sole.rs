@@ -1,5 +1,5 @@
-//! Members of the same name on the path of a step that hides. Parsers differ in which of them they take, so the step leaves only the
-//! last: then no parser sees a value that the step was to hide.
+//! Members of the same name on the path of a step that hides. Parsers choose different ones, so the step leaves only
+//! the last: then no parser sees a value that the step was to hide.
 
 use super::{EditError, NodeId, Shape, Tree};
 use json::JsonPointer;
@@ -35,10 +35,10 @@ impl Tree {
     /// The last member of a name in an open object, and whether there were others, which are removed.
     pub(super) fn sole_member(&mut self, of: NodeId, name: &str) -> (Option<NodeId>, bool) {
         let search = self.member(of, name);
-        if search.has_twins {
+        if search.is_repeated {
             self.remove_members(of, name, search.found);
         }
-        (search.found, search.has_twins)
+        (search.found, search.is_repeated)
     }
 
     /// Whether a name occurs twice on the path to the pointer or, if `with_parts`, within the value there.
@@ -51,7 +51,7 @@ impl Tree {
         for step in pointer.steps() {
             let found = if self.open(at) == Shape::Object {
                 let search = self.member(at, &step.name);
-                if search.has_twins {
+                if search.is_repeated {
                     return Ok(true);
                 }
                 search.found

@@ -1,4 +1,4 @@
-//! From nodes back to text. What was not changed is copied as it stands, with its neighbours in one go.
+//! From nodes back to text. Unchanged text is copied as one piece with its neighbours.
 
 use limits::TRANSFORM_BYTES_MAX;
 
@@ -10,7 +10,7 @@ impl Tree {
         self.write(NodeId::ROOT, out);
     }
 
-    /// Makes the text of a node what its parts say.
+    /// Writes the text of a node from its parts.
     pub(super) fn refresh(&mut self, id: NodeId) -> Result<(), EditError> {
         if !self.node(id).stale {
             return Ok(());
@@ -78,8 +78,8 @@ impl Tree {
         self.write(id, out);
     }
 
-    /// Parts from this one on that stand in the ground as they will be written, with a comma between, and the part
-    /// behind them.
+    /// Parts from this one on that are in the ground as they will be written, with a comma between, and the part after
+    /// them.
     fn run(&self, first: NodeId) -> Option<(Span, Option<NodeId>)> {
         let node = self.node(first);
         if !node.is_verbatim() {

@@ -1,4 +1,5 @@
-//! Any expression, schema and steps on any JSON: nothing panics, and what comes out is JSON. An input is a line of rules and a document.
+//! Any expression, schema and steps on any JSON: nothing panics, and the result is JSON. An input is a line of rules
+//! and a document.
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
 use expression::Expression;
@@ -7,7 +8,7 @@ use schema::{Documents, Schema, SchemaOptions, ValidationError};
 use testkit::fuzz::{Corpus, run};
 use transform::{Context, Scratch, StepSpec, Tables, Transform, TransformOutcome};
 
-/// Pieces of JSON, which documents, schemas and steps are made of.
+/// Pieces of JSON for documents, schemas and steps.
 const JSON: &[&[u8]] = &[
     b"{\"a\":1,\"b\":[true,null]}",
     b"[]",
@@ -100,7 +101,7 @@ fn fuzz_expression() {
     });
 }
 
-/// The magnitude of a length, which tells outcomes apart well enough.
+/// The magnitude of a length, which distinguishes outcomes well enough.
 fn magnitude(text: &str) -> u32 {
     text.len().checked_ilog2().unwrap_or(0)
 }

@@ -60,7 +60,7 @@ fn rows() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_examples_give_what_the_page_says() {
+fn examples_give_the_results_of_the_page() {
     let rows = rows();
     assert!(rows.len() >= 80, "{} examples", rows.len());
     let wrong: Vec<_> = rows
@@ -110,7 +110,7 @@ fn every_step_has_an_example() {
 }
 
 #[test]
-fn what_is_traced_ends_with_what_is_stored() {
+fn trace_ends_with_the_stored_event() {
     for row in rows() {
         let (steps, event) = (code(&row[1]), code(&row[2]));
         let transform = compile(steps);

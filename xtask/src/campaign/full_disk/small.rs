@@ -18,7 +18,7 @@ use crate::http::{self, Client};
 use crate::server::{Launch, READY_LIMIT, Server};
 use crate::wait::until;
 
-/// A disk, and what is sent to fill it.
+/// A disk, and the events that fill it.
 #[derive(Clone, Copy)]
 pub(super) struct Small {
     mebibytes: u32,
@@ -37,7 +37,7 @@ pub(super) const DISKS: [Small; 6] = [
     Small { mebibytes: 500, record_bytes: 20_000, records: 50 },
 ];
 const CLIENTS: u32 = 8;
-/// Starts that are broken off as soon as the process answers.
+/// Starts that are killed as soon as the process answers.
 const BROKEN_STARTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -84,15 +84,15 @@ fn fill(launch: &Launch, small: Small) -> Result<Vec<SentBatch>> {
         Ok(acknowledged)
     };
     let kill = || {
-        let told = until("clients get 507", HANGS, || Ok(disk_full.load(Ordering::SeqCst) >= ANSWERS));
+        let full = until("clients get 507", HANGS, || Ok(disk_full.load(Ordering::SeqCst) >= ANSWERS));
         server.kill()?;
-        told
+        full
     };
     let (known, ()) = with_clients(CLIENTS, client, kill, || stop.store(true, Ordering::SeqCst))?;
     Ok(known.concat())
 }
 
-/// Sends a batch until it is taken; false if the server has gone.
+/// Sends a batch until it is accepted; false if the server has gone.
 fn send(client: &mut Client, request: &[u8], stop: &AtomicBool, disk_full: &AtomicUsize) -> Result<bool> {
     loop {
         match client.send(request) {

@@ -12,10 +12,10 @@ use super::oracle::{Acknowledged, Event};
 use crate::http::{self, Client};
 use random::Random;
 
-/// What a client waits before it asks a full disk again.
+/// How long a client waits before it retries after a full disk.
 const DISK_FULL_PAUSE: Duration = Duration::from_millis(20);
 
-/// What the clients share with the one that kills.
+/// The state that the clients share with the one that kills.
 pub(in crate::campaign) struct Shared {
     server: SocketAddr,
     seed: u64,
@@ -80,7 +80,7 @@ impl Shared {
         self.taken.load(Ordering::SeqCst)
     }
 
-    /// How many answers said so far that the disk is full.
+    /// How many answers reported a full disk so far.
     pub(in crate::campaign) fn disk_full(&self) -> usize {
         self.disk_full.load(Ordering::SeqCst)
     }
@@ -118,7 +118,7 @@ impl Shared {
         Some(state.starts)
     }
 
-    /// After a refused connection: the server was killed and not yet declared down, or its queue is full.
+    /// After a failed connection: the server was killed and not yet declared down, or its queue is full.
     fn wait_for_change(&self, starts: u64) {
         let pause = Duration::from_millis(5);
         let state = self.state();
@@ -131,7 +131,7 @@ impl Shared {
     }
 }
 
-/// Runs a client; it ends with what it knows.
+/// Runs a client; it returns its record.
 pub(in crate::campaign) fn run(shared: &Shared, client: u32) -> Result<Acknowledged> {
     let mut known = Acknowledged::new();
     let mut open = Client::new(shared.server);
@@ -139,9 +139,9 @@ pub(in crate::campaign) fn run(shared: &Shared, client: u32) -> Result<Acknowled
     while !shared.is_stopped() {
         let event = Event { client, number: u32::try_from(known.len())? };
         known.push(false);
-        // A few are given up after their first failure: they may be stored once or never.
-        let is_given_up = random.below(16) == 0;
-        let is_acknowledged = send(shared, &mut open, event, is_given_up)?;
+        // A few are abandoned after their first failure: they may be stored once or never.
+        let is_abandoned = random.below(16) == 0;
+        let is_acknowledged = send(shared, &mut open, event, is_abandoned)?;
         if let Some(last) = known.last_mut() {
             *last = is_acknowledged;
         }
@@ -149,8 +149,13 @@ pub(in crate::campaign) fn run(shared: &Shared, client: u32) -> Result<Acknowled
     Ok(known)
 }
 
-/// Sends one event until it is acknowledged, given up, or everything stops. Says whether it was acknowledged.
-pub(in crate::campaign) fn send(shared: &Shared, client: &mut Client, event: Event, is_given_up: bool) -> Result<bool> {
+/// Sends one event until it is acknowledged, abandoned, or everything stops. Returns whether it was acknowledged.
+pub(in crate::campaign) fn send(
+    shared: &Shared,
+    client: &mut Client,
+    event: Event,
+    is_abandoned: bool,
+) -> Result<bool> {
     let key = format!("Idempotency-Key: {}", event.key());
     let headers = ["Content-Type: application/json", key.as_str()];
     let request = http::post("/ingest/event", &headers, event.payload(shared.seed).as_bytes());
@@ -177,7 +182,7 @@ pub(in crate::campaign) fn send(shared: &Shared, client: &mut Client, event: Eve
             }
             Err(_) => {}
         }
-        if is_given_up || shared.is_stopped() {
+        if is_abandoned || shared.is_stopped() {
             return Ok(false);
         }
     }

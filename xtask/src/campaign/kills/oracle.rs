@@ -1,5 +1,5 @@
-//! What was sent and what was acknowledged, kept outside of the server that is killed, and held against what is
-//! stored.
+//! The events sent and acknowledged, kept outside of the server that is killed, and compared with the stored
+//! ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ impl Event {
         format!("{}-{}", self.client, self.number)
     }
 
-    /// The event's bytes: they follow from the seed, so the oracle needn't keep them. Lengths differ, so that
+    /// The event's bytes: they follow from the seed, so the oracle needn't keep them. Lengths differ, so
     /// records end anywhere in a sector.
     pub(super) fn payload(self, seed: u64) -> String {
         let Self { client, number } = self;
@@ -37,10 +37,10 @@ impl Event {
     }
 }
 
-/// What one client knows: whether each event that it sent was acknowledged, by number.
+/// The record of one client: whether each event that it sent was acknowledged, by number.
 pub(in crate::campaign) type Acknowledged = Vec<bool>;
 
-/// Holds stored payloads against what the clients know.
+/// Compares stored payloads with the clients' records.
 pub(in crate::campaign) struct Oracle {
     seed: u64,
     clients: Vec<Acknowledged>,
@@ -48,7 +48,7 @@ pub(in crate::campaign) struct Oracle {
     faults: Vec<Fault>,
 }
 
-/// What must never happen.
+/// An error of the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// Acknowledged, but not stored.
@@ -72,7 +72,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a campaign can say of itself.
+/// The summary of a campaign.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) acknowledged: usize,
@@ -100,13 +100,13 @@ impl Oracle {
         *self.stored.entry(event).or_default() += 1;
     }
 
-    /// Whether the event was acknowledged; none where it was never sent.
+    /// Whether the event was acknowledged; none if it was never sent.
     fn acknowledged(&self, event: Event) -> Option<bool> {
         let client = self.clients.get(usize::try_from(event.client).ok()?)?;
         client.get(usize::try_from(event.number).ok()?).copied()
     }
 
-    /// Says what came out, once every stored payload was noted.
+    /// The result, once every stored payload was noted.
     pub(super) fn account(mut self) -> Account {
         let mut account =
             Account { acknowledged: 0, unacknowledged_stored: 0, unacknowledged_missing: 0, faults: Vec::new() };
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_acknowledged_event_once_and_the_others_once_or_never_is_right() {
+    fn acknowledged_once_and_others_at_most_once_passes() {
         let account_with = account(&payloads(&[event(1, 0), event(0, 0), event(0, 1)]));
         assert_eq!(
             (account_with.acknowledged, account_with.unacknowledged_stored, account_with.faults),

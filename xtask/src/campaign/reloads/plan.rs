@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use random::Random;
 
-/// A type that is always there, and always goes to the first table.
+/// A type that always exists, and always goes to the first table.
 pub(super) const KEPT: &str = "kept";
-/// A type that comes and goes, and goes here or there.
+/// A type that is added and removed, and goes to either table.
 pub(super) const FLEETING: &str = "fleeting";
 pub(super) const MAIN_TABLE: &str = "events";
 pub(super) const SIDE_TABLE: &str = "side";
@@ -69,7 +69,7 @@ fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
     from[usize::try_from(random.below(from.len() as u64)).unwrap_or_default()]
 }
 
-/// What makes a configuration wrong.
+/// The error in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConfigFault {
     NotToml,

@@ -1,4 +1,4 @@
-//! Many slow clients on one thread. Whoever is cut comes again at once, until the crowd is sent away.
+//! Many slow clients on one thread. A client that is cut connects again immediately, until the crowd is sent away.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,26 +20,26 @@ use crate::priority::come_last;
 const STEPS: usize = 500;
 const STEP: Duration = Duration::from_millis(2);
 const READY_MAX: usize = 1024;
-/// The server looks once a second.
+/// The server checks once a second.
 pub(super) const EARLY_MAX: Duration = Duration::from_millis(1500);
 
-/// How long those of one kind were borne.
+/// How long the clients of one kind were tolerated, and how they were cut.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Borne {
+pub(super) struct CutClients {
     pub(super) cut: u64,
-    /// Of those: how many were told 408.
-    pub(super) told: u64,
+    /// Of those: how many were answered 408.
+    pub(super) answered_408: u64,
     pub(super) shortest: Option<Duration>,
     pub(super) longest: Duration,
-    /// How many were cut too early, and what the server said to the last of them.
+    /// How many were cut too early, and the server's answer to the last of them.
     pub(super) early: u64,
     pub(super) early_words: String,
 }
 
-impl Borne {
-    fn add(&mut self, time: Duration, told: bool) {
+impl CutClients {
+    fn add(&mut self, time: Duration, answered_408: bool) {
         self.cut += 1;
-        self.told += u64::from(told);
+        self.answered_408 += u64::from(answered_408);
         self.shortest = Some(self.shortest.map_or(time, |shortest| shortest.min(time)));
         self.longest = self.longest.max(time);
     }
@@ -48,20 +48,20 @@ impl Borne {
 /// A crowd that is there until it is sent away.
 pub(super) struct Crowd {
     shared: Arc<Shared>,
-    thread: JoinHandle<Result<[Borne; Kind::ALL.len()]>>,
+    thread: JoinHandle<Result<[CutClients; Kind::ALL.len()]>>,
 }
 
 #[derive(Default)]
 struct Shared {
     goes: AtomicBool,
-    /// How many have come.
+    /// How many have connected.
     there: AtomicU64,
 }
 
 impl Crowd {
-    /// So many clients, of all kinds alike, who come one after the other within a while: else they would all be cut and
-    /// come again at once, which is another trial.
-    pub(super) fn gather(server: SocketAddr, count: u64, within: Duration) -> Self {
+    /// So many clients of each kind, which connect one after the other within a while: otherwise all would be cut and
+    /// connect again at the same time, which is another test.
+    pub(super) fn connect(server: SocketAddr, count: u64, within: Duration) -> Self {
         let shared = Arc::new(Shared::default());
         let thread = thread::spawn({
             let shared = shared.clone();
@@ -73,18 +73,18 @@ impl Crowd {
         Self { shared, thread }
     }
 
-    /// How many have come.
+    /// How many have connected.
     pub(super) fn there(&self) -> u64 {
         self.shared.there.load(Ordering::Relaxed)
     }
 
-    /// Whether it is there no more, for want of something.
+    /// Whether a thread has failed, for instance without descriptors.
     pub(super) fn has_failed(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Sends all away, and says how long each kind was borne.
-    pub(super) fn leave(self) -> Result<[Borne; Kind::ALL.len()]> {
+    /// Sends all away, and returns the results of each kind.
+    pub(super) fn leave(self) -> Result<[CutClients; Kind::ALL.len()]> {
         self.shared.goes.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("the slow clients panicked"))?
     }
@@ -94,7 +94,7 @@ struct Members {
     server: SocketAddr,
     epoll: OwnedFd,
     slow: Vec<Slow>,
-    borne: [Borne; Kind::ALL.len()],
+    cut_clients: [CutClients; Kind::ALL.len()],
     next: u64,
     step: usize,
     step_due: Instant,
@@ -103,15 +103,15 @@ struct Members {
 impl Members {
     fn open(server: SocketAddr, count: u64, within: Duration, shared: &Shared) -> Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).context("making an epoll")?;
-        let (slow, borne) = Default::default();
-        let mut members = Self { server, epoll, slow, borne, next: 0, step: 0, step_due: Instant::now() };
+        let (slow, cut_clients) = Default::default();
+        let mut members = Self { server, epoll, slow, cut_clients, next: 0, step: 0, step_due: Instant::now() };
         let began = Instant::now();
         for at in 0..usize::try_from(count)? {
             let slow = members.come(at)?;
             members.slow.push(slow);
             shared.there.fetch_add(1, Ordering::Relaxed);
-            // While the others come, those who are there go on.
-            members.go_on(began + within.mul_f64(at as f64 / count as f64))?;
+            // While the others connect, the connected ones continue.
+            members.serve(began + within.mul_f64(at as f64 / count as f64))?;
         }
         Ok(members)
     }
@@ -125,15 +125,15 @@ impl Members {
         Ok(slow)
     }
 
-    fn stay(mut self, shared: &Shared) -> Result<[Borne; Kind::ALL.len()]> {
+    fn stay(mut self, shared: &Shared) -> Result<[CutClients; Kind::ALL.len()]> {
         while !shared.goes.load(Ordering::Relaxed) {
-            self.go_on(Instant::now() + STEP)?;
+            self.serve(Instant::now() + STEP)?;
         }
-        Ok(self.borne)
+        Ok(self.cut_clients)
     }
 
-    /// Looks after all until then; a part of them sends with each step.
-    fn go_on(&mut self, until: Instant) -> Result<()> {
+    /// Serves all until then; a part of them sends with each step.
+    fn serve(&mut self, until: Instant) -> Result<()> {
         loop {
             let now = Instant::now();
             if now >= self.step_due {
@@ -141,14 +141,14 @@ impl Members {
                 self.step += 1;
                 self.step_due = now + STEP;
             }
-            self.look(self.step_due.min(until).saturating_duration_since(now))?;
+            self.poll(self.step_due.min(until).saturating_duration_since(now))?;
             if now >= until {
                 return Ok(());
             }
         }
     }
 
-    fn look(&mut self, at_most: Duration) -> Result<()> {
+    fn poll(&mut self, at_most: Duration) -> Result<()> {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(READY_MAX);
         match epoll::wait(&self.epoll, spare_capacity(&mut ready), Timespec::try_from(at_most).ok().as_ref()) {
             Err(Errno::INTR) => return Ok(()),
@@ -159,17 +159,17 @@ impl Members {
             let flags = event.flags;
             let broken = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
             if let Some(slow) = self.slow.get_mut(at)
-                && let Seen::Cut { told } = slow.look(broken)
+                && let Seen::Cut { answered_408 } = slow.look(broken)
             {
                 let (kind, time) = (slow.kind, slow.since.elapsed());
-                let borne = &mut self.borne[kind as usize];
-                borne.add(time, told);
+                let cut_clients = &mut self.cut_clients[kind as usize];
+                cut_clients.add(time, answered_408);
                 if time + EARLY_MAX < kind.deadline() {
-                    borne.early += 1;
-                    borne.early_words = slow.last_words();
+                    cut_clients.early += 1;
+                    cut_clients.early_words = slow.last_words();
                 }
-                // Closing alone doesn't end the watch where a process that another thread starts has the descriptor as well until
-                // it is a program of its own: what is told of the old connection would be taken for the new one's.
+                // Closing alone doesn't end the watch if a process that another thread starts has the descriptor as well until
+                // its exec: an event of the old connection would count for the new one.
                 epoll::delete(&self.epoll, slow.stream.as_fd())?;
                 self.slow[at] = self.come(at)?;
             }

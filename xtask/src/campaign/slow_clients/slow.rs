@@ -1,4 +1,4 @@
-//! One slow client: what it sends, and how long it should be borne.
+//! One slow client: what it sends, and how long the server should tolerate it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use super::source::{self, Manner};
 use crate::http::post;
 
-/// In which way a client is slow.
+/// The kind of slowness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Its headers come byte by byte.
+    /// Its headers arrive byte by byte.
     Head,
     /// Its body does.
     Body,
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// How long the server bears it; it looks once a second.
+    /// How long the server tolerates it; it checks once a second.
     pub(super) const fn deadline(self) -> Duration {
         Duration::from_secs(match self {
             Self::Head | Self::Body => 10,
@@ -51,8 +51,8 @@ impl Kind {
     }
 }
 
-/// Lines of a batch that are all refused, so that the answer is many times as long, and requests of one that takes no
-/// answer: their answers fit no buffer on the way, and the server reads not even all requests, so that its end is seen.
+/// Lines of a batch that are all rejected: the answer is many times as long as the request. A client that reads no answers sends so many
+/// requests: their answers exceed all buffers, and the server doesn't even read all requests, so its end is seen.
 const REFUSED_LINES: usize = 50;
 const REQUESTS: usize = 200;
 
@@ -65,13 +65,13 @@ pub(super) struct Slow {
     answer: Vec<u8>,
 }
 
-/// What has become of a client.
+/// The state of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// It is borne.
     Open,
-    /// The server has closed; whether it said 408 before.
-    Cut { told: bool },
+    /// The server has closed; whether it answered 408 before.
+    Cut { answered_408: bool },
 }
 
 impl Slow {
@@ -90,7 +90,7 @@ impl Slow {
         }
     }
 
-    /// What the server said to one that was cut too early: its last status line, and how the connection ended.
+    /// The server's answer to one that was cut too early: its last status line, and how the connection ended.
     pub(super) fn last_words(&mut self) -> String {
         let ended = match self.stream.read_to_end(&mut self.answer) {
             Ok(_) => "an end".to_owned(),
@@ -101,19 +101,19 @@ impl Slow {
         format!("{status:?} in {} bytes, then {ended}", self.answer.len())
     }
 
-    /// Looks what epoll has told of.
+    /// Handles an event of epoll.
     pub(super) fn look(&mut self, broken: bool) -> Seen {
         if self.kind == Kind::Reader {
-            return if broken { Seen::Cut { told: false } } else { Seen::Open };
+            return if broken { Seen::Cut { answered_408: false } } else { Seen::Open };
         }
         let mut piece = [0; 1024];
         loop {
             match self.stream.read(&mut piece) {
-                Ok(0) => return Seen::Cut { told: self.answer.starts_with(b"HTTP/1.1 408 ") },
+                Ok(0) => return Seen::Cut { answered_408: self.answer.starts_with(b"HTTP/1.1 408 ") },
                 Ok(length) => self.answer.extend_from_slice(&piece[..length]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Seen::Open,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Seen::Cut { told: self.answer.starts_with(b"HTTP/1.1 408 ") },
+                Err(_) => return Seen::Cut { answered_408: self.answer.starts_with(b"HTTP/1.1 408 ") },
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Connections from addresses of this machine's own network, so that many clients are many.
+//! Connections from addresses of this machine's own network, to look like many clients.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ const ADDRESSES: u64 = 0x00fe_0000;
 /// How a connection is set up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Manner {
-    /// The kernel keeps as little as it can of what isn't read.
+    /// The kernel buffers as little as it can of unread bytes.
     pub(super) reads_little: bool,
     /// It ends with a reset.
     pub(super) resets: bool,

@@ -13,11 +13,11 @@ use crate::campaign::memory_disk::{MemoryDisk, mount, unmount};
 use crate::server::Process;
 use crate::wait::until;
 
-/// What faults of a disk need, besides root.
+/// What faults of a disk need in addition to root.
 pub(super) const PROGRAMS: &[&str] = &["strace", "sqlite3"];
 /// The size of a disk that isn't full: more than any campaign stores.
 const ROOMY: &str = "size=8g,rw";
-/// So long a disk is tried to be changed, and a process to be traced.
+/// How long to retry a change of the disk, or the tracing of a process.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(20);
 
 /// A separate disk, until this is dropped.
@@ -84,7 +84,7 @@ impl FaultyDisk {
     }
 
     /// Ends every fault.
-    pub(super) fn mend(&mut self) -> Result<()> {
+    pub(super) fn repair(&mut self) -> Result<()> {
         if let Some(mut tracer) = self.tracer.take() {
             // strace detaches from the process when it is asked to end.
             tracer.signal(Signal::TERM)?;
@@ -99,6 +99,6 @@ impl FaultyDisk {
 
 impl Drop for FaultyDisk {
     fn drop(&mut self) {
-        let _ = self.mend();
+        let _ = self.repair();
     }
 }

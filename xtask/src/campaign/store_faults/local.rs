@@ -81,7 +81,7 @@ impl FaultyStore for SqliteOnDisk {
     }
 
     fn end(&mut self, _: &str) -> Result<()> {
-        self.0.mend()
+        self.0.repair()
     }
 }
 
@@ -134,6 +134,6 @@ impl FaultyStore for DirectoryOnDisk {
     }
 
     fn end(&mut self, _: &str) -> Result<()> {
-        self.0.mend()
+        self.0.repair()
     }
 }

@@ -15,7 +15,7 @@ use testkit::mock_server::MockServer;
 
 const ACCEPTED: u16 = 204;
 
-/// The receiver, and what it answers.
+/// The receiver, and its answers.
 pub(super) struct Receiver {
     server: MockServer,
     answer: Arc<AtomicU16>,

@@ -83,7 +83,7 @@ impl FaultyStore for TablespacePostgres {
 
     fn end(&mut self, fault: &str) -> Result<()> {
         match fault {
-            FULL => self.disk.as_mut().map_or(Ok(()), FaultyDisk::mend),
+            FULL => self.disk.as_mut().map_or(Ok(()), FaultyDisk::repair),
             TRIGGER => self.alter("drop trigger fault on events"),
             COLUMN => self.alter("alter table events drop column fault"),
             _ => self.postgres.order("alter database postgres allow_connections true"),

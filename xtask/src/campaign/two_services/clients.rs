@@ -11,7 +11,7 @@ use random::Random;
 /// One event in so many goes through both gateways.
 const BOTH: u64 = 4;
 
-/// Runs a client until it is told to stop.
+/// Runs a client until it has to stop.
 pub(super) fn run(shared: &[Shared; GATEWAYS], client: u32, seed: u64) -> Result<Acknowledged> {
     let mut known = Acknowledged::new();
     let mut clients = shared.each_ref().map(|gateway| Client::new(gateway.address()));

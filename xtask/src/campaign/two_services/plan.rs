@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use super::{GATEWAYS, WRITERS};
 use random::Random;
 
-/// What happens to a writer.
+/// A fault of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// SIGKILL; it is started again.
@@ -90,7 +90,7 @@ impl Plan {
         }
         let over = free.into_iter().max().unwrap_or_default();
         for number in 0..gateway_kills {
-            // Each in a part of the time of its own, in which the gateway is up again.
+            // Each in a separate part of the time, in which the gateway is up again.
             let part = over / gateway_kills;
             let at = part * number + milliseconds(&mut random, 0, millis(part) / 2);
             let gateway = below(&mut random, GATEWAYS);
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_a_plan_in_which_each_fault_ends_before_the_next_of_its_writer() {
+    fn faults_of_a_writer_do_not_overlap() {
         for seed in 0..50 {
             let plan = Plan::new(seed, 40, 4).unwrap();
             assert_eq!(plan.steps(), Plan::new(seed, 40, 4).unwrap().steps());

@@ -34,7 +34,7 @@ const SEGMENT: &str = "/data/journal/0000/0000000000000001.segment";
 const KEYS: std::ops::RangeInclusive<u8> = 1..=3;
 const BLOCKS: [u64; 3] = [4096, 8192, 12288];
 
-/// What is wrong with the first shard's log.
+/// A damage of the first shard's log.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
     case: char,

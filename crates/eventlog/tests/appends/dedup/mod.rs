@@ -58,7 +58,7 @@ impl Harness {
         Ok(Self { disk: disk.clone(), inline_commit_max, _directory: directory, log })
     }
 
-    /// Ends the process without a word, and opens what it left.
+    /// Kills the process, and opens the directory that it left.
     fn crash(self, power: bool) -> Self {
         let Self { disk, inline_commit_max, _directory, log } = self;
         drop((_directory, log));
@@ -234,8 +234,8 @@ fn ids_outlive_restarts_and_their_segments() {
     }
 }
 
-/// Most events have no ids of clients. What the files say of them would grow with the time that a server runs, and each
-/// start would read it.
+/// Most events have no ids of clients. Their records in the files would grow with the time that a server runs, and each
+/// start would read them.
 #[test]
 fn events_without_ids_leave_nothing_in_the_files() {
     let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
@@ -285,7 +285,7 @@ fn lost_event_is_no_duplicate_of_itself() {
     assert!(matches!(outcome, Outcome::New(_)), "{outcome:?} {}", harness.shard(0).durable());
 }
 
-/// What recovery finds it finds once: the start after it must not believe what the files of ids said before.
+/// Recovery finds a loss only once: the start after it must not trust the earlier content of the id files.
 #[test]
 fn lost_event_is_no_duplicate_after_restarts() {
     for power in [false, true] {

@@ -11,7 +11,7 @@ use journal::simulated_disk::{Random, SimulatedDisk};
 
 use super::{Harness, INLINE, Outcome, join_all};
 
-/// What a negative control takes out. A campaign must notice each.
+/// A check that a negative control removes. A campaign must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     /// Events are appended without a lookup of earlier ids.
@@ -31,7 +31,7 @@ struct Run {
     wrong: Option<Wrong>,
     /// The positions of acknowledged events, by key.
     acknowledged: BTreeMap<u8, Position>,
-    /// Where events were read in the log.
+    /// The positions at which events were read in the log.
     found: BTreeMap<u8, Position>,
     /// Up to where each shard was read.
     read_up_to: [u64; SHARDS],
@@ -149,7 +149,7 @@ impl Run {
         self.read(&harness.log)
     }
 
-    /// Saves the ids, and frees what was read; whether the process lives on.
+    /// Saves the ids, and frees the segments that were read; returns whether the process is still running.
     fn save(&mut self, harness: &Harness) -> Result<bool, String> {
         let safe = if self.wrong == Some(Wrong::FreesFirst) {
             Ok(self.read_up_to.to_vec())
@@ -168,7 +168,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Reads what is new in the log; whether the process lives on.
+    /// Reads the new part of the log; returns whether the process is still running.
     fn read(&mut self, log: &EventLog) -> Result<bool, String> {
         for (shard, read_up_to) in log.shards().iter().zip(&mut self.read_up_to) {
             let mut lane = shard.reader(*read_up_to);
@@ -195,7 +195,7 @@ impl Run {
     }
 }
 
-/// Always the same bytes under a key; so many that segments end.
+/// Always the same bytes under a key; enough that segments end.
 fn payload(key: u8) -> &'static str {
     const LONG: &str = match std::str::from_utf8(&[b'7'; 20_000]) {
         Ok(text) => text,

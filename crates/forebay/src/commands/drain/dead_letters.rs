@@ -9,12 +9,12 @@ use dead_letters::{DeadFilter, each_dead_letter};
 use journal::DataDirectory;
 
 use super::local_files::lies_in;
-use admin_api::dead::LetterJson;
+use admin_api::dead::DeadLetterJson;
 use cli::errors::at;
 use cli::letter_as_json;
 use cli::output::print;
 
-/// Where the dead letters are written.
+/// The file that dead letters are written to.
 pub(super) enum Letters {
     StandardOutput,
     File(LettersFile),
@@ -62,7 +62,7 @@ impl LettersFile {
                 "is in the data directory, and would be deleted with it: name another file with --dead-letters",
             );
         }
-        let part = owner_file::beside(path, "part");
+        let part = owner_file::next_to(path, "part");
         let file = owner_file::create(&part);
         let file = file.map_err(|error| {
             io::Error::new(
@@ -93,7 +93,7 @@ fn write(directory: &DataDirectory, output: &mut impl Write) -> io::Result<()> {
     let mut written = Ok(());
     each_dead_letter(directory, &DeadFilter::default(), true, &mut |letter| {
         if written.is_ok() {
-            written = letter_as_json(output, &LetterJson::of(&letter));
+            written = letter_as_json(output, &DeadLetterJson::of(&letter));
         }
     })?;
     written.and_then(|()| output.flush())

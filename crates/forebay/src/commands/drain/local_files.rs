@@ -1,4 +1,4 @@
-//! What would be lost with the directory though delivery has no part in it: stores in it, other files, and damaged parts of journals.
+//! Files that would be deleted with the directory, and that delivery doesn't empty: stores, other files, and damaged parts of journals.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use sink::local_path::is_own;
 
 /// The journals of shards and of dead letters are in directories below these.
 const JOURNALS: [&str; 2] = ["journal", "dead"];
-/// How the names of files end that have what recovery, or a repair, cut off a journal.
+/// The suffixes of files with the parts that recovery, or a repair, has cut off a journal.
 const CUT_OFF: [&str; 3] = ["torn", "quarantined", "damaged"];
 /// Every ext4 file system has this directory at its root.
 const OF_FILE_SYSTEM: &str = "lost+found";
@@ -22,7 +22,7 @@ const OF_FILE_SYSTEM: &str = "lost+found";
 pub(super) fn find(configuration: &Configuration, data: &Path) -> io::Result<Vec<String>> {
     let of_sinks = configuration.sinks.iter().filter_map(|(sink, settings)| Some((sink, settings.store.local_path()?)));
     let stores: Vec<_> = of_sinks.filter(|(_, path)| lies_in(path, data)).collect();
-    let store = |(sink, path): &(_, &Path)| format!("{sink}  -  store  {}: lies in the data directory", path.display());
+    let store = |(sink, path): &(_, &Path)| format!("{sink}  -  store  {}: is in the data directory", path.display());
     let mut lines: Vec<String> = stores.iter().map(store).collect();
     let others = others(data)?.into_iter().filter(|other| !stores.iter().any(|(_, path)| path.starts_with(other)));
     lines.extend(others.map(|path| format!("-  -  file  {}: isn't part of Forebay's own state", path.display())));
@@ -31,7 +31,7 @@ pub(super) fn find(configuration: &Configuration, data: &Path) -> io::Result<Vec
     Ok(lines)
 }
 
-/// Whether an existing file lies in the directory, also by symbolic links or mounts. A file that can't be looked at is judged by its name.
+/// Whether an existing file is in the directory, also by symbolic links or mounts. A file that can't be inspected is judged by its name.
 pub(super) fn lies_in(path: &Path, data: &Path) -> bool {
     let is_data = |of: &Path| match (of.metadata(), data.metadata()) {
         (Ok(of), Ok(data)) => (of.dev(), of.ino()) == (data.dev(), data.ino()),
@@ -43,7 +43,7 @@ pub(super) fn lies_in(path: &Path, data: &Path) -> bool {
     }
 }
 
-/// The files and directories that aren't Forebay's own, for instance a store that an earlier configuration had. A symbolic link holds nothing.
+/// The files and directories that aren't Forebay's own, for instance a store that an earlier configuration had. A symbolic link counts as empty.
 fn others(data: &Path) -> io::Result<Vec<PathBuf>> {
     let mut others = Vec::new();
     for entry in fs::read_dir(data)? {

@@ -71,7 +71,7 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     }
     let letters = flags.dead_letters.as_deref().map(|path| Letters::new(path, data)).transpose()?;
     let code = runtime.block_on(drain(&mut configuration, data, letters, flags.timeout, signals));
-    // A DNS look-up may take longer than the end of the process should.
+    // A DNS lookup may take longer than the end of the process should.
     runtime.shutdown_background();
     code
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use delivery::{Delivery, LaneState};
 use tokio::time::Instant;
 
-/// Figures that change whenever a lane or an aggregate makes progress.
+/// Figures that change when a lane or an aggregate makes progress.
 #[derive(PartialEq, Eq)]
 struct Stamp {
     cursors: Vec<u64>,

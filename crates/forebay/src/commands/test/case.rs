@@ -18,7 +18,7 @@ use crate::commands::try_event::place;
 use crate::dry_run::{DryRunner, type_of};
 use cli::errors::at;
 
-/// What says that a folder is a case.
+/// The file that marks a folder as a case.
 pub(super) const CASE_FILE: &str = "case.toml";
 const INPUT: &str = "input.ndjson";
 /// Events, each after the time at which it is received.
@@ -45,7 +45,7 @@ struct About {
     headers: BTreeMap<String, String>,
 }
 
-/// What comes out of a case, or should: texts of a line for each event.
+/// The output of a case, actual or expected: texts of a line for each event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Output {
     stored: String,
@@ -63,7 +63,7 @@ impl Output {
         [EXPECTED, REFUSED, FILTERED].into_iter().map(str::to_owned).chain(results).collect()
     }
 
-    /// The text of a file, empty where there is none.
+    /// The text of a file, empty if there is none.
     pub(super) fn text(&self, file: &str) -> &str {
         match file {
             EXPECTED => &self.stored,
@@ -86,7 +86,7 @@ pub(super) struct Case {
     event_type: String,
     around: RequestContext,
     input: Vec<Event>,
-    /// Up to when the clock runs on: without it no aggregate is looked at.
+    /// The time up to which the clock runs: without it no aggregate is evaluated.
     until: Option<i64>,
     pub(super) expected: Output,
 }
@@ -127,7 +127,7 @@ struct Step {
 }
 
 impl Case {
-    /// Reads the files of a case. Those that say what is expected may be missing: then nothing is.
+    /// Reads the files of a case. Without a file of expected output, nothing is expected there.
     ///
     /// # Errors
     /// One of them can't be read, or says something wrong.
@@ -164,7 +164,7 @@ impl Case {
         Ok(Self { folder: folder.to_owned(), event_type: about.r#type, around, input, until, expected })
     }
 
-    /// Takes each line of the input through the steps of its type, and what is left of it through its aggregates.
+    /// Runs each line of the input through the steps of its type, and the remaining events through its aggregates.
     ///
     /// # Errors
     /// There is no such type, or no aggregate of it that the case is about.
@@ -242,7 +242,7 @@ impl Output {
 impl<'r> Refused<'r> {
     fn of(rejection: &'r DryRunRejection) -> Self {
         let errors = rejection.errors();
-        // Of what a schema refuses the list has all, and the words for it no type's name.
+        // The list has all errors of a schema, and its message no type's name.
         let detail = errors.first().map_or_else(|| rejection.detail().to_owned(), ToString::to_string);
         Self {
             code: rejection.code(),

@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! The differences between two texts, line by line.
 
 /// Texts of more lines than this, both together as a product, are compared line by line at their places: to find what they have
 /// in common would take too long.

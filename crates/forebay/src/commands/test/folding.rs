@@ -8,29 +8,29 @@ use event::{Origin, Position, TypeName};
 /// The id of the data directory that a case's events have.
 const ORIGIN: Origin = Origin([0; 16]);
 const SHARD: u16 = 0;
-/// How often a server looks whether the clock ends windows: here at each full second.
+/// How often a server checks whether the clock ends windows: here at each full second.
 const LOOK_EVERY: i64 = 1_000_000;
 /// The most results that are written at a time.
 const RESULTS_MAX: usize = 1_000;
 
-/// The aggregates of a type, while its events come.
+/// The aggregates of a type, for the events of a case.
 pub(super) struct Folding {
     folds: Vec<Folded>,
-    /// How far the clock has come.
+    /// The time of the clock.
     clock: Option<i64>,
 }
 
 struct Folded {
     name: String,
     fold: Fold,
-    /// The last position that was given.
+    /// The last position that was assigned.
     sequence: u64,
     /// A result a line.
     results: String,
 }
 
 impl Folding {
-    /// Those of `of`, before anything has come.
+    /// The aggregates of `of`, before any event.
     pub(super) fn new<'r>(of: &str, rules: impl Iterator<Item = &'r AggregateRules>) -> Self {
         let folded = |rules: &AggregateRules| Folded {
             name: own_name(of, rules.name()).to_owned(),
@@ -41,7 +41,7 @@ impl Folding {
         Self { folds: rules.map(folded).collect(), clock: None }
     }
 
-    /// The clock runs on up to this time, or is set back to it. What it passes again ends nothing: no watermark falls.
+    /// Advances the clock to this time, or sets it back. A repeated time ends nothing: no watermark falls.
     pub(super) fn run_to(&mut self, time: i64) {
         let from = self.clock.replace(time).unwrap_or(time);
         self.folds.iter_mut().for_each(|folded| folded.run(from, time));
@@ -56,7 +56,7 @@ impl Folding {
         }
     }
 
-    /// What each is called.
+    /// Their names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.folds.iter().map(|folded| folded.name.as_str())
     }
@@ -67,7 +67,7 @@ impl Folding {
     }
 }
 
-/// What an aggregate is called in the table of its type.
+/// The name of an aggregate in the table of its type.
 fn own_name<'n>(of: &str, name: &'n TypeName) -> &'n str {
     name.as_str().strip_prefix(of).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name.as_str())
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_ends_windows_when_all_is_quiet_and_not_before() {
+    fn clock_ends_windows_after_the_idle_timeout() {
         let rules = rules("10s", |definition| definition.quiet = Some(Duration::from_mins(1)));
         let events = [(5, "{\"v\":1}")];
         assert_eq!(results(&rules, &events, 64), [""; 0]);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_of_silence_is_no_work() {
+    fn year_of_silence_costs_no_work() {
         let rules = rules("100ms", |definition| definition.quiet = Some(Duration::from_secs(1)));
         let events: Vec<_> = (0..50).map(|n| (n * 400 * 24 * 3600, "{}")).collect();
         assert_eq!(results(&rules, &events, 60 * 400 * 24 * 3600).len(), 50);

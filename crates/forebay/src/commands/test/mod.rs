@@ -19,12 +19,12 @@ use cli::TestFlags;
 use cli::errors::unreadable;
 use cli::output::print;
 
-/// What the process exits with where a case fails.
+/// The exit code if a case fails.
 const EXIT_FAILED: u8 = 1;
 /// The greatest depth of folders: without it, a link to a folder above would never end.
 const FOLDERS_MAX: usize = 8;
 
-/// Runs all cases and gives the process's exit code.
+/// Runs all cases and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.

@@ -1,4 +1,4 @@
-//! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, where it has one.
+//! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, if it has one.
 
 mod admin;
 
@@ -36,7 +36,7 @@ use cli::signals::Signals;
 /// Batches in flight get this long to be answered when a writer stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Runs a writer until a signal comes, and gives the process's exit code.
+/// Runs a writer until a signal comes, and returns the exit code.
 ///
 /// # Errors
 /// The message says what failed.
@@ -85,7 +85,7 @@ async fn serve(
     if let Some(tls) = &tls {
         tokio::spawn(tls.clone().follow());
     }
-    tell(&listener, &admin, &writer, tls.is_some());
+    log_start(&listener, &admin, &writer, tls.is_some());
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
@@ -126,7 +126,7 @@ async fn serve(
     Ok(0)
 }
 
-/// A writer keeps nothing, so a restart loses nothing; a reload would only be another way to do the same.
+/// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
 async fn warn_of_hangups(mut hangup: Signal) {
     while hangup.recv().await.is_some() {
         tracing::warn!(
@@ -148,7 +148,7 @@ fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
     configuration.sinks.iter().filter_map(offer).collect()
 }
 
-fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure: bool) {
+fn log_start(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure: bool) {
     let shown = |listener: &TcpListener| listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     let scheme = if is_secure { "https" } else { "http" };
     let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();

@@ -19,12 +19,12 @@ type Secured = StreamOwned<ServerConnection, TcpStream>;
 /// The stand-in. Its threads end with the connections.
 struct Front {
     address: SocketAddr,
-    /// The heads of the requests that came through.
+    /// The heads of the requests received.
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Front {
-    /// Shows the certificate of `pair` at this address, and hands on to `store` what is within.
+    /// Serves the certificate of `pair` at this address, and forwards the requests to `store`.
     fn before(store: SocketAddr, pair: &Pair, address: &str) -> Self {
         let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
@@ -64,7 +64,7 @@ fn serve(mut client: Secured, store: SocketAddr, kept: &Mutex<Vec<String>>) {
     }
 }
 
-/// The next head, in small letters, and the whole message; none behind the last, or where TLS fails.
+/// The next head, in lower case, and the whole message; `None` after the last, or if TLS fails.
 fn message(from: &mut impl Read) -> Option<(String, Vec<u8>)> {
     let mut whole = Vec::new();
     while !whole.ends_with(b"\r\n\r\n") {
@@ -81,19 +81,19 @@ fn message(from: &mut impl Read) -> Option<(String, Vec<u8>)> {
 }
 
 #[test]
-fn documents_go_over_tls_to_a_store_that_is_trusted_and_to_no_other() {
+fn documents_are_written_only_over_trusted_tls() {
     let Some(store) = OpenSearch::shared() else { return };
-    let (pair, stranger) = (Pair::new(), Pair::new());
+    let (pair, untrusted) = (Pair::new(), Pair::new());
     let front = Front::before(store.address(), &pair, "127.0.0.1");
     let folder = Folder::new();
-    let authority = folder.write("authority.pem", &stranger.certificate);
+    let authority = folder.write("authority.pem", &untrusted.certificate);
     let url = format!("https://ann:s3cret@localhost:{}", front.address.port());
     let server = start(&folder, &url, &format!("ca = \"{authority}\"\n"));
     assert_eq!(post(&server, 1), 200);
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("isn't trusted")), "{}", log());
     assert!(log().contains("the setting `ca`"), "what to do: {}", log());
-    assert_eq!(front.heads(), Vec::<String>::new(), "a stranger gets nothing, and no password");
+    assert_eq!(front.heads(), Vec::<String>::new(), "an untrusted server gets nothing, and no password");
     // The authority is exchanged without a restart.
     folder.write("authority.pem", &pair.certificate);
     server.wait_delivered();
@@ -113,7 +113,7 @@ fn documents_go_over_tls_to_a_store_that_is_trusted_and_to_no_other() {
     assert!(wait_until(|| log().contains("certificate")), "{}", log());
     assert_eq!(elsewhere.heads(), Vec::<String>::new());
     drop(server);
-    // And one that isn't asked by TLS at all.
+    // And one without TLS at all.
     let server = start(&plain, &url.replace("https", "http"), "");
     assert_eq!(post(&server, 3), 200);
     let log = || std::fs::read_to_string(plain.path("log")).unwrap();

@@ -24,15 +24,15 @@ fn start(folder: &Folder, store: &OpenSearch, index: &str) -> Server {
     super::start(folder, &format!("http://{}", store.address()), &format!("index = \"{index}\"\n"))
 }
 
-/// What a command prints for the running server.
-fn told(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
+/// The output of a command for the running server.
+fn run_command(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
     let mut command: Command = forebay();
     command.args(words).args(["--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
 #[test]
-fn one_document_that_a_pipeline_fails_is_deferred_and_holds_up_no_other() {
+fn document_failing_pipeline_is_deferred_alone() {
     let Some(store) = store("picky") else { return };
     let folder = Folder::new();
     let server = start(&folder, store, "picky");
@@ -40,7 +40,7 @@ fn one_document_that_a_pipeline_fails_is_deferred_and_holds_up_no_other() {
     assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
     server.wait("forebay_events_stored_total{", |stored| stored == 9_999);
     assert_eq!((server.metric("forebay_events_deferred{"), server.metric("forebay_events_pending{")), (1, 1));
-    let routes = told(&server, &folder, ["route", "list"]);
+    let routes = run_command(&server, &folder, ["route", "list"]);
     assert!(routes.contains("1 deferred") && routes.contains("number 5000 isn't for now"), "{routes}");
     store.done("POST", "/picky/_refresh", "");
     assert!(store.get("/picky/_count").contains("\"count\":9999"));
@@ -56,13 +56,13 @@ fn one_document_that_a_pipeline_fails_is_deferred_and_holds_up_no_other() {
 }
 
 #[test]
-fn a_document_that_a_pipeline_drops_is_a_dead_letter() {
+fn document_dropped_by_pipeline_is_dead_letter() {
     let Some(store) = store("dropping") else { return };
     let folder = Folder::new();
     let server = start(&folder, store, "dropping");
     assert_eq!(server.post("/ingest/batch/access", "{\"number\": 1}\n{\"number\": -1}\n{\"number\": 2}\n").0, 200);
     server.wait_delivered();
     assert_eq!((server.metric("forebay_events_stored_total{"), server.metric("forebay_events_dead_total{")), (2, 1));
-    let listed = told(&server, &folder, ["dead", "list"]);
+    let listed = run_command(&server, &folder, ["dead", "list"]);
     assert!(listed.contains("drop processor"), "{listed}");
 }

@@ -48,7 +48,7 @@ fn in_a_stream_of_redis() {
 }
 
 #[test]
-fn a_counter_of_redis_counts_all_but_the_one_that_is_no_number() {
+fn redis_counter_skips_only_the_non_number() {
     let Some(redis) = RedisServer::start() else { return };
     let proxy = Proxy::start(&redis.socket());
     let folder = Folder::new();
@@ -85,7 +85,7 @@ fn in_documents_of_opensearch() {
     each_meets_its_fate(&folder, &sink, &fates, || documents(store));
 }
 
-/// The documents of all indices as they were sent, without the time that the sink puts before their members.
+/// The documents of all indices as sent, without the time that the sink puts before their members.
 fn documents(store: &OpenSearch) -> Vec<String> {
     store.done("POST", "/hard-*/_refresh", "");
     let found: Value = serde_json::from_str(&store.get("/hard-*/_search?size=10000&_source=false")).unwrap();

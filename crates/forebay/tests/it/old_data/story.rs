@@ -1,4 +1,4 @@
-//! What the fixtures' writer and today's tests share: configurations, events and stores.
+//! Shared by the fixtures' writer and today's tests: configurations, events and stores.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,8 +26,9 @@ pub(super) fn deferred(receiver: SocketAddr) -> String {
     )
 }
 
+/// The old build only has the setting's old name.
 pub(super) fn windows() -> String {
-    config(MINUTES)
+    config(MINUTES).replace("idle_timeout", "quiet")
 }
 
 /// Starts a server by `program` on the data directory in `folder`.

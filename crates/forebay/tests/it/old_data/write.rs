@@ -23,7 +23,7 @@ fn old() -> Command {
     Command::new(std::env::var_os("FIXTURES_BY").expect("FIXTURES_BY names the binary of the older build"))
 }
 
-/// Packs what is in `folder`: data directory and stores.
+/// Packs the contents of `folder`: data directory and stores.
 fn pack(folder: &Folder, name: &str) {
     let _ = ["forebay.toml", "log"].map(|file| std::fs::remove_file(folder.path(file)));
     let mut tar = Command::new("tar");
@@ -124,7 +124,7 @@ fn open_windows() {
     pack(&folder, "windows");
 }
 
-/// The archive is away while an object is to be written.
+/// The archive is missing while an object is written.
 fn objects() {
     let folder = Folder::new();
     let server = start(old(), &folder, OBJECTS);

@@ -4,7 +4,7 @@ use super::{post, start_on};
 use crate::support::{Folder, Server, forebay, wait_until};
 use testkit::postgres::PostgresServer;
 
-/// A server that can be followed; slow disks are not what these tests are about.
+/// A server that can be replicated; slow disks are irrelevant for these tests.
 fn primary() -> Option<PostgresServer> {
     PostgresServer::start_with(&["shared_buffers=32MB", "wal_level=replica", "max_wal_senders=4", "hot_standby=on"])
 }
@@ -26,7 +26,7 @@ fn numbers(postgres: &PostgresServer) -> Vec<usize> {
 }
 
 #[test]
-fn a_synchronous_standby_that_takes_over_has_all_that_was_stored_and_gets_the_rest() {
+fn synchronous_standby_has_stored_events_after_failover() {
     let Some(primary) = primary() else { return };
     let standby = primary.standby();
     primary.psql("alter system set synchronous_standby_names = '*'; select pg_reload_conf()");
@@ -38,12 +38,12 @@ fn a_synchronous_standby_that_takes_over_has_all_that_was_stored_and_gets_the_re
         assert_eq!(post(&server, number), 200);
         number += 1;
     }
-    // Killed while batches are on their way, and behind some that were stored.
+    // Killed while batches are in flight, after some that were stored.
     server.wait("forebay_events_stored_total{", |stored| stored > 0);
     let stored = server.metric("forebay_events_stored_total{");
     primary.kill();
     for _ in 0..100 {
-        assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+        assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
         number += 1;
     }
     assert!(numbers(&standby).len() as u64 >= stored, "what was stored was with the standby before");
@@ -54,7 +54,7 @@ fn a_synchronous_standby_that_takes_over_has_all_that_was_stored_and_gets_the_re
 }
 
 #[test]
-fn what_a_standby_lacks_that_takes_over_is_stored_again() {
+fn events_missing_on_promoted_standby_are_resent() {
     let Some(primary) = primary() else { return };
     let standby = primary.standby();
     assert!(follows(&primary, "async"), "{}", standby.log());
@@ -65,7 +65,7 @@ fn what_a_standby_lacks_that_takes_over_is_stored_again() {
     assert!(wait_until(
         || standby.psql("select to_regclass('events') is not null") == "t" && numbers(&standby).len() == 50
     ));
-    // From here on it doesn't get anything any more.
+    // From here on it receives nothing.
     standby.kill();
     (50..120).for_each(|number| assert_eq!(post(&server, number), 200));
     server.wait_delivered();
@@ -73,7 +73,7 @@ fn what_a_standby_lacks_that_takes_over_is_stored_again() {
     primary.kill();
     standby.run();
     standby.promote();
-    // Nobody posts anything: the lane asks by itself.
+    // No event is posted: the lane checks on its own schedule.
     assert!(wait_until(|| numbers(&standby).len() == 120), "{}", std::fs::read_to_string(folder.path("log")).unwrap());
     assert_eq!(post(&server, 120), 200);
     server.wait_delivered();
@@ -89,7 +89,7 @@ fn replay(server: &Server) -> String {
 }
 
 #[test]
-fn a_replay_that_a_standby_lacks_is_stored_again() {
+fn replay_missing_on_standby_is_stored_again() {
     let Some(primary) = primary() else { return };
     primary.psql(
         "create table events (id uuid primary key, type text, source text, received_at timestamptz, payload text

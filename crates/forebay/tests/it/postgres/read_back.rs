@@ -51,7 +51,7 @@ fn typed_tables_are_read_or_say_why_not() {
 }
 
 #[test]
-fn event_enlarged_by_the_store_is_shown_without_payload() {
+fn event_enlarged_by_store_is_shown_without_payload() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let (folder, url) = (Folder::new(), postgres.url());
     let server =

@@ -1,4 +1,4 @@
-//! One sink over several databases: each event is in one of them, once; a database that is down holds up its own events only.
+//! One sink over several databases: each event is in one of them, once; a database that is down delays only its events.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,12 +28,12 @@ fn start(folder: &Folder, text: &str) -> Server {
     Server::start_configured(&folder.data(), Path::new(&path), &folder.path("log"))
 }
 
-/// Posts events of all tenants in turn, with numbers from `first` on; one has no tenant at all.
+/// Posts events of all tenants alternately, with numbers from `first` on; one event has no tenant.
 fn post(server: &Server, first: usize, count: usize) {
     let tenants = ["\"acme\"", "\"globex\"", "7", "null"];
     for number in first..first + count {
         let body = format!("{{\"number\": {number}, \"tenant\": {}}}", tenants[number % tenants.len()]);
-        assert_eq!(server.post("/ingest/event/access", &body).0, 200, "a store that is down keeps nobody from posting");
+        assert_eq!(server.post("/ingest/event/access", &body).0, 200, "events are accepted while the store is down");
     }
 }
 
@@ -57,7 +57,7 @@ fn of_common(numbers: std::ops::Range<usize>) -> BTreeSet<usize> {
 }
 
 #[test]
-fn a_shard_that_is_down_holds_up_its_own_events_and_gets_them_when_it_is_back() {
+fn unreachable_database_delays_only_its_events() {
     let (Some(common), Some(shard)) = (PostgresServer::shared(), PostgresServer::start()) else { return };
     let folder = Folder::new();
     let server = start(&folder, &configuration(&common, Some(&shard)));
@@ -66,7 +66,7 @@ fn a_shard_that_is_down_holds_up_its_own_events_and_gets_them_when_it_is_back() 
     assert_eq!((numbers(&common), numbers(&shard)), (of_common(0..100), of_shard(0..100)));
     shard.kill();
     post(&server, 100, 100);
-    assert!(wait_until(|| numbers(&common) == of_common(0..200)), "the common database waits for nobody");
+    assert!(wait_until(|| numbers(&common) == of_common(0..200)), "the common database doesn't wait");
     drop(server);
     let server = start(&folder, &configuration(&common, Some(&shard)));
     post(&server, 200, 40);
@@ -81,7 +81,7 @@ fn a_shard_that_is_down_holds_up_its_own_events_and_gets_them_when_it_is_back() 
 }
 
 #[test]
-fn a_tenant_that_moves_to_a_shard_has_each_event_in_one_database() {
+fn moved_tenant_has_events_in_one_database() {
     let (Some(common), Some(shard)) = (PostgresServer::shared(), PostgresServer::shared()) else { return };
     let folder = Folder::new();
     let server = start(&folder, &configuration(&common, None));

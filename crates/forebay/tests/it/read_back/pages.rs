@@ -12,15 +12,15 @@ fn stored_ids(folder: &Folder) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// The ids of the next page; the query goes on behind it.
-fn turn(server: &Server, query: &mut Option<String>, ids: &mut Vec<String>) {
+/// The ids of the next page; the query continues after it.
+fn next_page(server: &Server, query: &mut Option<String>, ids: &mut Vec<String>) {
     let Page { events, next } = page(server, query.as_deref().unwrap_or("?limit=7"));
     ids.extend(events.iter().map(|event| event.id.replace('-', "")));
     *query = next.map(|next| format!("?limit=11&cursor={next}"));
 }
 
 #[test]
-fn pages_go_on_while_events_are_added() {
+fn paging_continues_while_events_are_added() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     post(&server, "/ingest/event/a", "", "0");
@@ -38,7 +38,7 @@ fn pages_go_on_while_events_are_added() {
         let caught_up = wait_until(|| {
             let is_last = done.load(Ordering::Relaxed);
             let Page { events, next } = page(&server, &query);
-            // A page at the end is asked for again until there is more behind it.
+            // A page at the end is requested again until there is more after it.
             if next.is_some() || is_last {
                 ids.extend(events.iter().map(|event| event.id.replace('-', "")));
             }
@@ -53,13 +53,13 @@ fn pages_go_on_while_events_are_added() {
     assert_eq!(ids, stored[..ids.len()], "in the store's order, none twice and none left out");
     let (mut query, mut all) = (None, Vec::new());
     while query.is_some() || all.is_empty() {
-        turn(&server, &mut query, &mut all);
+        next_page(&server, &mut query, &mut all);
     }
     assert_eq!(all, stored);
 }
 
 #[test]
-fn the_newest_come_first_and_what_is_stored_meanwhile_is_not_among_them() {
+fn newest_first_pages_exclude_later_events() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let add = |payload: &str| {
@@ -86,7 +86,7 @@ fn the_newest_come_first_and_what_is_stored_meanwhile_is_not_among_them() {
     let third = page(&server, &format!("{query}&cursor={}", second.next.as_ref().unwrap()));
     let read = [first.payloads(), second.payloads(), third.payloads()].concat();
     assert_eq!((read, &third.next), (vec!["6", "5", "4", "3", "2"], &None));
-    // Behind the version and the check stands the time that an hour before the first page was.
+    // After the version and the check comes the time an hour before the first page.
     let since = |page: &Page| page.next.as_ref().unwrap()[18..34].to_owned();
     assert_eq!(since(&first), since(&second), "later pages begin where the first did");
     let other = |query: &str| get(&server, &format!("/events{query}&cursor={}", second.next.as_ref().unwrap()));
@@ -97,18 +97,18 @@ fn the_newest_come_first_and_what_is_stored_meanwhile_is_not_among_them() {
 }
 
 #[test]
-fn a_cursor_stays_good_over_restarts_and_an_order_of_its_own() {
+fn page_cursor_is_valid_after_restart() {
     let folder = Folder::new();
     let mut server = Server::start(&folder.data());
     let (mut query, mut ids) = (None, Vec::new());
     for signal in ["-KILL", "-TERM", "-KILL", "-TERM"] {
         assert_eq!(server.post("/ingest/batch/a", &"1\n".repeat(50)).0, 200);
         server.wait_delivered();
-        turn(&server, &mut query, &mut ids);
+        next_page(&server, &mut query, &mut ids);
         server.stop(signal);
         server = Server::start(&folder.data());
     }
-    // The rows get other numbers where some were removed and the table was written anew.
+    // The rows get other numbers if some were removed and the table was rewritten.
     let connection = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();
     connection
         .execute_batch(
@@ -118,15 +118,15 @@ fn a_cursor_stays_good_over_restarts_and_an_order_of_its_own() {
         .unwrap();
     drop(connection);
     while query.is_some() {
-        turn(&server, &mut query, &mut ids);
+        next_page(&server, &mut query, &mut ids);
     }
     let stored = stored_ids(&folder);
     assert_eq!((ids.len(), stored.len()), (200, 197));
-    assert_eq!(ids[3..], stored, "from the event on at which the cursor stood");
+    assert_eq!(ids[3..], stored, "from the event of the cursor on");
 }
 
 #[test]
-fn a_page_has_eight_mebibytes_at_most() {
+fn page_has_at_most_eight_mebibytes() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let payload = format!("\"{}\"", "x".repeat(1024 * 1024 - 2));

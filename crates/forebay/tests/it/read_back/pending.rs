@@ -6,18 +6,18 @@ use crate::support::{Folder, Server, wait_until};
 const KEYED: &str = "Idempotency-Key: k\r\n";
 
 #[test]
-fn what_waits_for_its_store_is_pending_and_then_there() {
+fn pending_event_is_readable_once_stored() {
     let folder = Folder::new();
-    // The store can't be opened where a directory has its name.
+    // The store can't be opened if a directory has its name.
     std::fs::create_dir_all(folder.path("data/events.db")).unwrap();
     let log = folder.path("log");
     let mut server = Server::start_with(&folder.data(), &[], &log);
     let keyed = field(&post(&server, "/ingest/event", KEYED, "1"), "id");
-    let made = post(&server, "/ingest/event", "", "2");
-    let (made, position) = (field(&made, "id"), field(&made, "position"));
+    let assigned = post(&server, "/ingest/event", "", "2");
+    let (assigned, position) = (field(&assigned, "id"), field(&assigned, "position"));
     post(&server, "/ingest/batch", "Idempotency-Key: b\r\n", "3\n4\n");
     let expect_pending = |server: &Server| {
-        for target in [format!("/events/{keyed}"), format!("/events/{made}?position={position}")] {
+        for target in [format!("/events/{keyed}"), format!("/events/{assigned}?position={position}")] {
             let (status, body) = get(server, &target);
             assert_eq!((status, &*field(&body, "pending")), (202, "[\"local\"]"), "{body}");
         }
@@ -25,8 +25,8 @@ fn what_waits_for_its_store_is_pending_and_then_there() {
             let (status, body) = get(server, &format!("/events?key={key}"));
             assert_eq!((status, &*body), (202, "{\"events\":[],\"pending\":[\"local\"]}"));
         }
-        let far = format!("/events/{made}?position=0:99999");
-        for target in [&format!("/events/{made}"), &far, &far.replace("0:", "9:"), "/events", "/events?key=other"] {
+        let far = format!("/events/{assigned}?position=0:99999");
+        for target in [&format!("/events/{assigned}"), &far, &far.replace("0:", "9:"), "/events", "/events?key=other"] {
             let (status, body) = get(server, target);
             assert_eq!((status, &*field(&body, "code")), (503, "store_unavailable"), "{target}");
         }
@@ -38,24 +38,24 @@ fn what_waits_for_its_store_is_pending_and_then_there() {
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(
         text.contains("events can't be read back  sink=local reason=\"SQLite file"),
-        "the operator is told why: {text}"
+        "the operator gets the reason: {text}"
     );
 
     std::fs::remove_dir(folder.path("data/events.db")).unwrap();
     assert!(wait_until(|| get(&server, &format!("/events/{keyed}")).0 == 200), "the store is back");
     server.wait_delivered();
-    assert_eq!(get(&server, &format!("/events/{made}?position={position}")).0, 200);
-    assert_eq!(get(&server, &format!("/events/{made}")).0, 200);
+    assert_eq!(get(&server, &format!("/events/{assigned}?position={position}")).0, 200);
+    assert_eq!(get(&server, &format!("/events/{assigned}")).0, 200);
     assert_eq!((page(&server, "?key=k").payloads(), page(&server, "?key=b").payloads()), (vec!["1"], vec!["3", "4"]));
     assert_eq!(page(&server, "?key=other").payloads(), [""; 0]);
-    let nobody = "/events/00000000-0000-8000-8000-000000000000";
-    let (status, body) = get(&server, nobody);
+    let unknown = "/events/00000000-0000-8000-8000-000000000000";
+    let (status, body) = get(&server, unknown);
     assert_eq!((status, &*field(&body, "code")), (404, "unknown_event"));
     assert!(!body.contains("dead letter"), "{body}");
 }
 
 #[test]
-fn what_was_refused_for_good_is_told() {
+fn dead_letter_is_reported_to_readers() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert_eq!(server.post("/ingest/event", "0").0, 200);
@@ -65,16 +65,16 @@ fn what_was_refused_for_good_is_told() {
                   begin select raise(abort, 'no such ones'); end";
     store.execute_batch(refuse).unwrap();
     let keyed = field(&post(&server, "/ingest/event", KEYED, "1"), "id");
-    let made = post(&server, "/ingest/event", "", "2");
-    let (made, position) = (field(&made, "id"), field(&made, "position"));
+    let assigned = post(&server, "/ingest/event", "", "2");
+    let (assigned, position) = (field(&assigned, "id"), field(&assigned, "position"));
     post(&server, "/ingest/batch", "Idempotency-Key: b\r\n", "3\n4\n");
     server.wait_delivered();
-    let at = format!("{made}?position={position}");
-    for target in [&keyed, &made, &at].map(|id| format!("/events/{id}")) {
+    let at = format!("{assigned}?position={position}");
+    for target in [&keyed, &assigned, &at].map(|id| format!("/events/{id}")) {
         let (status, body) = get(&server, &target);
         assert_eq!((status, &*field(&body, "code")), (424, "dead_letter"), "{target}: {body}");
         assert!(body.contains("rejected_by_store") && field(&body, "dead").contains("\"sink\":\"local\""), "{body}");
-        assert!(body.contains(if target.contains(&made) { &made } else { &keyed }), "{target}: {body}");
+        assert!(body.contains(if target.contains(&assigned) { &assigned } else { &keyed }), "{target}: {body}");
     }
     for (key, payloads) in [("k", vec![]), ("b", vec!["3"])] {
         let query = format!("?key={key}");

@@ -1,10 +1,10 @@
-//! Who may read, and what can't be answered.
+//! Which clients may read, and which requests are rejected.
 
 use super::{ask, field, get, page, post};
 use crate::support::{Folder, Server, forebay, wait_until};
 
 #[test]
-fn parameters_that_cant_be_meant_are_refused() {
+fn invalid_parameters_are_rejected() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     for _ in 0..3 {
@@ -78,7 +78,7 @@ fn parameters_that_cant_be_meant_are_refused() {
 }
 
 #[test]
-fn what_others_put_into_the_table_spoils_no_page() {
+fn foreign_rows_spoil_no_page() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert_eq!(server.post("/ingest/event", "1").0, 200);

@@ -28,7 +28,7 @@ fn stored(store: &Path) -> Vec<String> {
 }
 
 #[test]
-fn old_events_go_and_a_reader_goes_on() {
+fn retention_does_not_interrupt_readers() {
     let folder = Folder::new();
     let (data, store) = (folder.data(), folder.path("events.db"));
     let server = start(&data, &store);
@@ -46,12 +46,12 @@ fn old_events_go_and_a_reader_goes_on() {
     let (status, body) = get(&server, &format!("/events/{}", events[0].id));
     assert_eq!((status, field(&body, "code")), (404, "unknown_event".to_owned()));
 
-    // The window of duplicates still knows the ids, and the ledger counts what was stored.
+    // The deduplication window still has the ids, and the ledger counts the stored events.
     post(&server, [0, 4]);
     assert_eq!((stored(&store), server.metric("forebay_duplicates_total")), (vec!["4".to_owned(), "5".to_owned()], 2));
     assert_eq!(server.metric("forebay_events_stored_total{type=\"access\""), 6);
     server.stop("-TERM");
-    // Without that window the store recognises what it still has, and nothing else.
+    // Without that window the store recognises only the events that it still has.
     let server = start(&folder.path("other"), &store);
     post(&server, [0, 4]);
     assert_eq!(stored(&store), ["4", "5", "0"]);

@@ -1,24 +1,24 @@
-//! Replays of dead letters into a stream, which knows no ids: answers that are cut at many places, and a Forebay that is killed behind
-//! some of them. Whatever was stored isn't stored again.
+//! Replays of dead letters into a stream, which has no ids: answers that are cut at many places, and a Forebay that is killed after some
+//! of them. Stored events aren't stored again.
 
 use crate::support::{Folder, Server, forebay, wait_until};
 use testkit::proxy::Proxy;
 use testkit::redis::RedisServer;
 
 const LETTERS: usize = 120;
-/// Where answers are cut: the server's answers before the effect of a replay of two letters have more bytes than the first, and those up to
+/// Where answers are cut: the server's answers before the effect of a replay of two dead letters have more bytes than the first, and those up to
 /// its end fewer than the last.
 const CUTS: std::ops::Range<usize> = 0..270;
 const CUT_STEP: usize = 9;
 
-/// Replays at most two letters: whether nothing that was asked for stays.
+/// Replays at most two dead letters: whether none of the selected ones stays.
 fn replay(server: &Server) -> bool {
     let admin = server.admin.to_string();
     forebay().args(["dead", "replay", "--limit", "2", "--admin", &admin]).output().unwrap().status.success()
 }
 
 #[test]
-fn a_replay_whose_answer_is_cut_does_not_double_what_a_stream_has() {
+fn replay_without_response_duplicates_nothing() {
     let Some(redis) = RedisServer::start() else { return };
     let proxy = Proxy::start(&redis.socket());
     let url = format!("redis://{}", proxy.address());
@@ -34,24 +34,24 @@ fn a_replay_whose_answer_is_cut_does_not_double_what_a_stream_has() {
     let mut server = start();
     let count = || redis.ask(&["XLEN", "access"]).number();
     let (mut behind_the_effect, mut before) = (0, 0);
-    for (turn, at) in CUTS.step_by(CUT_STEP).enumerate() {
+    for (round, at) in CUTS.step_by(CUT_STEP).enumerate() {
         assert!(wait_until(|| replay(&server)), "a connection is open");
         let stored = count();
         let cut = proxy.cut_after(at);
         let is_done = replay(&server);
         drop(cut);
         match (is_done, count() > stored) {
-            // The answer may be cut, and the store be asked by another connection what it has.
+            // The answer may be cut, and another connection may ask the store for its contents.
             (_, true) => behind_the_effect += 1,
             (false, false) => before += 1,
             (true, false) => {}
         }
-        if turn % 2 == 0 {
+        if round % 2 == 0 {
             drop(server);
             server = start();
         }
     }
-    assert!(behind_the_effect > 2 && before > 0, "{behind_the_effect} behind the effect, {before} before it");
+    assert!(behind_the_effect > 2 && before > 0, "{behind_the_effect} after the effect, {before} before it");
     assert!(wait_until(|| replay(&server) && server.metric("forebay_events_dead_total{") == 0));
     super::expect_numbers(super::payloads(redis.ask(&["XRANGE", "access", "-", "+"])), LETTERS);
     assert_eq!(server.metric("forebay_events_stored_total{"), LETTERS as u64);

@@ -1,4 +1,4 @@
-//! `forebay reload`: what it says and how it exits.
+//! `forebay reload`: its output and its exit codes.
 
 use std::process::Output;
 
@@ -6,7 +6,7 @@ use super::{Fixture, ONE, TWO};
 use crate::support::forebay;
 use crate::two_services::BackEnd;
 
-/// Runs a command: the exit code, what goes to the standard output, and what goes to stderr.
+/// Runs a command: the exit code, the standard output, and stderr.
 fn run(arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = forebay().args(arguments).envs(variables.iter().copied()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -19,7 +19,7 @@ fn reload(fixture: &Fixture, configuration: &str, more: &[&str]) -> (i32, String
 }
 
 #[test]
-fn a_right_file_holds_and_the_changes_are_told() {
+fn valid_file_is_applied_and_changes_shown() {
     let fixture = Fixture::new(ONE);
     let file = fixture.folder.text("forebay.toml");
     let changed = TWO.replace("table = \"two\"", "table = \"two\"\nmax_backlog = \"1GiB\"");
@@ -31,8 +31,8 @@ fn a_right_file_holds_and_the_changes_are_told() {
         (&limited, "nothing has changed\n"),
         (ONE, "`[gateway]` has changed\ntype b is removed\nsink two is removed\n"),
     ] {
-        let told = (0, format!("reloaded {file}\n{changes}"), String::new());
-        assert_eq!(reload(&fixture, configuration, &[]), told, "{configuration}");
+        let expected = (0, format!("reloaded {file}\n{changes}"), String::new());
+        assert_eq!(reload(&fixture, configuration, &[]), expected, "{configuration}");
     }
     let (code, json, _) = reload(&fixture, TWO, &["--output", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -47,7 +47,7 @@ fn a_right_file_holds_and_the_changes_are_told() {
 }
 
 #[test]
-fn a_wrong_file_changes_nothing_and_is_shown_as_check_shows_it() {
+fn invalid_file_changes_nothing_and_errors_are_shown() {
     let fixture = Fixture::new(ONE);
     let wrong = format!("{ONE}size = 1\n[types.c]\nroutes = [\"four\"]\n");
     let (code, text, errors) = reload(&fixture, &wrong, &[]);
@@ -71,7 +71,7 @@ fn a_wrong_file_changes_nothing_and_is_shown_as_check_shows_it() {
 }
 
 #[test]
-fn a_warning_is_shown_with_the_changes() {
+fn warning_is_shown_with_the_changes() {
     let fixture = Fixture::new(ONE);
     let lonely = format!("{ONE}[sinks.lonely]\nkind = \"sqlite\"\ntable = \"lonely\"\n");
     let (code, text, errors) = reload(&fixture, &lonely, &[]);
@@ -80,7 +80,7 @@ fn a_warning_is_shown_with_the_changes() {
 }
 
 #[test]
-fn a_server_that_is_gone_and_one_that_does_not_reload_are_told() {
+fn unreachable_and_unsupported_servers_are_reported() {
     let mut fixture = Fixture::new(ONE);
     let admin = fixture.server().admin.to_string();
     assert_eq!(fixture.stop("-KILL"), None);

@@ -1,4 +1,4 @@
-//! Batches that are open while the rules of their type change: what was made by the old ones isn't taken under the new.
+//! Batches that are open while the rules of their type change: records checked by the old rules aren't accepted under the new ones.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn config(rules: &str, sink: &str) -> String {
     )
 }
 
-/// Begins a batch, whose first half has come when this ends.
+/// Begins a batch, whose first half was received when this returns.
 fn begin(fixture: &Fixture, type_name: &str, headers: &str) -> TcpStream {
     let before = fixture.server().metric("forebay_http_in_flight_bytes");
     let mut client = TcpStream::connect(fixture.server().intake).unwrap();
@@ -43,7 +43,7 @@ fn assert_later(answer: &str, of: &str) {
 }
 
 #[test]
-fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
+fn batch_checked_by_old_rules_must_be_retried() {
     let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
     fixture.folder.write("kept.json", "{\"type\": \"object\"}");
     fixture.folder.write("t.json", "{\"type\": \"object\"}");
@@ -57,7 +57,7 @@ fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
         ("schema = \"t.json\"", ""),
         ("id = \"/x\"", ""),
         ("unstorable = \"repair\"", ""),
-        // Of what is left out nothing is stored, and yet it would be answered.
+        // Nothing of the filtered events is stored, and yet they would be answered.
         ("transform = [{ filter = \"x > 9\" }]", ""),
     ] {
         let (there, back) = (config(rules, "two"), &plain);
@@ -76,7 +76,7 @@ fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
 }
 
 #[test]
-fn a_schema_whose_file_has_changed_is_another_one() {
+fn changed_schema_file_is_reloaded() {
     let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
     fixture.folder.write("kept.json", "{\"type\": \"object\"}");
     fixture.folder.write("t.json", "{\"type\": \"object\"}");
@@ -95,9 +95,9 @@ fn a_schema_whose_file_has_changed_is_another_one() {
     assert_eq!(fixture.rows("events"), 2);
 }
 
-/// A batch whose steps leave out or refuse what others would take.
+/// A batch whose steps filter or reject events that others would accept.
 #[test]
-fn a_batch_of_which_nothing_is_left_by_old_rules_is_to_be_sent_again() {
+fn batch_emptied_by_old_rules_must_be_retried() {
     let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
     fixture.folder.write("kept.json", "{\"type\": \"object\"}");
     fixture.folder.write("t.json", "{\"required\": [\"y\"]}");

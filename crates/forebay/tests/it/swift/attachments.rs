@@ -1,4 +1,4 @@
-//! Parts of payloads as objects of their own, as the documentation shows them.
+//! Attachments: parts of payloads as separate objects, as the documentation shows them.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use testkit::swift::SwiftServer;
 const PAGE: &str = include_str!("../../../../../docs/objects.md");
 const CONTAINER: &str = "shots";
 
-/// What stands on the page behind its heading of this, in a block of this language.
+/// The text of the page after this heading, in a block of this language.
 fn block(language: &str) -> &'static str {
     let (_, section) = PAGE.split_once("## Parts of payloads as objects").unwrap();
     let (_, block) = section.split_once(&format!("```{language}\n")).unwrap();
@@ -36,7 +36,7 @@ fn stored(swift: &SwiftServer) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn the_example_of_the_page_holds_and_what_is_no_base64_is_a_dead_letter() {
+fn page_example_stores_objects_and_rejects_invalid_base64() {
     let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
     let server = start(&folder, swift);

@@ -18,7 +18,7 @@ struct Front {
 }
 
 impl Front {
-    /// `None`, with a message, where nginx isn't installed.
+    /// `None`, with a message, if nginx isn't installed.
     #[allow(clippy::print_stderr, reason = "it says why it is skipped")]
     fn start(swift: SocketAddr) -> Option<Self> {
         let mut version = Command::new("nginx");
@@ -48,7 +48,7 @@ impl Drop for Front {
     }
 }
 
-/// Swift doesn't know that it is asked over TLS, and names itself by what it is asked with: nginx says it right.
+/// Swift has no TLS of its own, and names itself by the request's scheme: nginx corrects that.
 fn configuration(folder: &str, listen: SocketAddr, swift: SocketAddr) -> String {
     format!(
         "daemon off; master_process off; pid {folder}/pid;
@@ -71,7 +71,7 @@ fn configuration(folder: &str, listen: SocketAddr, swift: SocketAddr) -> String 
 }
 
 #[test]
-fn objects_come_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
+fn objects_are_written_only_over_trusted_tls() {
     let Some(server) = SwiftServer::start() else { return };
     let Some(front) = Front::start(server.address()) else { return };
     let mut objects = 0;
@@ -81,7 +81,7 @@ fn objects_come_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
         let forebay = start(&folder, &secured);
         assert_eq!(forebay.post("/ingest/event", "1").0, 200);
         let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-        assert!(wait_until(|| log().contains("certificate")), "whom nobody trusts isn't believed: {}", log());
+        assert!(wait_until(|| log().contains("certificate")), "an untrusted certificate is rejected: {}", log());
         assert_eq!(forebay.metric("forebay_events_stored_total{"), 0);
         assert_eq!(server.client().list("events").len(), objects, "nothing went there");
         folder.write("ca.pem", &front.pair.certificate);

@@ -56,7 +56,7 @@ fn rules_are_compared_by_their_effect_on_events() {
         TypeRules { ack_stored: true, ..TypeRules::default() },
     ];
     for rules in others {
-        assert!(rules.are_as(&rules.clone()) && !rules.are_as(&TypeRules::default()), "{rules:?}");
+        assert!(rules.are_same_as(&rules.clone()) && !rules.are_same_as(&TypeRules::default()), "{rules:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether requested events are dead letters: then no store has them, or will get them without a replay.
+//! Whether requested events are dead letters: then no store has them, and none gets them without a replay.
 
 use std::collections::BTreeSet;
 

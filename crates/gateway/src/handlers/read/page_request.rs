@@ -60,7 +60,7 @@ impl Choice {
         Ok(Self { wanted: Wanted::Stored(filter), age, key: None, reader })
     }
 
-    /// All events of a key: number 0 of a single one, and those of a batch, first the first values of their lines and then all others.
+    /// All events of a key: number 0 for a single event. For a batch, the first values of its lines, and then all others.
     fn of_key(types: &TypeRegistry, type_name: Option<TypeName>, key: &str, source: &str) -> Result<Self, Refused> {
         check_key(key.as_bytes(), "`key`")?;
         let of_default = || TypeName::new(DEFAULT_TYPE).map_err(|error| bad(error.to_string()));

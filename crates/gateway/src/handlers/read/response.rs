@@ -36,9 +36,9 @@ pub(super) fn event(event: &StoredEvent) -> Option<Vec<u8>> {
 pub(super) fn rest(next: Option<&str>, dead: &Rejections) -> String {
     let mut rest = next.map_or_else(String::new, |next| format!(r#","next":"{next}""#));
     if dead.count > 0 {
-        let letters: Vec<DeadLetterMember<'_>> = dead.listed.iter().map(DeadLetterMember::of).collect();
+        let members: Vec<DeadLetterMember<'_>> = dead.listed.iter().map(DeadLetterMember::of).collect();
         rest += ",\"dead\":";
-        rest += &serde_json::to_string(&letters).expect("texts can be written as JSON");
+        rest += &serde_json::to_string(&members).expect("texts can be written as JSON");
     }
     if dead.count > dead.listed.len() as u64 {
         rest += &format!(",\"dead_count\":{}", dead.count);
@@ -157,7 +157,7 @@ struct DeadEvent {
 pub(super) fn dead_event(id: EventId, position: Option<Position>, refusals: Rejections) -> Response {
     let Rejections { listed, count, unknown } = refusals;
     let event = DeadEvent { id: Displayed(id), position: position.map(Displayed) };
-    ack_response::refused(event, &Dead { letters: listed, count, pending: unknown })
+    ack_response::refused(event, &Dead { listed, count, pending: unknown })
 }
 
 /// The same for the events of a key.

@@ -9,7 +9,7 @@ use crate::ingest::rejected_record::{RejectedRecord, Retry};
 use crate::problem::Problem;
 
 /// The detail of a line that a transform has dropped as a duplicate of a line that isn't stored.
-const LEANT: &str = "`dedupe` filtered this record as a duplicate of an earlier record, but that record was \
+const FILTERED_FOR_REJECTED: &str = "`dedupe` filtered this record as a duplicate of an earlier record, but that record was \
                      rejected; resend this record in its own request";
 
 impl RecordBuilder {
@@ -54,7 +54,7 @@ impl RecordBuilder {
         self.forget_filtered(number);
         let problem = match cause {
             LineRejection::IdConflict => Problem::id_reused(),
-            LineRejection::DependsOnRejected => Problem::new(ErrorCode::Overload, LEANT),
+            LineRejection::DependsOnRejected => Problem::new(ErrorCode::Overload, FILTERED_FOR_REJECTED),
         };
         let problem = self.tally_numbered(number, problem, payload);
         self.refused_by_code[problem.code as usize] += 1;

@@ -13,7 +13,7 @@ pub(super) struct DeferredRecords {
     records: Vec<Record>,
     /// The payloads of those that are accepted.
     payloads: String,
-    /// The bytes of the others as they came.
+    /// The received bytes of the others.
     raw: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ impl DeferredRecords {
         self.records.push(Record { line, value, ordinal, end, fault });
     }
 
-    /// What they take in memory, about.
+    /// About how many bytes they take in memory.
     pub(super) const fn bytes(&self) -> usize {
         self.records.len() * size_of::<Record>() + self.payloads.len() + self.raw.len()
     }
@@ -107,7 +107,7 @@ mod tests {
         TypeName::new(text).unwrap()
     }
 
-    /// Types `a`, by this rule, `stepped`, which takes steps, and `event`.
+    /// Types `a`, by this rule, `stepped`, with a transform, and `event`.
     fn types(rule: &str) -> TypeCache {
         let steps: Vec<StepSpec> =
             serde_json::from_value(serde_json::json!([{"set": "/all", "to": COSTLY, "when": "l != null"}])).unwrap();
@@ -159,7 +159,7 @@ mod tests {
         let lines: Vec<_> = builder.refused.iter().map(|refused| refused.place().0).collect();
         assert_eq!(lines, [3, 4]);
         push(&mut builder, &large(4));
-        assert!(!builder.has_deferred(), "here nobody waits");
+        assert!(!builder.has_deferred(), "no other request waits");
         builder.begin_tick();
         push(&mut builder, &large(5));
         assert!(builder.has_deferred());

@@ -60,7 +60,7 @@ impl RecordBuilder {
         self.windows.keep();
     }
 
-    /// A line is rejected after all: what was dropped of it isn't counted.
+    /// A line is rejected in the end: what was dropped of it isn't counted.
     pub(super) fn forget_filtered(&mut self, line: u32) {
         let Some(Dependent { slot, filtered, is_whole }) = self.filtered_events.dependents.remove(&line) else {
             return;
@@ -90,6 +90,6 @@ impl RecordBuilder {
 
     /// Whether an event was dropped as a duplicate of another one, which must become durable.
     pub(crate) fn depends_on_others(&self) -> bool {
-        self.filtered_events.counts.iter().any(|(_, by, _)| by.came_before())
+        self.filtered_events.counts.iter().any(|(_, by, _)| by.is_duplicate())
     }
 }

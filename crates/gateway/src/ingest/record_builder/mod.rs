@@ -100,12 +100,12 @@ pub(crate) struct RecordBuilder {
     /// Every type of the batch so far allows 200 although records are rejected.
     allows_partial_ok: bool,
     pub(crate) refused: Vec<RejectedRecord>,
-    /// What these take in memory, about.
+    /// About how many bytes these take in memory.
     refused_bytes: usize,
     pub(crate) refused_by_code: [u64; ErrorCode::ALL.len()],
     /// How many of these were rejected because of others alone.
     pub(crate) refused_for_others: u64,
-    /// What is counted, logged and stored of them.
+    /// What is counted, logged and quarantined of them.
     pub(crate) tally: RefusalTally,
 }
 
@@ -218,7 +218,7 @@ impl RecordBuilder {
 
     fn pipeline(&mut self, number: Option<u32>) -> Pipeline<'_> {
         let room =
-            RequestBudget::beside(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
+            RequestBudget::remaining(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
         Pipeline {
             types: &mut self.types,
             named: self.slot,
@@ -389,8 +389,7 @@ impl RecordBuilder {
         }
     }
 
-    /// Rejects the good records too, and forgets the duplicates: an original may be in this very batch, and no one has waited until it is
-    /// durable.
+    /// Rejects the good records too, and forgets the duplicates: an original may be in this very batch, and hasn't become durable.
     pub(crate) fn refuse_all(&mut self) {
         self.batch = AppendBatch::default();
         self.is_refused_for_some |= self.accepted + self.duplicates > 0;

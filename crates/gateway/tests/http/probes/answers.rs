@@ -14,7 +14,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Reads until the server closes; fails where it does not, or says what is no answer.
+    /// Reads until the server closes; fails if it doesn't, or if it sends an invalid response.
     pub(super) fn read(client: &mut Client) -> Self {
         let mut answers = Self { statuses: Vec::new(), says_that_it_closes: false };
         loop {

@@ -2,7 +2,7 @@
 
 use super::probe::{Probe, bad, chunked, good};
 
-/// Bodies whose sizes, data or ends aren't what the grammar wants.
+/// Bodies whose sizes, data or ends violate the grammar.
 const CHUNKS: &[&str] = &[
     "\r\n[1,2]\r\n0\r\n\r\n",
     "+5\r\n[1,2]\r\n0\r\n\r\n",
@@ -44,11 +44,11 @@ const CHUNKS: &[&str] = &[
     "5\r\n[1,2]\r\n0\r\n",
 ];
 
-/// Sizes that are 5, or -5, to whoever cuts them to 64 or 32 bits.
+/// Sizes that are 5, or -5, to a parser that truncates them to 64 or 32 bits.
 const OVERFLOWS: &[&str] =
     &["10000000000000005", "100000000000000000000000000000005", "fffffffffffffffb", "8000000000000005", "fffffffb"];
 
-/// Extensions that are none (RFC 9112 §7.1.1), behind the size.
+/// Invalid extensions (RFC 9112 §7.1.1), after the size.
 const EXTENSIONS: &[&str] = &[
     ";",
     ";;",
@@ -76,7 +76,7 @@ const EXTENSIONS: &[&str] = &[
     " a",
 ];
 
-/// Trailers that are no fields (RFC 9112 §7.1.2, §5).
+/// Invalid trailers (RFC 9112 §7.1.2, §5).
 const TRAILERS: &[&str] = &[
     "X",
     " X: y",
@@ -106,7 +106,7 @@ pub(super) fn refused() -> Vec<Probe> {
     chunks.chain(overflows).chain(extensions).chain(trailers).collect()
 }
 
-/// Bodies that look odd and are sound. Trailers, forbidden ones too (RFC 9110 §6.5.1), mean nothing here.
+/// Bodies that look odd and are valid. Trailers, forbidden ones too (RFC 9110 §6.5.1), are ignored.
 const ODD: &[&str] = &[
     "2\r\n[1\r\n3\r\n,2]\r\n0\r\n\r\n",
     "00000005\r\n[1,2]\r\n000\r\n\r\n",

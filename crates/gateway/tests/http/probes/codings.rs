@@ -4,8 +4,8 @@ use super::probe::{Probe, bad, post, refused as refused_with};
 
 const CHUNKS: &str = "5\r\n[1,2]\r\n0\r\n\r\n";
 
-/// `chunked` isn't the last coding, or nobody knows whether it is: 400 (RFC 9112 §6.3, point 4). Empty members of
-/// the list might be passed over; no client sends them, and those who smuggle do.
+/// `chunked` isn't the last coding, or it is unclear whether it is: 400 (RFC 9112 §6.3, point 4). Empty members of
+/// the list could be ignored; only clients that smuggle requests send them.
 const NOT_CHUNKED: &[&str] = &[
     "Transfer-Encoding: xchunked",
     "Transfer-Encoding: chunkedx",
@@ -30,7 +30,7 @@ const NOT_CHUNKED: &[&str] = &[
     "Transfer-Encoding: chunked\r\nX: y\r\ntransfer-encoding: gzip",
 ];
 
-/// Names and values that some reader takes for `Transfer-Encoding: chunked` (RFC 9112 §5.1, §5.2; RFC 9110 §5.5).
+/// Names and values that some parser treats as `Transfer-Encoding: chunked` (RFC 9112 §5.1, §5.2; RFC 9110 §5.5).
 const DISGUISED: &[&str] = &[
     "Transfer-Encoding : chunked",
     "Transfer-Encoding\t: chunked",
@@ -58,7 +58,7 @@ const DISGUISED: &[&str] = &[
 
 pub(super) fn refused() -> Vec<Probe> {
     let rows = |section, fields: &'static [&str]| fields.iter().map(move |fields| bad(section, post(fields, CHUNKS)));
-    // Codings that are sound, but not done here: 501 would be right too (§6.1).
+    // Codings that are valid but not supported: 501 would be correct too (§6.1).
     let unknown = ["gzip, chunked", "identity, chunked", "deflate,chunked"].into_iter().map(|codings| {
         let bytes = post(&format!("Transfer-Encoding: {codings}"), CHUNKS);
         refused_with("RFC 9112 §6.1", &[400, 501], bytes)

@@ -1,12 +1,12 @@
-//! Content-Length: several of them, beside a Transfer-Encoding, and what is no number.
+//! Content-Length: several of them, one with a Transfer-Encoding, and invalid numbers.
 
 use super::probe::{Probe, bad, post, refused as refused_with};
 
 const BODY: &str = "[1,2]";
 const CHUNKS: &str = "5\r\n[1,2]\r\n0\r\n\r\n";
 
-/// Two lengths, or a length and chunks. RFC 9112 §6.3 lets a server take some of them; whoever takes them trusts that
-/// nobody before it took the other.
+/// Two lengths, or a length and chunks. RFC 9112 §6.3 lets a server accept some of them, but then a proxy before it may have used the
+/// other length.
 const TWICE: &[(&str, &str)] = &[
     ("Content-Length: 5\r\nTransfer-Encoding: chunked", CHUNKS),
     ("Transfer-Encoding: chunked\r\nContent-Length: 5", CHUNKS),
@@ -59,9 +59,9 @@ const NO_NUMBERS: &[&str] = &[
     "Content-\u{ad}Length: 5",
 ];
 
-/// Numbers beyond 64 bits, which are 5 to whoever lets them overflow.
+/// Numbers beyond 64 bits, which are 5 to a parser that lets them overflow.
 const OVERFLOWS: &[&str] = &["18446744073709551621", "340282366920938463463374607431768211461"];
-/// Numbers beyond 32 bits, or negative ones to whoever has a sign.
+/// Numbers beyond 32 bits, or negative ones to a parser with signed numbers.
 const LARGE: &[&str] = &["4294967301", "2147483653", "9223372036854775813", "18446744073709551611"];
 
 pub(super) fn refused() -> Vec<Probe> {

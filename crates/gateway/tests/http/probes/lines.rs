@@ -1,8 +1,8 @@
-//! Request lines, line ends, and bytes that may stand nowhere.
+//! Request lines, line ends, and bytes that are invalid everywhere.
 
 use super::probe::{Probe, bad, begun, refused as refused_with};
 
-/// Ends of lines other than CR LF, and CRs that end none. RFC 9112 §2.2 lets a server take a bare LF; nobody needs it.
+/// Ends of lines other than CR LF, and CRs that end none. RFC 9112 §2.2 lets a server accept a bare LF; no client needs it.
 const LINE_ENDS: &[&str] = &[
     "POST /ingest/event HTTP/1.1\nHost: x\r\nContent-Length: 5\r\n\r\n[1,2]",
     "POST /ingest/event HTTP/1.1\r\nHost: x\nContent-Length: 5\r\n\r\n[1,2]",
@@ -22,7 +22,7 @@ const LINE_ENDS: &[&str] = &[
     "\r\n\nPOST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n[1,2]",
 ];
 
-/// What stands for a request line (RFC 9112 §3), with the lines behind it up to the length.
+/// Invalid request lines (RFC 9112 §3), with the lines after them up to the length.
 const STARTS: &[&str] = &[
     " POST /ingest/event HTTP/1.1\r\nHost: x",
     "\tPOST /ingest/event HTTP/1.1\r\nHost: x",
@@ -60,7 +60,7 @@ const STARTS: &[&str] = &[
 /// that is known; there will be none.
 const VERSIONS: &[&str] = &["0.9", "1.2", "1.9", "2.0", "3.0"];
 
-/// Header lines that are none (RFC 9112 §5, RFC 9110 §5.1, §5.5).
+/// Invalid header lines (RFC 9112 §5, RFC 9110 §5.1, §5.5).
 const FIELDS: &[&str] = &[
     " X: y",
     "\tX: y",

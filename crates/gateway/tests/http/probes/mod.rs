@@ -1,5 +1,5 @@
-//! Malformed and smuggling HTTP: for each probe, how many answers come, and whether a request that stands behind it is
-//! one. What is expected is what RFC 9110 and RFC 9112 say, in the sections that the rows name.
+//! Malformed and smuggling HTTP: for each probe, the number of responses, and whether a request after it is parsed as one. Each row names
+//! the section of RFC 9110 or RFC 9112 that it follows.
 
 mod answers;
 mod chunks;
@@ -17,14 +17,14 @@ use crate::fixture::{Client, Fixture};
 use answers::Answers;
 use probe::{Outcome, Probe};
 
-/// Requests that must be refused, with their connection.
+/// Requests that must be rejected, and their connections closed.
 fn refused() -> Vec<Probe> {
     let tables =
         [lengths::refused, codings::refused, lines::refused, targets::refused, chunks::refused, sizes::refused];
     tables.into_iter().flat_map(|table| table()).collect()
 }
 
-/// Requests that look odd, and that have one meaning all the same.
+/// Requests that look odd but have one meaning.
 fn answered() -> Vec<Probe> {
     let tables = [odd::answered, chunks::answered, sizes::answered];
     tables.into_iter().flat_map(|table| table()).collect()
@@ -34,7 +34,7 @@ fn answered() -> Vec<Probe> {
 #[derive(Clone, Copy, Debug)]
 enum Pace {
     AtOnce,
-    /// Each byte of a short probe by itself, so that every reader stops everywhere.
+    /// Each byte of a short probe separately, so every reader stops at each byte.
     InPieces,
 }
 
@@ -44,12 +44,12 @@ impl Pace {
             Self::AtOnce => bytes.len(),
             Self::InPieces => bytes.len().div_ceil(1000),
         };
-        // A server that has refused may have closed before it has all.
+        // A server that has rejected the request may have closed before it has read all of it.
         let _ = bytes.chunks(piece).try_for_each(|piece| client.try_send(piece));
     }
 }
 
-/// Sends the probe with a good event behind it, the marker; says what came out other than expected.
+/// Sends the probe with a valid event after it, the marker; returns what differs from the expected result.
 fn failure(fixture: &Fixture, probe: &Probe, pace: Pace, number: usize) -> Option<String> {
     let marker = format!("\"marker {number}\"");
     let before = fixture.payloads().len();
@@ -95,7 +95,7 @@ fn bytes_after_last_request_are_no_request() {
     check(&odd::last(), &[Pace::AtOnce]);
 }
 
-/// RFC 9112 §8: who closes before a request's end has sent none. Of a head there may be no answer.
+/// RFC 9112 §8: a client that closes before a request's end has sent none. To part of a head there may be no response.
 #[test]
 fn truncated_request_is_no_request() {
     let fixture = Fixture::open();

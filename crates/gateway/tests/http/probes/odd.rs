@@ -1,10 +1,10 @@
-//! Requests that look odd and have one meaning all the same.
+//! Requests that look odd but have one meaning.
 
 use super::probe::{Outcome, Probe, answered as answered_with, begun, chunked, good, post};
 
 const BODY: &str = "[1,2]";
 
-/// Sound header lines (RFC 9112 §5, RFC 9110 §5).
+/// Valid header lines (RFC 9112 §5, RFC 9110 §5).
 const FIELDS: &[&str] = &[
     "Content-Length: 005",
     "content-length:5",
@@ -15,14 +15,14 @@ const FIELDS: &[&str] = &[
     "Content-Length: 5\r\nX: \u{e9}",
     "Content-Length: 5\r\n!#$%&'*+-.^_`|~1a: b",
     "Content-Length: 5\r\nX: y\r\nX: z",
-    // Other names than they look like.
+    // These are other names than they seem.
     "Content-Length: 5\r\nContent_Length: 7",
     "Content-Length: 5\r\nX-Content-Length: 7",
     "Content-Length: 5\r\nTransfer_Encoding: chunked",
     "Content-Length: 5\r\nTransfer-Encodings: chunked",
     "Content-Length: 5\r\nTE: chunked",
     "Content-Length: 5\r\nTrailer: Content-Length",
-    // What is named here is of this hop, which goes nowhere from here.
+    // The named headers are for this hop only, and this is the last hop.
     "Content-Length: 5\r\nConnection: content-length, host, keep-alive",
     "Content-Length: 5\r\nConnection: transfer-encoding",
     "Content-Length: 5\r\nConnection: closed, not-close",
@@ -49,7 +49,7 @@ const STARTS: &[&str] = &[
     "POST /ingest/event HTTP/1.1\r\nX: y\r\nHost: x",
     "POST /ingest/event HTTP/1.0\r\nConnection: keep-alive",
     "POST /ingest/event HTTP/1.0\r\nConnection: TE, Keep-Alive\r\nExpect: 100-continue\r\nHost: x",
-    // §2.2: at least one empty line before a request is passed over.
+    // §2.2: at least one empty line before a request is skipped.
     "\r\nPOST /ingest/event HTTP/1.1\r\nHost: x",
     "\r\n\r\nPOST /ingest/event HTTP/1.1\r\nHost: x",
 ];
@@ -62,7 +62,7 @@ pub(super) fn answered() -> Vec<Probe> {
     fields.chain(starts).chain(codings).chain(other_answers()).collect()
 }
 
-/// Requests that are sound and not done here: their bodies are no requests.
+/// Requests that are valid but not supported: their bodies are no requests.
 fn other_answers() -> Vec<Probe> {
     let inner = "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n3";
     let with_inner = |start: &str| format!("{start}\r\nHost: x\r\nContent-Length: {}\r\n\r\n{inner}", inner.len());
@@ -84,7 +84,7 @@ fn other_answers() -> Vec<Probe> {
     ]
 }
 
-/// Requests behind which the connection is closed, though they are sound.
+/// Valid requests after which the connection is closed.
 pub(super) fn last() -> Vec<Probe> {
     let row = |section, status, bytes: Vec<u8>| Probe { section, bytes, outcome: Outcome::Last(status) };
     let closes = |value: &str| post(&format!("Content-Length: 5\r\nConnection: {value}"), BODY);
@@ -97,7 +97,7 @@ pub(super) fn last() -> Vec<Probe> {
         row("RFC 9112 §9.6", 200, closes("te ,, close\r\nConnection: keep-alive")),
         row("RFC 9112 §9.3", 200, old("")),
         row("RFC 9112 §9.3", 200, old("\r\nHost: x\r\nConnection: close, keep-alive")),
-        // A body of unknown length that nobody wants isn't read.
+        // A body of unknown length that isn't needed isn't read.
         row("RFC 9112 §9.6", 404, missing.into()),
         row("RFC 9110 §10.1.1", 417, post("Content-Length: 5\r\nExpect: 200-ok", BODY)),
     ]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Bytes that a client sends, and what must come of them.
+/// Bytes that a client sends, and the expected result.
 pub(super) struct Probe {
     /// The section that says so.
     pub(super) section: &'static str,
@@ -10,14 +10,14 @@ pub(super) struct Probe {
     pub(super) outcome: Outcome,
 }
 
-/// What must come of a probe that a good request follows.
+/// The expected result of a probe that a valid request follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// One answer with one of these statuses; then the connection is closed, and nothing is stored.
     Refused(&'static [u16]),
     /// One answer, then the connection is closed: the client has asked for it.
     Last(u16),
-    /// One answer, and another to the request behind it.
+    /// One response, and another to the request after it.
     Answered(u16),
 }
 
@@ -28,7 +28,7 @@ impl fmt::Debug for Probe {
     }
 }
 
-/// A request that is no sound HTTP.
+/// A request that isn't valid HTTP.
 pub(super) fn bad(section: &'static str, bytes: impl Into<Vec<u8>>) -> Probe {
     refused(section, &[400], bytes)
 }
@@ -50,7 +50,7 @@ pub(super) fn post(fields: &str, body: &str) -> Vec<u8> {
     format!("POST /ingest/event HTTP/1.1\r\nHost: x\r\n{fields}\r\n\r\n{body}").into()
 }
 
-/// An event whose request line, or whatever stands before its length, is this.
+/// An event whose request line, or anything before its length, is this.
 pub(super) fn begun(start: &str) -> Vec<u8> {
     format!("{start}\r\nContent-Length: 5\r\n\r\n[1,2]").into()
 }
@@ -60,7 +60,7 @@ pub(super) fn chunked(body: &str) -> Vec<u8> {
     post("Transfer-Encoding: chunked", body)
 }
 
-/// A good event, behind which the connection ends.
+/// A valid event, after which the connection ends.
 pub(super) fn last_post(payload: &str) -> Vec<u8> {
     let length = payload.len();
     let head = "POST /ingest/event HTTP/1.1\r\nHost: x\r\nConnection: close";

@@ -1,5 +1,5 @@
-//! The same probes through real proxies: whatever they pass on, nobody gets the answer to somebody else's request, and
-//! nothing is done without an answer.
+//! The same probes through real proxies: regardless of what they forward, no client gets the response to another client's request, and
+//! every processed request gets a response.
 
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use super::proxy::{Kind, Proxy};
 use super::{answered, odd, refused};
 use crate::fixture::{Client, Fixture};
 
-/// A client that has had no byte for so long says that it sends no more: a proxy may wait for the rest of what it
-/// understood as a body. Nothing goes wrong if it says so too early.
+/// A client that has received nothing for so long closes its sending side: a proxy may wait for the rest of what it understood as a body.
+/// It does no harm if the client does so too early.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// Everything that comes over a connection until it ends.
@@ -32,8 +32,8 @@ fn all_answers(client: &mut Client) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Posts a marker on a connection of its own; says what is wrong where the answer isn't the one to it.
-fn stranger(fixture: &Fixture, proxy: &Proxy, marker: &str) -> Option<String> {
+/// Posts a marker on a new connection; returns the error if the response isn't the one to it.
+fn post_marker(fixture: &Fixture, proxy: &Proxy, marker: &str) -> Option<String> {
     let mut client = Client::connect(proxy.address);
     client.post("/ingest/event", "Accept: application/json\r\nConnection: close\r\n", marker.as_bytes());
     let answer = client.answer();
@@ -53,7 +53,7 @@ fn failure(fixture: &Fixture, proxy: &Proxy, probe: &Probe, number: usize) -> Op
     let done = answers.matches("HTTP/1.1 200 ").count();
     let stored = fixture.payloads().split_off(before);
     let fault = if stored.len() == done {
-        stranger(fixture, proxy, &format!("\"stranger {number}\""))
+        post_marker(fixture, proxy, &format!("\"other {number}\""))
     } else {
         Some(format!("{done} answers for {stored:?}"))
     };
@@ -64,7 +64,7 @@ fn check(kind: Kind) {
     let fixture = Fixture::open();
     let Some(proxy) = kind.start(fixture.address()) else { return };
     for number in 0..10 {
-        assert_eq!(stranger(&fixture, &proxy, &format!("\"first {number}\"")), None);
+        assert_eq!(post_marker(&fixture, &proxy, &format!("\"first {number}\"")), None);
     }
     assert_eq!(fixture.counters().connections_accepted(), 1, "clients share a connection to the gateway");
     let probes: Vec<_> = [refused(), answered(), odd::last()].into_iter().flatten().collect();

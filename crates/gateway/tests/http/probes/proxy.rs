@@ -1,4 +1,4 @@
-//! Real proxies before the gateway, which keep connections to it open and send over them what several clients send.
+//! Real proxies before the gateway, which reuse their connections to it for the requests of several clients.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use crate::fixture::LOOK_EVERY;
 use testkit::ports::free_address;
 
-/// What takes longer hangs.
+/// After this time a proxy counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Another program may take a free port before the proxy does.
 const STARTS_MAX: usize = 10;
 
-/// Which proxy, and how it is told to treat requests.
+/// The proxy, and how it is configured to treat requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Nginx,
     Haproxy,
-    /// With its option to pass on what it would refuse.
+    /// With its option to forward requests that it would reject.
     LenientHaproxy,
 }
 
-/// A proxy that runs; it is ended when this is dropped.
+/// A running proxy; it is stopped when this is dropped.
 pub(super) struct Proxy {
     process: Child,
     pub(super) address: SocketAddr,
@@ -56,7 +56,7 @@ impl Kind {
         command
     }
 
-    /// Starts it; `None`, with a message, where it isn't installed.
+    /// Starts it; `None`, with a message, if it isn't installed.
     pub(super) fn start(self, gateway: SocketAddr) -> Option<Proxy> {
         if Command::new(self.program()).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
             testkit::skipped::report(&format!("there is no {}; `cargo xtask services` installs it", self.program()));
@@ -92,7 +92,7 @@ impl Drop for Proxy {
     }
 }
 
-/// One process, so that nothing is left when it is killed. What a client has sent is done though the client leaves.
+/// One process, so nothing is left when it is killed. Requests are processed even if their client disconnects.
 fn nginx(folder: &str, listen: SocketAddr, gateway: SocketAddr) -> String {
     format!(
         "daemon off; master_process off; pid {folder}/pid;

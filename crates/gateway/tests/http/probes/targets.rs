@@ -46,7 +46,7 @@ const TARGETS: &[&str] = &[
     "POST /ingest/%u0065vent",
 ];
 
-/// None, several, and what is no host (RFC 9112 §3.2, RFC 3986 §3.2.2).
+/// No host, several hosts, and invalid hosts (RFC 9112 §3.2, RFC 3986 §3.2.2).
 const HOSTS: &[&str] = &[
     "X: y",
     "Host: x\r\nHost: x",
@@ -85,7 +85,7 @@ pub(super) fn refused() -> Vec<Probe> {
     let targets = TARGETS.iter().map(|start| bad("RFC 9112 §3.2", begun(&format!("{start} HTTP/1.1\r\nHost: x"))));
     let hosts = HOSTS.iter().map(|host| bad("RFC 9112 §3.2", begun(&format!("POST /ingest/event HTTP/1.1\r\n{host}"))));
     let mut probes: Vec<_> = targets.chain(hosts).collect();
-    // A client must send the same in both (RFC 9112 §3.2): where they differ, two readers may each follow another one.
+    // A client must send the same in both (RFC 9112 §3.2): if they differ, two parsers may use different ones.
     for (target, host) in [("http://y", "x"), ("http://x:80", "x"), ("http://x", "x:80"), ("http://x", "")] {
         let start = format!("POST {target}/ingest/event HTTP/1.1\r\nHost: {host}");
         probes.push(bad("RFC 9112 §3.2", begun(&start)));

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::super::SimulatedDisk;
 use crate::disk::{Disk, DiskFile, OsDisk};
 
-/// Paths by number: few enough that operations meet.
+/// Paths by number: few enough that operations affect each other.
 const PATHS: [&str; 8] = ["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "missing/a"];
 
 /// An operation; paths are indices of [`PATHS`], handles count from the newest.
@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = ScanItem> {
     ]
 }
 
-/// A disk with what is open on it.
+/// A disk with its open handles.
 struct Side<'a> {
     disk: &'a dyn Disk,
     root: PathBuf,
@@ -66,7 +66,7 @@ struct Side<'a> {
     locks: Vec<Box<dyn Send + Sync>>,
 }
 
-/// What a step answered: bytes or a number in words, or the kind of the error.
+/// The result of a step: bytes or a number as text, or the kind of the error.
 type Answer = Result<String, io::ErrorKind>;
 
 impl<'a> Side<'a> {
@@ -153,7 +153,7 @@ fn on_file(file: &dyn DiskFile, number: usize, step: &ScanItem) -> io::Result<St
     }
 }
 
-/// What the simulated disk leaves out on purpose: renaming a directory.
+/// The operation that the simulated disk doesn't have: renaming a directory.
 fn left_out(simulated: &Answer) -> bool {
     *simulated == Err(io::ErrorKind::Unsupported)
 }

@@ -1,4 +1,4 @@
-//! What may be lost by a damage, and what must be said about it.
+//! The events that a damage may lose, and the reports that it must cause.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(crate) struct Expected {
     pub(crate) reported: bool,
 }
 
-/// What is expected of a flipped bit in this byte.
+/// The expected result of a flipped bit in this byte.
 pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
     let reported = HEADER_COPIES.iter().any(|copy| copy.contains(&byte));
     let mut expected = Expected { lost: BTreeSet::new(), reported };
@@ -39,7 +39,7 @@ pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
     expected
 }
 
-/// What is expected of a file that ends at `length`. In the newest segment nothing says that a block was whole.
+/// The expected result of a file that ends at `length`. In the newest segment nothing proves that a block was complete.
 pub(crate) fn of_truncation(log: &Log, length: u64) -> Expected {
     let mut lost = BTreeSet::new();
     for record in log.blocks.iter().flat_map(|block| &block.records) {
@@ -56,7 +56,7 @@ pub(crate) fn of_truncation(log: &Log, length: u64) -> Expected {
     Expected { lost, reported: length < log.length() }
 }
 
-/// Checks what is left of a damaged log against what is expected.
+/// Compares the rest of a damaged log with the expected one.
 pub(crate) fn check(log: &Log, observed: &Observed, expected: &Expected, what: &str) {
     for (sequence, event) in &log.events {
         let there = observed.events.get(sequence);
@@ -116,7 +116,7 @@ fn blanks_the_end(log: &Log, at: usize, meets: &impl Fn(&Range<u64>) -> bool) ->
         }
 }
 
-/// Appends to what a damage has left, starts again and reads everything.
+/// Appends to a damaged log, starts again and reads everything.
 pub(crate) fn check_goes_on(observed: Observed, disk: &SimulatedDisk, what: &str) {
     let Observed { mut events, shard, .. } = observed;
     let mut shard = shard.0;

@@ -16,7 +16,7 @@ const SEGMENT_BYTES: u64 = 64 * 1024;
 /// The segment that is damaged.
 const SUBJECT: u64 = 1;
 
-/// What follows the damaged segment.
+/// The content after the damaged segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentEnd {
     /// A later segment.
@@ -55,7 +55,7 @@ pub(crate) struct Log {
     pub(crate) events: BTreeMap<u64, Event>,
 }
 
-/// What is left of a journal.
+/// The rest of a journal.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) events: BTreeMap<u64, Event>,

@@ -21,7 +21,7 @@ fn all() -> bool {
     std::env::var("FOREBAY_DAMAGE").is_ok_and(|form| form == "all")
 }
 
-/// Whether the short form takes the bit: it does if it lies in a header or in a record's head.
+/// Whether the short form tests the bit: it does if it is in a header or in a record's head.
 fn is_structure(log: &Log, byte: u64) -> bool {
     let heads = log.blocks.iter().flat_map(|block| &block.records).filter(|record| record.sequence % 5 == 0);
     byte % 512 < 80 && byte < 1024

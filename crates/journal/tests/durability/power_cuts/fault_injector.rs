@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use journal::disk::{Disk, DiskFile, Space};
 use journal::simulated_disk::SimulatedDisk;
 
-/// A process' way to the disk. What it has written stays in the page cache when it is killed.
+/// A process's access to the disk. Its writes stay in the page cache when it is killed.
 #[derive(Clone)]
 pub(crate) struct FaultInjector {
     disk: SimulatedDisk,

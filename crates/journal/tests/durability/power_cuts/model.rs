@@ -67,7 +67,7 @@ impl Model {
         self.cursor = self.attempted_cursor.take().unwrap_or(self.cursor);
     }
 
-    /// Whether what a start shows keeps every promise.
+    /// Whether the events after a start fulfil every promise.
     pub(crate) fn check(&self, seen: &Seen) -> Result<(), Violation> {
         if seen.cursor != self.cursor && Some(seen.cursor) != self.attempted_cursor {
             let expected = (self.cursor, self.attempted_cursor);
@@ -135,7 +135,7 @@ impl Model {
     }
 }
 
-/// A power cut tears what was not answered. Nothing else may be reported.
+/// A power cut tears only unanswered requests. Nothing else may be reported.
 fn check_reports(seen: &Seen) -> Result<(), Violation> {
     let damage = seen.findings.iter().find(|finding| !matches!(finding.case, 'C' | 'E'));
     if let Some(finding) = damage.or(seen.damage.first()) {

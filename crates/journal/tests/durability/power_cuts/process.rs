@@ -14,25 +14,25 @@ use crate::events::Event;
 
 const DATA: &str = "/data";
 
-/// What an open data directory consists of.
+/// The parts of an open data directory.
 pub(crate) struct Process {
     pub(crate) way: FaultInjector,
     pub(crate) shard: OpenShard,
     pub(crate) cursor: StateFile,
-    /// What the cursor's file said at the start.
+    /// The content of the cursor's file at the start.
     started_with: (u64, Vec<PathBuf>),
     _directory: DataDirectory,
 }
 
-/// What a start shows.
+/// The events that a start shows.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) cursor: u64,
     pub(crate) durable: u64,
     pub(crate) events: Vec<(u64, Event)>,
-    /// What recovery reported.
+    /// The reports of recovery.
     pub(crate) findings: Vec<Finding>,
-    /// What readers reported.
+    /// The reports of readers.
     pub(crate) damage: Vec<Finding>,
     pub(crate) damaged_state: Vec<PathBuf>,
 }

@@ -24,7 +24,7 @@ pub(crate) enum PlantedBug {
     AnswersFirst,
 }
 
-/// What stays the same during a run.
+/// The constants of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunSettings {
     pub(crate) first_segment_bytes: u64,
@@ -207,7 +207,7 @@ impl Run<'_> {
         Ok(Outcome::Died)
     }
 
-    /// Starts again and again until a start is not interrupted, and checks what it shows.
+    /// Starts repeatedly until a start is not interrupted, and checks its events.
     fn restart(&mut self) -> Result<Box<Process>, Violation> {
         loop {
             if self.disk.power_is_off() {
@@ -260,7 +260,7 @@ impl Run<'_> {
         }
     }
 
-    /// Cuts the power of copies of the disk, in each style or in some of them, and checks what is left.
+    /// Cuts the power of copies of the disk, in each style or in some of them, and checks the rest.
     fn explore(&mut self, cuts: usize) -> Result<(), Violation> {
         let offset = if cuts < CutStyle::ALL.len() { self.random.below(12) } else { 0 };
         for number in 0..cuts {

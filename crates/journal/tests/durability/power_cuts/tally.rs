@@ -38,7 +38,7 @@ impl Tally {
         self.unanswered_kept += u64::from(seen.events.last().is_some_and(|(sequence, _)| *sequence > acknowledged));
     }
 
-    /// What a campaign of more than a few thousand states must have met.
+    /// The cases that a campaign of more than a few thousand states must have had.
     #[cfg(not(feature = "mutant-no-checksum"))]
     pub(crate) fn check(&self) {
         let met = [

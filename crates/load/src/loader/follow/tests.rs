@@ -1,4 +1,4 @@
-//! Files that are rotated, looked at when the test says what time it is, and read through from one to the next.
+//! Files that are rotated, checked at times that the test sets, and read through from one to the next.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::loader::input::Input;
 use crate::loader::source::{Reading, Source};
 use crate::loader::state::{Settings, State};
 
-/// A folder with a file `a`, and what is said about it.
+/// A folder with a file `a`, and the messages about it.
 struct Fixture {
     folder: tempfile::TempDir,
     said: Mutex<Vec<String>>,
@@ -39,7 +39,7 @@ impl Fixture {
         OpenOptions::new().append(true).open(self.path(name)).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// A new file that is younger than another one by whatever the file system's clock can tell apart.
+    /// A new file that is younger than another one by the file system's clock.
     fn write_after(&self, name: &str, text: &str, other: &str) {
         let times = |path: &Path| fs::metadata(path).map(|of| (of.modified().unwrap(), of.created().unwrap())).unwrap();
         let (path, before) = (self.path(name), times(&self.path(other)));
@@ -100,7 +100,7 @@ fn new_state() -> State {
 }
 
 #[test]
-fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
+fn rotated_file_is_read_until_it_stops_growing() {
     let fixture = Fixture::new("one");
     let notify = |message: &str| fixture.notify(message);
     let gaps = Gaps { notify: &notify, counters: &fixture.counters };
@@ -108,27 +108,27 @@ fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
     let mut follow = Follow::new(fixture.path("a"), open, None, SETTLE, gaps).unwrap();
     let begin = Instant::now();
     let after = |milliseconds| begin + Duration::from_millis(milliseconds);
-    assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
+    assert!(matches!(follow.check(3, begin).unwrap(), Change::None));
     fixture.rename("a", "a.1");
-    assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
+    assert!(matches!(follow.check(3, begin).unwrap(), Change::None));
     fs::write(fixture.path("a"), "two").unwrap();
     for milliseconds in [0, 4_999] {
-        assert!(matches!(follow.look(3, after(milliseconds)).unwrap(), Change::None));
+        assert!(matches!(follow.check(3, after(milliseconds)).unwrap(), Change::None));
     }
     fixture.append("a.1", "x");
     for milliseconds in [5_000, 9_999] {
-        assert!(matches!(follow.look(4, after(milliseconds)).unwrap(), Change::None), "it has grown");
+        assert!(matches!(follow.check(4, after(milliseconds)).unwrap(), Change::None), "it has grown");
         assert!(!follow.is_draining());
     }
-    assert!(matches!(follow.look(4, after(10_000)).unwrap(), Change::Draining));
+    assert!(matches!(follow.check(4, after(10_000)).unwrap(), Change::Draining));
     assert!(follow.is_draining());
-    assert!(matches!(follow.look(4, after(10_000)).unwrap(), Change::Replaced(_)));
-    assert!(!follow.is_draining() && matches!(follow.look(3, after(10_000)).unwrap(), Change::None));
+    assert!(matches!(follow.check(4, after(10_000)).unwrap(), Change::Replaced(_)));
+    assert!(!follow.is_draining() && matches!(follow.check(3, after(10_000)).unwrap(), Change::None));
     assert_eq!(fixture.said(), "");
 }
 
 #[test]
-fn one_that_is_written_to_for_ever_is_left_and_told_of() {
+fn endlessly_written_file_is_left_and_reported() {
     let fixture = Fixture::new("one\n");
     let notify = |message: &str| fixture.notify(message);
     let gaps = Gaps { notify: &notify, counters: &fixture.counters };
@@ -139,32 +139,32 @@ fn one_that_is_written_to_for_ever_is_left_and_told_of() {
     fs::write(fixture.path("a"), "two\n").unwrap();
     for second in 0..60 {
         fixture.append("a.1", "x\n");
-        assert!(matches!(follow.look(0, begin + Duration::from_secs(second)).unwrap(), Change::None), "{second}");
+        assert!(matches!(follow.check(0, begin + Duration::from_secs(second)).unwrap(), Change::None), "{second}");
     }
     fixture.append("a.1", "x\n");
     let end = begin + SETTLE_MAX;
-    assert!(matches!(follow.look(0, end).unwrap(), Change::Draining));
-    assert!(matches!(follow.look(4 + 61 * 2, end).unwrap(), Change::Replaced(_)));
-    assert!(matches!(follow.look(0, end).unwrap(), Change::None));
+    assert!(matches!(follow.check(0, end).unwrap(), Change::Draining));
+    assert!(matches!(follow.check(4 + 61 * 2, end).unwrap(), Change::Replaced(_)));
+    assert!(matches!(follow.check(0, end).unwrap(), Change::None));
     assert_eq!(fixture.said(), "");
     fixture.append("a.1", "late\n");
     for _ in 0..2 {
-        assert!(matches!(follow.look(4, end).unwrap(), Change::None));
+        assert!(matches!(follow.check(4, end).unwrap(), Change::None));
     }
     assert!(fixture.said().contains("its lines from byte 126 on are missing"), "{}", fixture.said());
     assert_eq!(fixture.counters.read().gaps, 1);
 }
 
 #[test]
-fn a_cut_file_begins_anew() {
+fn truncated_file_restarts() {
     let fixture = Fixture::new("one");
     let notify = |message: &str| fixture.notify(message);
     let gaps = Gaps { notify: &notify, counters: &fixture.counters };
     let open = File::open(fixture.path("a")).unwrap();
     let mut follow = Follow::new(fixture.path("a"), open, None, SETTLE, gaps).unwrap();
     fs::write(fixture.path("a"), "x").unwrap();
-    assert!(matches!(follow.look(3, Instant::now()).unwrap(), Change::Replaced(_)));
-    assert!(matches!(follow.look(1, Instant::now()).unwrap(), Change::None));
+    assert!(matches!(follow.check(3, Instant::now()).unwrap(), Change::Replaced(_)));
+    assert!(matches!(follow.check(1, Instant::now()).unwrap(), Change::None));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn files_between_are_read_while_it_follows() {
 }
 
 #[test]
-fn files_between_are_read_though_nobody_followed() {
+fn files_rotated_without_a_follower_are_read() {
     let fixture = Fixture::new("0\n");
     let mut state = new_state();
     assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
@@ -200,7 +200,7 @@ fn files_between_are_read_though_nobody_followed() {
     fixture.rename("a", "a-20261122");
     fixture.write_after("a.refused", "no\n", "a-20261122");
     fixture.write_after("a", "end\n", "a-20261122");
-    // Stopped within the file between, it goes on there.
+    // Stopped within the file between, it resumes there.
     assert_eq!(fixture.follow(&mut state, |text| ["2\n", "end\n"].iter().any(|end| text.ends_with(end))), "1\n2\n");
     fixture.append("a-20261122", "3\n");
     assert_eq!(fixture.follow(&mut state, |text| text.ends_with("end\n")), "3\nend\n");
@@ -208,7 +208,7 @@ fn files_between_are_read_though_nobody_followed() {
 }
 
 #[test]
-fn a_packed_file_between_is_told_of() {
+fn compressed_file_between_is_reported() {
     let fixture = Fixture::new("0\n");
     let mut state = new_state();
     assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
@@ -224,7 +224,7 @@ fn a_packed_file_between_is_told_of() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_told_of() {
+fn missing_file_is_reported() {
     let fixture = Fixture::new("0\n");
     let mut state = new_state();
     assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
@@ -239,7 +239,7 @@ fn a_file_that_is_gone_is_told_of() {
 }
 
 #[test]
-fn rotated_target_of_a_link_is_found_in_its_folder() {
+fn rotated_target_of_link_is_found() {
     let fixture = Fixture::new("");
     fs::create_dir_all(fixture.path("pods/uid")).unwrap();
     fs::rename(fixture.path("a"), fixture.path("pods/uid/0.log")).unwrap();

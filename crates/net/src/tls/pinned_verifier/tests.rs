@@ -1,4 +1,4 @@
-//! Which servers a client trusts by a certificate that was named itself: handshakes over a socket.
+//! Which servers a client trusts by a pinned certificate: handshakes over a socket.
 
 use std::io;
 use std::process::Command;
@@ -18,7 +18,7 @@ struct Made {
     key: String,
 }
 
-/// What a certificate is made with.
+/// The parts of a certificate.
 struct Recipe {
     is_ca: bool,
     common_name: &'static str,
@@ -27,7 +27,7 @@ struct Recipe {
     until: i32,
 }
 
-/// What the PostgreSQL manual makes, but for the name.
+/// The certificate of the PostgreSQL manual, except for the name.
 const MANUAL: Recipe = Recipe { is_ca: true, common_name: "localhost", names: &[], from: 2020, until: 4000 };
 
 impl Recipe {
@@ -64,9 +64,9 @@ async fn shake_hands(certificate: &str, key: &str, ca: &str, host: &str) -> io::
     let (accepted, _) = listener.accept().await?;
     let server = tokio::spawn(async move { TlsAcceptor::from(Arc::new(config)).accept(accepted).await.is_ok() });
     let client = ClientTls::trusting(ca.as_bytes()).unwrap().connect_over(host, stream).await;
-    let told = client.map(drop);
+    let message = client.map(drop);
     assert!(server.await.is_ok());
-    told
+    message
 }
 
 async fn with(server: &Made, ca: &str) -> io::Result<()> {
@@ -78,7 +78,7 @@ async fn refusal(server: &Made, ca: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_named_itself_is_trusted() {
+async fn pinned_leaf_certificate_is_trusted() {
     for is_ca in [true, false] {
         for names in [&[][..], &["localhost"], &["other.example", "localhost"]] {
             let server = Recipe { is_ca, names, ..MANUAL }.made();
@@ -90,7 +90,7 @@ async fn a_certificate_that_is_named_itself_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_an_authority_is_trusted_if_either_is_named() {
+async fn certificate_is_trusted_by_leaf_or_authority() {
     let authority_key = KeyPair::generate().unwrap();
     let parameters = Recipe { common_name: "authority", ..MANUAL }.parameters();
     let authority = parameters.self_signed(&authority_key).unwrap().pem();
@@ -103,7 +103,7 @@ async fn a_certificate_of_an_authority_is_trusted_if_either_is_named() {
 }
 
 #[tokio::test]
-async fn its_name_and_its_validity_are_checked() {
+async fn pinned_certificate_name_and_validity_are_checked() {
     for is_ca in [true, false] {
         for wrong in [
             Recipe { is_ca, common_name: "other.example", ..MANUAL },
@@ -111,38 +111,38 @@ async fn its_name_and_its_validity_are_checked() {
             Recipe { is_ca, common_name: "localhost.example", ..MANUAL },
         ] {
             let server = wrong.made();
-            let told = refusal(&server, &server.certificate).await;
-            assert!(told.contains("not for localhost") && !told.contains("--ca"), "{told}");
+            let message = refusal(&server, &server.certificate).await;
+            assert!(message.contains("not for localhost") && !message.contains("--ca"), "{message}");
         }
         let server = Recipe { is_ca, until: 2021, ..MANUAL }.made();
-        let told = refusal(&server, &server.certificate).await;
-        assert!(told.contains("its certificate has expired, "), "{told}");
+        let message = refusal(&server, &server.certificate).await;
+        assert!(message.contains("its certificate has expired, "), "{message}");
         let server = Recipe { is_ca, from: 3999, ..MANUAL }.made();
-        let told = refusal(&server, &server.certificate).await;
-        assert!(told.contains("isn't valid yet"), "{told}");
+        let message = refusal(&server, &server.certificate).await;
+        assert!(message.contains("isn't valid yet"), "{message}");
     }
 }
 
 #[tokio::test]
-async fn another_certificate_of_the_same_subject_is_not_trusted() {
+async fn other_certificate_of_same_subject_is_untrusted() {
     for names in [&[][..], &["localhost"]] {
         let [one, other] = [(); 2].map(|()| Recipe { names, ..MANUAL }.made());
-        let told = refusal(&one, &other.certificate).await;
-        assert!(told.contains("the server isn't trusted"), "{told}");
+        let message = refusal(&one, &other.certificate).await;
+        assert!(message.contains("the server isn't trusted"), "{message}");
     }
 }
 
 #[tokio::test]
-async fn who_shows_a_named_certificate_must_have_its_key() {
+async fn pinned_certificate_needs_its_key() {
     for is_ca in [true, false] {
         let [one, other] = [(); 2].map(|()| Recipe { is_ca, names: &["localhost"], ..MANUAL }.made());
-        let told = shake_hands(&one.certificate, &other.key, &one.certificate, "localhost").await;
-        assert!(told.is_err());
+        let message = shake_hands(&one.certificate, &other.key, &one.certificate, "localhost").await;
+        assert!(message.is_err());
     }
 }
 
 #[tokio::test]
-async fn what_openssl_makes_by_the_manual_is_trusted() {
+async fn certificates_from_documented_openssl_commands_are_trusted() {
     let folder = std::env::temp_dir().join(format!("forebay-trust-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = |name: &str| folder.join(name);
@@ -160,8 +160,8 @@ async fn what_openssl_makes_by_the_manual_is_trusted() {
         let read = |name| std::fs::read_to_string(file(name)).unwrap();
         let server = Made { certificate: read("server.crt"), key: read("server.key") };
         assert!(with(&server, &server.certificate).await.is_ok(), "{options:?}");
-        let told = shake_hands(&server.certificate, &server.key, &server.certificate, "127.0.0.1").await;
-        assert!(told.unwrap_err().to_string().contains("not for 127.0.0.1"));
+        let message = shake_hands(&server.certificate, &server.key, &server.certificate, "127.0.0.1").await;
+        assert!(message.unwrap_err().to_string().contains("not for 127.0.0.1"));
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -8,9 +8,9 @@ use text::rfc3339;
 use timestamp::{TimeFormat, Zone};
 
 const WRONG: &str = "the string is no line of an access log: client, ident, user, [time], \"request\", status, bytes, and \
-                     perhaps \"referrer\" and \"agent\"";
+                     optionally \"referrer\" and \"agent\"";
 
-/// What a line says; a `-` in it is null.
+/// The fields of a line; a `-` in it is null.
 pub(super) fn parse(text: &str, out: &mut String) -> Changed {
     read(text.trim(), out).ok_or_else(|| WRONG.to_owned())
 }
@@ -42,7 +42,7 @@ fn read(line: &str, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Method, path and protocol, or the request as it stands where it has other parts.
+/// Method, path and protocol, or the unchanged request if it has other parts.
 fn write_request(request: &str, members: &mut Members<'_>) {
     let parts: Vec<_> = request.split(' ').collect();
     match parts.as_slice() {
@@ -64,7 +64,7 @@ fn word(text: &str) -> Option<(&str, &str)> {
     (!word.is_empty()).then(|| (word, rest.trim_start()))
 }
 
-/// What stands in quotes, and what follows.
+/// A quoted text, and the rest.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let within = text.trim_start().strip_prefix('"')?;
     let mut is_escaped = false;

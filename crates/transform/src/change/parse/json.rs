@@ -31,12 +31,12 @@ fn with_double_quotes(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// What stands outside of strings.
+/// The text outside of strings.
 fn write_outside(text: &str, out: &mut String) {
     out.push_str(&text.replace("None", "null").replace("True", "true").replace("False", "false"));
 }
 
-/// Writes a string that ends with this quote; the offset behind it.
+/// Writes a string that ends with this quote; returns the offset after it.
 fn write_string(text: &str, quote: u8, out: &mut String) -> Option<usize> {
     out.push('"');
     let mut is_escaped = false;

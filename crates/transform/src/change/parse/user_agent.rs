@@ -1,13 +1,13 @@
-//! What a `User-Agent` says in a few words, by rules that stand here. They know the browsers, systems and robots that make up
-//! most of the traffic, and say nothing of others.
+//! A short description of a `User-Agent`, by the rules below. They know the browsers, systems and robots that make up
+//! most of the traffic, and don't report others.
 
 use super::Members;
 
-/// Words of programs that say who they are; the first that is found counts.
+/// Words of programs that identify themselves; the first match counts.
 const ROBOTS: [&str; 8] =
     ["bot", "crawler", "spider", "slurp", "feedfetcher", "facebookexternalhit", "monitor", "headless"];
-/// Programs, as the word before their version is written; the first that is found counts, since later ones are named by
-/// the earlier ones as well.
+/// Programs, by the word before their version. The first match counts, since later ones also occur in the headers of
+/// earlier ones.
 const PROGRAMS: [(&str, &str); 16] = [
     ("Edg/", "Edge"),
     ("EdgA/", "Edge"),
@@ -67,7 +67,7 @@ pub(super) fn parse(text: &str, out: &mut String) {
     members.end();
 }
 
-/// The digits and points behind a word.
+/// The digits and points after a word.
 fn version<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(word)?;
     let end = rest.find(|other: char| !other.is_ascii_digit() && other != '.').unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! A gateway as its writer sees it: one lane of an origin of its own, with the client that gateways use.
+//! A gateway as its writer sees it: one lane with a separate gateway id, and the client that gateways use.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ impl Gateway {
         Self { number, lane, claims: Vec::new(), sink: None, random, position: 0 }
     }
 
-    /// Starts anew, as a process does: with connections and a claim of its own. The store must know the lane as it was left.
+    /// Restarts, as a process does: with new connections and a new claim. The store must have the lane's last state.
     pub(super) async fn connect(&mut self, writer: SocketAddr, store: &'static str) -> Result<()> {
         let writers = Writers::Listed(vec![format!("http://{writer}").parse()?]);
         let (name, spread, response_timeout) = ("back".into(), Spread::Lane, RESPONSE_TIMEOUT);

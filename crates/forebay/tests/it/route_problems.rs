@@ -1,4 +1,4 @@
-//! What goes wrong behind the intake is said in the log and with the routes: letters that died, stores that are away.
+//! Problems after the intake are in the log and with the routes: dead letters, and stores that are down.
 
 use crate::support::{Folder, Server, forebay, wait_until};
 
@@ -6,11 +6,11 @@ const STORE: &str = "create table events (id blob not null unique, type text, so
     create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
 
 #[test]
-fn routes_say_why_their_last_event_died_and_why_and_since_when_they_wait() {
+fn routes_show_last_dead_letter_and_wait_reason() {
     let folder = Folder::new();
     std::fs::create_dir(folder.data()).unwrap();
     rusqlite::Connection::open(folder.data().join("events.db")).unwrap().execute_batch(STORE).unwrap();
-    // Nobody listens on port 1.
+    // No server listens on port 1.
     let configuration = "[types.access]\nroutes = [\"local\", \"away\"]\n[sinks.local]\nkind = \"sqlite\"\n[sinks.away]\n\
                          kind = \"postgres\"\nurl = \"postgres://writer:sesame@127.0.0.1:1/events\"\ntable = \"events\"\n";
     folder.write("forebay.toml", configuration);
@@ -24,16 +24,16 @@ fn routes_say_why_their_last_event_died_and_why_and_since_when_they_wait() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let is_told = wait_until(|| {
+    let is_shown = wait_until(|| {
         routes = list(&[]);
         routes.contains("  waiting  ") && routes.contains("  last dead letter: ")
     });
-    assert!(is_told, "{routes}");
+    assert!(is_shown, "{routes}");
     let of = |sink: &str| routes.lines().find(|line| line.contains(sink)).unwrap();
     assert!(of("away").contains(" (since 20") && of("away").ends_with("Z)"), "{routes}");
     assert!(
         of("local").starts_with("access  local  active  ")
-            && of("local").contains("no bad ones (the table doesn't take the event) (20"),
+            && of("local").contains("no bad ones (the table rejects the event) (20"),
         "{routes}"
     );
     let json = list(&["--output", "json"]);

@@ -56,7 +56,7 @@ fn accept(server: &Server) {
 }
 
 #[test]
-fn writers_of_two_databases_are_refused_and_nothing_is_stored_twice() {
+fn writers_of_two_databases_are_rejected() {
     let Some([first, other]) = two_databases() else { return };
     let folder = Folder::new();
     let address = free_address().to_string();
@@ -83,14 +83,14 @@ fn writers_of_two_databases_are_refused_and_nothing_is_stored_twice() {
 }
 
 #[test]
-fn an_operator_lets_another_store_take_the_place_of_the_one_before() {
+fn operator_accepts_another_store() {
     let folder = Folder::new();
     let data = folder.path("writer");
     let writer = BackEnd::start_on(&data, "127.0.0.1:0", &[]);
     let server = front(&folder, &[&writer.url()], "sqlite", "sink = \"local\"");
     post(&server, 1);
     server.wait_delivered();
-    // The same address leads to another file from now on.
+    // The same address points to another file from now on.
     let before = folder.path("before");
     std::fs::create_dir(&before).unwrap();
     std::fs::rename(data.join("events.db"), before.join("events.db")).unwrap();
@@ -108,7 +108,7 @@ fn an_operator_lets_another_store_take_the_place_of_the_one_before() {
 }
 
 #[test]
-fn writers_that_store_otherwise_are_refused_by_name() {
+fn writers_with_other_settings_are_rejected() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let url = postgres.url();
@@ -127,14 +127,14 @@ fn writers_that_store_otherwise_are_refused_by_name() {
         post(&server, at);
         expect_refusal(&server, &[&one.url(), &two.url(), part, "same configuration"]);
     }
-    // Pools and time-outs are each writer's own.
+    // Pools and timeouts are set by each writer.
     let two = writer(&folder, "two", "127.0.0.1:0", &url, "max_connections = 5\ntimeout = \"7s\"");
     front(&folder, &[&one.url(), &two.url()], "postgres", "").wait_delivered();
     assert_eq!(rows(&postgres), "0 1 2 3");
 }
 
 #[test]
-fn a_gateway_that_would_accept_more_than_the_table_takes_is_refused_by_name() {
+fn gateway_accepting_unstorable_events_is_rejected() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let one = writer(&folder, "one", "127.0.0.1:0", &postgres.url(), "");
@@ -154,7 +154,7 @@ fn a_gateway_that_would_accept_more_than_the_table_takes_is_refused_by_name() {
 }
 
 #[test]
-fn a_writer_without_an_embedded_store_makes_no_file() {
+fn writer_without_embedded_store_creates_no_file() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let one = writer(&folder, "one", "127.0.0.1:0", &postgres.url(), "");

@@ -1,6 +1,6 @@
-//! A thousand gateways through one writer, first into PostgreSQL and then into Redis. The writer has no more connections to the store than
+//! A thousand gateways through one writer, first into PostgreSQL and then into Redis. The writer has at most the connections to the store that
 //! its configuration allows, and its memory doesn't grow with the batches. When the gateways are gone, their connections and the memory for
-//! them go too. When they return, the store knows each lane. Afterwards each event is stored once, and each lane has one cursor.
+//! them are freed. When they return, the store knows each lane. Afterwards each event is stored once, and each lane has one cursor.
 
 mod gateway;
 
@@ -29,16 +29,16 @@ use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Gateways, each with an origin of its own.
+    /// Gateways, each with another gateway id.
     #[arg(long, default_value_t = 1_000)]
-    origins: u64,
+    gateways: u64,
     /// Batches of each gateway before all of them leave; at least 3.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// Batches of each gateway after its return.
     #[arg(long, default_value_t = 2)]
     rounds_after: u32,
-    /// Repeats a run: the same origins and batches.
+    /// Repeats a run: the same gateway ids and batches.
     #[arg(long)]
     seed: Option<u64>,
     /// The writer; without it the workspace's own is built.
@@ -65,7 +65,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
-    println!("origins: {} gateways, {} rounds, --seed {seed}", options.origins, options.rounds);
+    println!("many-gateways: {} gateways, {} rounds, --seed {seed}", options.gateways, options.rounds);
     raise_file_limit()?;
     let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// A kind of store.
 struct Kind<'a> {
     store: &'static str,
-    /// Settings of the writer's sink, beside the usual ones.
+    /// Settings of the writer's sink, in addition to the usual ones.
     settings: &'a str,
     /// Connections that there may be after [`IDLE`] and one call. A sink for Redis keeps idle ones for five minutes.
     idle_connections_max: usize,
@@ -149,7 +149,7 @@ impl Site {
             writer: launch.intake,
             server: launch.ready()?,
             kind,
-            gateways: (0..options.origins).map(|number| Gateway::new(number, seed)).collect(),
+            gateways: (0..options.gateways).map(|number| Gateway::new(number, seed)).collect(),
             order: Random::new(seed),
             runtime: Builder::new_current_thread().enable_all().build()?,
         })
@@ -197,7 +197,7 @@ impl Site {
         self.each(async |gateway| gateway.disconnect().await)
     }
 
-    /// A gateway comes, sends a batch and leaves.
+    /// A gateway connects, sends a batch and leaves.
     fn call_once(&mut self) -> Result<()> {
         let (writer, kind) = (self.writer, self.kind);
         let gateway = self.gateways.first_mut().context("no gateways")?;

@@ -1,5 +1,5 @@
-//! A thousand dead letters by a wrong mapping of the store: the mapping is mended, and a replay with a filter stores those that it chooses, each
-//! once and under its id, and leaves the others.
+//! A thousand dead letters because of a wrong mapping of the store: the mapping is corrected, and a replay with a filter stores the dead letters
+//! that it selects, each once and under its id, and leaves the others.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,14 +11,14 @@ use testkit::opensearch::OpenSearch;
 use testkit::postgres::PostgresServer;
 
 const EVENTS: usize = 1_000;
-/// Those whose kind is `even`, and who are replayed first.
+/// Those whose kind is `even`, which are replayed first.
 const CHOSEN: usize = EVENTS / 2;
 const TYPE: &str = "access";
 const SINK: &str = "store";
 
 /// A server with one sink.
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }
@@ -38,7 +38,7 @@ impl Fixture {
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     }
 
-    /// The ids of the dead letters, with the number that stands in each payload.
+    /// The ids of the dead letters, with the number in each payload.
     fn letters(&self) -> BTreeMap<String, i64> {
         let (code, text) = self.dead(&["list", "--limit", "10000", "--json"]);
         assert_eq!(code, Some(0), "{text}");
@@ -56,7 +56,7 @@ impl Fixture {
         answer["letters"][0]["payload"]["number"].as_i64().unwrap_or_else(|| panic!("{body}"))
     }
 
-    /// Posts the events, which the store refuses in these words, and says what id each has.
+    /// Posts the events, which the store rejects with this message, and returns the id of each.
     fn refused(&self, words: &str) -> BTreeMap<String, i64> {
         let line = |number: usize| {
             let kind = if number.is_multiple_of(2) { "even" } else { "odd" };
@@ -68,9 +68,9 @@ impl Fixture {
         assert_eq!(self.count("dead_total"), EVENTS as u64);
         let (_, listed) = self.dead(&["list", "--limit", "10000", "--reason", words]);
         assert_eq!(listed.lines().count(), 1 + EVENTS, "{listed:.1000}");
-        // Tried again before anything was mended.
-        let told = format!("{SINK}: 0 stored, 1 rejected again, 0 dropped, 0 left for later\n");
-        assert_eq!(self.dead(&["replay", "--limit", "1"]), (Some(1), told));
+        // Replayed before the mapping was corrected.
+        let summary = format!("{SINK}: 0 stored, 1 rejected again, 0 dropped, 0 left for later\n");
+        assert_eq!(self.dead(&["replay", "--limit", "1"]), (Some(1), summary));
         let letters = self.letters();
         assert_eq!(letters.len(), EVENTS);
         letters
@@ -80,7 +80,7 @@ impl Fixture {
         self.server.metric(&format!("forebay_events_{name}{{type=\"{TYPE}\",sink=\"{SINK}\""))
     }
 
-    /// Replays half of them by a filter, again, and then the rest; after each what `stored` says the store holds is as it should be.
+    /// Replays half of them with a filter, again, and then the rest; after each the `stored` payloads are the expected ones.
     fn replay_by_halves(&self, letters: &BTreeMap<String, i64>, stored: impl Fn() -> Vec<(String, i64)>) {
         let expect = |is_there: &dyn Fn(i64) -> bool| {
             let mut found = stored();
@@ -92,17 +92,17 @@ impl Fixture {
         };
         let chosen = ["replay", "--sink", SINK, "--where", "kind == \"even\""];
         for replayed in [CHOSEN, 0] {
-            let told = format!("{SINK}: {replayed} stored, 0 rejected again, 0 dropped, 0 left for later\n");
-            assert_eq!(self.dead(&chosen), (Some(0), told));
+            let summary = format!("{SINK}: {replayed} stored, 0 rejected again, 0 dropped, 0 left for later\n");
+            assert_eq!(self.dead(&chosen), (Some(0), summary));
             expect(&|number| number % 2 == 0);
             assert_eq!((self.count("stored_total"), self.count("dead_total")), (CHOSEN as u64, CHOSEN as u64));
         }
-        let (code, told) = self.dead(&["replay", "--type", TYPE]);
-        assert!(code == Some(0) && told.starts_with(&format!("{SINK}: {CHOSEN} stored, 0 refused")), "{told}");
+        let (code, summary) = self.dead(&["replay", "--type", TYPE]);
+        assert!(code == Some(0) && summary.starts_with(&format!("{SINK}: {CHOSEN} stored, 0 rejected")), "{summary}");
         expect(&|_| true);
         assert_eq!((self.count("stored_total"), self.count("dead_total")), (EVENTS as u64, 0));
         assert_eq!(self.dead(&["list"]), (Some(0), "no dead letters\n".to_owned()));
-        // What comes now is stored as it comes.
+        // Later events are stored immediately.
         assert_eq!(
             self.server.post(&format!("/ingest/event/{TYPE}"), "{\"number\": -1, \"status\": \"late -1\"}").0,
             200
@@ -113,7 +113,7 @@ impl Fixture {
 }
 
 #[test]
-fn rows_of_a_column_of_the_wrong_type_are_stored_when_it_has_another() {
+fn rows_are_stored_after_column_type_correction() {
     let Some(postgres) = PostgresServer::shared() else { return };
     postgres.psql(
         "create table events (id uuid primary key, received_at timestamptz, number integer, status integer, payload jsonb)",
@@ -130,7 +130,7 @@ fn rows_of_a_column_of_the_wrong_type_are_stored_when_it_has_another() {
 }
 
 #[test]
-fn documents_of_a_wrong_mapping_are_stored_when_the_index_has_another() {
+fn documents_are_stored_after_mapping_correction() {
     let Some(store) = OpenSearch::shared() else { return };
     let index = |status: &str| {
         let fields = format!(

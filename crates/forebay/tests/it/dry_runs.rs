@@ -1,4 +1,4 @@
-//! `POST /api/try`: a payload tried out over the admin API is told what its sender would be told, and shows the bytes that would be stored.
+//! `POST /api/try`: a dry run over the admin API gives the answer that the sender of the payload would get, and the bytes to be stored.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -46,7 +46,7 @@ kind = "null"
 "#;
 
 struct Fixture {
-    /// Killed before its directory goes.
+    /// Killed before its directory is removed.
     server: Server,
     folder: Folder,
 }
@@ -65,11 +65,11 @@ impl Fixture {
         attempt(self.server.admin, path, "", body)
     }
 
-    /// What is told of a payload that could be tried.
-    fn told(&self, path: &str, body: &str) -> Value {
-        let (status, told) = self.attempt(path, body);
-        assert_eq!(status, 200, "{told}");
-        serde_json::from_str(&told).unwrap()
+    /// The answer for a payload that could be tried.
+    fn report(&self, path: &str, body: &str) -> Value {
+        let (status, report) = self.attempt(path, body);
+        assert_eq!(status, 200, "{report}");
+        serde_json::from_str(&report).unwrap()
     }
 }
 
@@ -83,7 +83,7 @@ fn attempt(admin: SocketAddr, path: &str, headers: &str, body: &str) -> (u16, St
 }
 
 #[derive(Deserialize)]
-struct Told<'t> {
+struct Report<'t> {
     #[serde(borrow)]
     stored: Vec<Stored<'t>>,
     #[serde(borrow)]
@@ -98,17 +98,17 @@ struct Stored<'t> {
 }
 
 /// The payloads that would be stored, byte for byte.
-pub(crate) fn payloads_of(told: &str) -> Vec<String> {
-    let told: Told<'_> = serde_json::from_str(told).unwrap();
-    told.stored.iter().map(|stored| stored.payload.get().to_owned()).collect()
+pub(crate) fn payloads_of(report: &str) -> Vec<String> {
+    let report: Report<'_> = serde_json::from_str(report).unwrap();
+    report.stored.iter().map(|stored| stored.payload.get().to_owned()).collect()
 }
 
 #[test]
-fn each_stage_is_shown_with_what_it_took() {
+fn each_stage_is_shown_with_its_duration() {
     let fixture = Fixture::start();
     let event = r#"{ "id": 7, "path": "/a", "bytes": 2e6, "referrer": null }"#;
-    let told = fixture.told("/access", event);
-    let steps = told["steps"].as_array().unwrap().iter().map(|step| {
+    let report = fixture.report("/access", event);
+    let steps = report["steps"].as_array().unwrap().iter().map(|step| {
         assert!(step["microseconds"].as_f64().is_some(), "{step}");
         format!("{} {} {} {}", step["step"], step["operation"], step["did"], step["payload"])
     });
@@ -118,21 +118,21 @@ fn each_stage_is_shown_with_what_it_took() {
     assert!(steps[0].starts_with("1 \"drop\" \"done\" {\"bytes\""), "{steps:?}");
     assert_eq!(steps[3], format!("4 \"filter\" \"done\" {whole}"));
     for stage in ["json_microseconds", "schema_microseconds", "ids_microseconds"] {
-        assert!(told[stage].as_f64().is_some(), "{stage}: {told}");
+        assert!(report[stage].as_f64().is_some(), "{stage}: {report}");
     }
-    let stored = &told["stored"][0];
+    let stored = &report["stored"][0];
     assert_eq!(stored["routes"], serde_json::json!(["local", "other"]));
     assert!(stored["id"].as_str().unwrap().parse::<event::EventId>().is_ok(), "{stored}");
-    // An id of nobody is made when the event comes.
-    assert_eq!(fixture.told("/once", "{}")["stored"][0]["id"], Value::Null);
-    assert_eq!(fixture.told("/order", r#"{"items":[1,2]}"#)["stored"][1]["payload"]["items"], 2);
-    let filtered = fixture.told("/access", r#"{"path":"/health","bytes":1}"#);
+    // Without a client's id, the id is created at the real intake.
+    assert_eq!(fixture.report("/once", "{}")["stored"][0]["id"], Value::Null);
+    assert_eq!(fixture.report("/order", r#"{"items":[1,2]}"#)["stored"][1]["payload"]["items"], 2);
+    let filtered = fixture.report("/access", r#"{"path":"/health","bytes":1}"#);
     assert_eq!(filtered["filtered"], serde_json::json!([{"step": 4, "operation": "filter"}]));
     assert_eq!(filtered["stored"], serde_json::json!([]));
 }
 
 #[test]
-fn what_stands_around_the_event_is_asked_for() {
+fn context_of_the_event_is_used() {
     let fixture = Fixture::start();
     let config = CONFIG.replace(
         "{ dedupe = \"/n\", window = \"1h\" }",
@@ -144,21 +144,21 @@ fn what_stands_around_the_event_is_asked_for() {
     let reload = format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
     assert_eq!(exchange(admin, &reload).0, 200);
     let query = "?received=2026-11-22T10:00:00Z&client=192.0.2.7&source=the%20shop&key=k1";
-    let (_, told) = fixture.attempt(&format!("/once{query}"), "{}");
+    let (_, report) = fixture.attempt(&format!("/once{query}"), "{}");
     let wanted = r#"{"at":"2026-11-22T10:00:00.000000Z","client":"192.0.2.7","source":"the shop"}"#;
-    assert_eq!(payloads_of(&told), [wanted]);
-    let id = |told: &str| serde_json::from_str::<Told<'_>>(told).unwrap().stored[0].id.clone();
+    assert_eq!(payloads_of(&report), [wanted]);
+    let id = |report: &str| serde_json::from_str::<Report<'_>>(report).unwrap().stored[0].id.clone();
     let (_, again) = fixture.attempt(&format!("/once{query}"), "{}");
-    assert!(id(&told).is_some() && id(&told) == id(&again), "{told}");
+    assert!(id(&report).is_some() && id(&report) == id(&again), "{report}");
     for (query, wanted) in
         [("client=x", "must be an IP address"), ("received=now", "received=now"), ("form=1", "unknown parameter form")]
     {
-        let (status, told) = fixture.attempt(&format!("/once?{query}"), "{}");
-        assert!(status == 400 && told.contains(wanted), "{status} {told}");
+        let (status, report) = fixture.attempt(&format!("/once?{query}"), "{}");
+        assert!(status == 400 && report.contains(wanted), "{status} {report}");
     }
 }
 
-/// Payloads of many kinds: sound, refused at each stage, filtered, and made several.
+/// Payloads of many kinds: valid, rejected at each stage, filtered, and exploded.
 fn events(seed: u64) -> Vec<(&'static str, String)> {
     let mut state = seed;
     let mut next = |most: usize| {
@@ -194,7 +194,7 @@ fn events(seed: u64) -> Vec<(&'static str, String)> {
             5..7 => ("order", "\"items\" : [1, 2.50]"),
             _ => ("once", ""),
         };
-        // Ids that never come again, so that nothing is a duplicate.
+        // Unique ids: nothing is a duplicate.
         let own = format!("\"id\": \"{seed}-{number}\"");
         let mut members = vec![own, first.to_owned()];
         for _ in 0..next(3) {
@@ -210,33 +210,33 @@ fn events(seed: u64) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_trial_and_a_post_come_to_the_same_bytes_ids_and_refusals() {
+fn dry_run_and_post_give_the_same_result() {
     let fixture = Fixture::start();
-    let (mut expected, mut refused, mut taken) = (Vec::new(), 0, 0);
+    let (mut expected, mut rejected, mut with_id) = (Vec::new(), 0, 0);
     for (type_name, event) in [1, 2].into_iter().flat_map(events) {
-        let (status, told) = fixture.attempt(&format!("/{type_name}"), &event);
-        assert_eq!(status, 200, "{told}");
-        let told: Told<'_> = serde_json::from_str(&told).unwrap();
+        let (status, report) = fixture.attempt(&format!("/{type_name}"), &event);
+        assert_eq!(status, 200, "{report}");
+        let report: Report<'_> = serde_json::from_str(&report).unwrap();
         let length = event.len();
         let post = format!(
             "POST /ingest/event/{type_name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-From: here\r\nAccept: application/json\r\n\
              Content-Length: {length}\r\n\r\n{event}"
         );
         let (status, answer) = exchange(fixture.server.intake, &post);
-        match told.refused {
+        match report.refused {
             Some(rejection) => {
-                refused += 1;
+                rejected += 1;
                 assert_eq!(rejection.get(), answer.trim_end(), "{event}");
             }
             None => assert_eq!(status, 200, "{event}: {answer}"),
         }
-        if let Some(Some(id)) = told.stored.first().map(|stored| &stored.id) {
-            taken += 1;
+        if let Some(Some(id)) = report.stored.first().map(|stored| &stored.id) {
+            with_id += 1;
             assert!(answer.contains(id), "{event}: {answer}, and not {id}");
         }
-        expected.extend(told.stored.iter().map(|stored| stored.payload.get().to_owned()));
+        expected.extend(report.stored.iter().map(|stored| stored.payload.get().to_owned()));
     }
-    assert!(refused > 50 && taken > 100, "{refused} refused, {taken} with ids");
+    assert!(rejected > 50 && with_id > 100, "{rejected} rejected, {with_id} with ids");
     expected.sort();
     fixture.server.wait_delivered();
     assert_eq!(payloads(&fixture.folder.data()), expected);
@@ -253,55 +253,58 @@ fn nothing_is_counted_remembered_or_kept() {
     let before = figures(&fixture.server.metrics());
     assert!(before.len() > 10, "{before:?}");
     for _ in 0..2 {
-        assert_eq!(fixture.told("/once", "{\"n\":1}")["stored"].as_array().unwrap().len(), 1, "it didn't come before");
-        assert_eq!(fixture.told("/access", "{}")["refused"]["code"], "schema");
-        assert_eq!(fixture.told("/access", r#"{"path":"/health","bytes":1}"#)["filtered"].as_array().unwrap().len(), 1);
+        assert_eq!(fixture.report("/once", "{\"n\":1}")["stored"].as_array().unwrap().len(), 1, "it is no duplicate");
+        assert_eq!(fixture.report("/access", "{}")["refused"]["code"], "schema");
+        assert_eq!(
+            fixture.report("/access", r#"{"path":"/health","bytes":1}"#)["filtered"].as_array().unwrap().len(),
+            1
+        );
     }
     assert_eq!(figures(&fixture.server.metrics()), before);
     assert_eq!(fixture.server.post("/ingest/event/once", "{\"n\":1}").0, 200);
     fixture.server.wait_delivered();
-    assert_eq!(payloads(&fixture.folder.data()), ["{\"n\":1}"], "no trial stands for it");
+    assert_eq!(payloads(&fixture.folder.data()), ["{\"n\":1}"], "a dry run stores nothing");
 }
 
 #[test]
-fn requests_that_can_not_be_are_told_why() {
+fn invalid_requests_are_explained() {
     let fixture = Fixture::start();
     let admin = fixture.server.admin;
     for (path, status, wanted) in [
         ("/unknown", 404, "the configuration has neither [types.unknown]"),
         ("/counted.hits", 404, "results of an aggregate"),
         ("/A%20b", 404, "unknown_type"),
-        // What names no type is of type `event`, of which there is none here.
+        // An event without a type is of type `event`, which doesn't exist here.
         ("", 200, "\"code\":\"unknown_type\""),
         ("/", 200, "\"code\":\"unknown_type\""),
         ("ing/access", 404, "/api/try"),
     ] {
-        let (found, told) = fixture.attempt(path, "{}");
-        assert!(found == status && told.contains(wanted), "{path}: {found} {told}");
+        let (found, report) = fixture.attempt(path, "{}");
+        assert!(found == status && report.contains(wanted), "{path}: {found} {report}");
     }
-    let (status, told) =
+    let (status, report) =
         exchange(admin, &format!("GET /api/try/access HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"));
-    assert!(status == 405 && told.contains("only POST"), "{status} {told}");
-    let (status, told) = attempt(admin, "/access", "Content-Encoding: gzip\r\n", "x");
-    assert!(status == 415 && told.contains("content_encoding"), "{status} {told}");
+    assert!(status == 405 && report.contains("only POST"), "{status} {report}");
+    let (status, report) = attempt(admin, "/access", "Content-Encoding: gzip\r\n", "x");
+    assert!(status == 415 && report.contains("content_encoding"), "{status} {report}");
     let (status, _) = attempt(admin, "/access", "Origin: http://evil.example\r\n", "{}");
     assert_eq!(status, 403, "pages of others");
-    let told = fixture.told("/access", "not JSON");
-    assert_eq!((told["refused"]["code"].as_str(), told["refused"]["status"].as_u64()), (Some("json"), Some(400)));
+    let report = fixture.report("/access", "not JSON");
+    assert_eq!((report["refused"]["code"].as_str(), report["refused"]["status"].as_u64()), (Some("json"), Some(400)));
 }
 
 #[test]
-fn a_payload_has_as_many_bytes_as_an_event_may_have() {
+fn dry_run_accepts_the_largest_event() {
     let fixture = Fixture::start();
     let most = limits::EVENT_BYTES_MAX;
     let of = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
-    let (status, told) = fixture.attempt("/once", &of(most));
-    assert_eq!((status, payloads_of(&told)), (200, vec![of(most)]));
+    let (status, report) = fixture.attempt("/once", &of(most));
+    assert_eq!((status, payloads_of(&report)), (200, vec![of(most)]));
     for bytes in [most + 1, 3 * most] {
-        let (status, told) = fixture.attempt("/once", &of(bytes));
-        assert!(status == 413 && told.contains("too_large"), "{status} {told}");
+        let (status, report) = fixture.attempt("/once", &of(bytes));
+        assert!(status == 413 && report.contains("too_large"), "{status} {report}");
     }
-    // In chunks nobody says before how much it is.
+    // With chunks, the length isn't known before the end.
     let mut stream = TcpStream::connect(fixture.server.admin).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
     let head = format!(
@@ -320,17 +323,17 @@ fn a_payload_has_as_many_bytes_as_an_event_may_have() {
 }
 
 #[test]
-fn an_explosion_is_shown_as_far_as_anybody_reads() {
+fn long_explosion_is_shortened() {
     let fixture = Fixture::start();
     let items: Vec<String> = (0..5_000).map(|n| n.to_string()).collect();
-    let (status, told) = fixture.attempt("/order", &format!("{{\"items\":[{}]}}", items.join(",")));
-    assert_eq!((status, payloads_of(&told).len()), (200, 5_000));
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((told["steps"].as_array().unwrap().len(), told["more_steps"].as_u64()), (1_000, Some(4_001)));
+    let (status, report) = fixture.attempt("/order", &format!("{{\"items\":[{}]}}", items.join(",")));
+    assert_eq!((status, payloads_of(&report).len()), (200, 5_000));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((report["steps"].as_array().unwrap().len(), report["more_steps"].as_u64()), (1_000, Some(4_001)));
 }
 
 #[test]
-fn it_needs_a_token_for_the_admin_port_where_there_is_one() {
+fn dry_run_needs_an_existing_admin_token() {
     let folder = Folder::new();
     let data = folder.text("data");
     let token = |scope: &str| {
