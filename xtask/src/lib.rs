@@ -22,6 +22,7 @@ mod scale;
 mod schema_suite;
 mod services;
 mod shared_servers;
+mod spelling;
 mod static_build;
 mod steps;
 mod test;

@@ -1,8 +1,9 @@
 //! `cargo xtask tidy`: the project's own rules, each a small function that a test shows failing.
 //!
-//! To add a rule: write a function from a [`Source`] to findings beside the ones it resembles, add it to
+//! To add a rule: write a function from a [`Source`] to findings next to similar rules, add it to
 //! [`SOURCE_RULES`], and give it a test with a bad and a good sample. A finding names what to write instead.
 
+mod anchors;
 mod bans;
 mod code;
 mod edges;
@@ -10,9 +11,11 @@ mod import_cycles;
 mod line_links;
 pub(crate) mod lines;
 mod links;
+pub(crate) mod messages;
 mod page_metrics;
 mod page_tests;
 mod printed_commands;
+mod prose;
 mod shape;
 mod signatures;
 mod source;
@@ -21,6 +24,7 @@ mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -33,7 +37,7 @@ use source::Source;
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     path: String,
-    /// Counted from 1; 0 where the file as a whole is meant.
+    /// Counted from 1; 0 if the finding is about the whole file.
     line: usize,
     message: String,
 }
@@ -47,7 +51,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Rules that look at one file at a time.
+/// Rules that read one file at a time.
 const SOURCE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
     bans::banned_texts,
     printed_commands::literal_commands,
@@ -74,22 +78,37 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(links::unlinked_pages(&sources));
     findings.extend(line_links::misplaced_lines(&sources));
     findings.extend(type_names::repeated_types(&sources));
+    findings.extend(anchors::broken_anchors(&sources));
+    findings.extend(prose::breaches(&sources, &read_ratchet(&root)?));
     for finding in &findings {
         println!("{finding}");
     }
     if !findings.is_empty() {
         bail!("{} places break a rule of the project", findings.len());
     }
-    println!("tidy: {} files, nothing to mend", sources.len());
+    println!("tidy: {} files, nothing to fix", sources.len());
     Ok(())
 }
 
 /// Paths from the root, tracked or not yet, without ignored and removed ones.
 fn files() -> Result<BTreeSet<String>> {
     let list = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
-    let listed = workspace::output(Command::new("git").args(list)).context("tidy looks at the files that git lists")?;
+    let listed = workspace::output(Command::new("git").args(list)).context("tidy reads the files that git lists")?;
     let root = workspace::root()?;
     Ok(listed.split_terminator('\0').filter(|path| root.join(path).is_file()).map(str::to_owned).collect())
+}
+
+/// The paths of the texts that the project wrote.
+pub(crate) fn our_texts() -> Result<Vec<String>> {
+    Ok(files()?.into_iter().filter(|path| source::is_our_text(path)).collect())
+}
+
+/// Empty if the file is deleted: then nothing is accepted.
+fn read_ratchet(root: &Path) -> Result<String> {
+    match std::fs::read_to_string(root.join(prose::RATCHET)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        read => read.with_context(|| format!("reading {}", prose::RATCHET)),
+    }
 }
 
 fn read_sources(root: &Path, paths: &BTreeSet<String>) -> Result<Vec<Source>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dead_letters::{DeadLetterService, LastDead};
 use delivery::{LaneState, LaneStatus};
-use ledger::{GivenUp, LedgerRow};
+use ledger::{Discarded, LedgerRow};
 use serde::{Deserialize, Serialize};
 use text::rfc3339;
 
@@ -135,7 +135,7 @@ pub struct GivenUpRouteJson {
 }
 
 impl GivenUpJson {
-    pub fn of(given_up: GivenUp) -> Self {
+    pub fn of(given_up: Discarded) -> Self {
         let route = |(name, events): (event::TypeName, u64)| GivenUpRouteJson { type_name: name.to_string(), events };
         Self { routes: given_up.routes.into_iter().map(route).collect(), lanes: given_up.lanes }
     }

@@ -1,5 +1,5 @@
-//! Measures what an aggregate costs: for an event, as a ratio to checking its JSON, and in memory with a million groups in one
-//! window, beside what the fold counts and what its budget is.
+//! Measures the cost of an aggregate: for an event, as a ratio to checking its JSON; and in memory, with a million
+//! groups in one window, next to what the fold counts and its budget.
 //!
 //! `cargo run --release --package aggregate --example aggregate_rate`
 
@@ -13,9 +13,9 @@ use aggregate::{AggregateRules, Definition, Fold, InvalidDefinition};
 use event::{Origin, Position, TypeName};
 
 const EVENTS: u64 = 300_000;
-const TURNS: usize = 9;
+const ROUNDS: usize = 9;
 const GROUPS: u64 = 1_000_000;
-const HOSTILE: &str = "nine measures, values made to cost";
+const HOSTILE: &str = "nine measures, expensive values";
 /// The time of the first event: a full minute, in microseconds.
 const BEGIN: i64 = 1_795_255_200_000_000;
 
@@ -55,21 +55,21 @@ fn rules(
         memory: Some(memory),
         ..Definition::default()
     };
-    let told =
+    let joined =
         |mistakes: Vec<InvalidDefinition>| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    Ok(AggregateRules::new(TypeName::new("access.hits")?, &definition).map_err(told)?)
+    Ok(AggregateRules::new(TypeName::new("access.hits")?, &definition).map_err(joined)?)
 }
 
-/// Nanoseconds that this thread has worked: on a machine that others use too, a clock on the wall would count their work.
+/// Nanoseconds of CPU time of this thread: on a shared machine, wall-clock time would include the work of others.
 fn worked() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|text| text.parse().ok()).unwrap_or(0.0)
 }
 
 /// Nanoseconds of work for each event.
-fn cost(events: &[String], turn: impl FnOnce(&[String])) -> f64 {
+fn cost(events: &[String], round: impl FnOnce(&[String])) -> f64 {
     let begun = worked();
-    turn(events);
+    round(events);
     (worked() - begun) / events.len() as f64
 }
 
@@ -77,12 +77,12 @@ fn check(events: &[String]) {
     events.iter().for_each(|event| assert!(json::check(event.as_bytes()).is_ok()));
 }
 
-/// The median of the turns' costs, and of their ratios to checking the events' JSON, each pair one after the other.
-fn compare(events: &[String], turn: impl Fn(&[String])) -> (f64, f64) {
-    let pairs: Vec<_> = (0..TURNS).map(|_| (cost(events, check), cost(events, &turn))).collect();
+/// The median of the rounds' costs, and of their ratios to checking the events' JSON, each pair one after the other.
+fn compare(events: &[String], round: impl Fn(&[String])) -> (f64, f64) {
+    let pairs: Vec<_> = (0..ROUNDS).map(|_| (cost(events, check), cost(events, &round))).collect();
     let median = |mut figures: Vec<f64>| {
         figures.sort_by(f64::total_cmp);
-        figures[TURNS / 2]
+        figures[ROUNDS / 2]
     };
     (median(pairs.iter().map(|pair| pair.1).collect()), median(pairs.iter().map(|pair| pair.1 / pair.0).collect()))
 }
@@ -94,7 +94,7 @@ fn resident() -> u64 {
     line.and_then(|line| line.split_whitespace().next()).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Values that all differ, and are spread as widely as numbers are: what sketches have the most work with.
+/// Values that are all different and widely spread: the worst case for sketches.
 fn hostile(number: u64) -> String {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     format!(r#"{{"status":200,"client":"{spread:x}","path":"{spread:x}","bytes":{}e{}}}"#, spread >> 40, spread % 300)
@@ -134,7 +134,7 @@ fn costs() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a million groups are measured with: a name, how many measures, the memory.
+/// The cases with a million groups: a name, measures, the memory.
 const MILLION: [(&str, &[&str], usize); 3] = [
     ("count", &["count"], 8 << 30),
     ("count, sum, distinct", &["count", "sum:/bytes", "distinct:/client"], 8 << 30),
@@ -179,7 +179,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return million(number.parse()?);
     }
     costs()?;
-    // Each in a process of its own: what the allocator kept of the one before would count as the next one's.
+    // Each in a separate process: memory that the allocator kept of one would count for the next.
     for number in 0..MILLION.len() {
         std::process::Command::new(std::env::current_exe()?).arg(number.to_string()).status()?;
     }

@@ -1,5 +1,6 @@
-//! Measures maps that could hold the groups of a window: hash maps with several hashes, and a tree ordered by a hash, on keys
-//! as they are and on keys that somebody made to collide. `docs/decisions/012-aggregates.md` draws the conclusion.
+//! Measures maps that could hold the groups of a window: hash maps with several hashes, and a tree ordered by a hash;
+//! with plain keys and with keys built to collide. `docs/decisions/012-aggregates.md` draws the
+//! conclusion.
 //!
 //! `cargo run --release --package aggregate --example group_hash_rate`
 //!
@@ -15,15 +16,15 @@ use std::hint::black_box;
 use xxhash_rust::xxh3::{Xxh3DefaultBuilder, xxh3_64};
 
 const KEYS: usize = 1_000_000;
-/// With as many keys that collide, what is quadratic takes seconds already.
+/// With this many colliding keys, a quadratic map already takes seconds.
 const COLLIDING: usize = 20_000;
-/// The places of the table that these are made for.
+/// The slots of the table that these collide in.
 const COLLIDING_PLACES: u64 = 1 << 14;
-const TURNS: usize = 5;
+const ROUNDS: usize = 5;
 
 type Key = Box<str>;
 
-/// One multiplication a word: quick, and somebody who knows it makes as many collisions as he likes.
+/// One multiplication a word: fast, but anyone who knows the hash can generate collisions.
 #[derive(Default)]
 struct Weak(u64);
 
@@ -85,18 +86,18 @@ impl Groups for Tree {
     }
 }
 
-/// Nanoseconds that this thread has worked: on a machine that others use too, a clock on the wall would count their work.
+/// Nanoseconds of CPU time of this thread: on a shared machine, wall-clock time would include the work of others.
 fn worked() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|text| text.parse().ok()).unwrap_or(0.0)
 }
 
-/// Nanoseconds of work for each key, in the best turn: to insert all, and to count all again in another order. Few keys are done
-/// again and again: the kernel's account of work moves in steps of milliseconds.
+/// Nanoseconds of work for each key, in the best round: to insert all, and to count all again in another order. With
+/// few keys it repeats: the kernel's account of work moves in steps of milliseconds.
 fn measure<G: Groups>(make: impl Fn() -> G, keys: &[Key], again: usize) -> (f64, f64) {
     let (mut inserting, mut counting) = (f64::INFINITY, f64::INFINITY);
     let each = |begun: f64| (worked() - begun) / (again * keys.len()) as f64;
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         let mut groups = make();
         let begun = worked();
         for _ in 0..again {
@@ -127,7 +128,8 @@ fn rows(name: &str, keys: &[Key], again: usize) {
     row("tree by XXH3", name, measure(|| Tree::new(xxh3_64), keys, again));
 }
 
-/// Texts whose weak hashes agree in the bits that choose a place in a table: somebody who knows the hash finds them in a second.
+/// Texts whose weak hashes agree in the bits that choose a slot in a table. With a known hash they are found in a
+/// second.
 fn colliding() -> Vec<Key> {
     let alphabet: Vec<u8> = (b'0'..=b'9').chain(b'a'..=b'z').chain(b'A'..=b'Z').collect();
     let digits = |mut number: usize| {
@@ -145,7 +147,7 @@ fn colliding() -> Vec<Key> {
         weak.finish()
     };
     let place = |text: &[u8]| hash(text) & (COLLIDING_PLACES - 1);
-    // That of some text: not every place has texts that can be printed.
+    // The hash of some text: not every slot has printable texts.
     let wanted = place(&digits(0));
     let (mut found, mut number) = (Vec::new(), 0);
     while found.len() < COLLIDING {
@@ -175,7 +177,7 @@ fn main() {
         .collect();
     rows("1,000,000 addresses", &keys, 1);
     let keys = colliding();
-    rows(&format!("{} made for the weak hash", keys.len()), &keys, 1);
-    // Whatever the hash: all keys with the same one.
+    rows(&format!("{} colliding in the weak hash", keys.len()), &keys, 1);
+    // With any hash: all keys have the same one.
     row("tree by a constant", "the same hash for all", measure(|| Tree::new(|_| 0), &keys, 1));
 }

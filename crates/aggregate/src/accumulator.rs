@@ -1,4 +1,4 @@
-//! What a group keeps for its measures.
+//! The values that a group keeps for its measures.
 
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ use super::top::Top;
 /// The kinds. Measures that need the same kind at the same pointer share one accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// How often there was a value.
+    /// Whether and how often there was a value.
     Present,
     /// Sum and mean.
     Sum,
@@ -27,15 +27,15 @@ pub(super) enum Kind {
     Greatest,
     /// A value by time.
     Sample(Side),
-    /// How many values.
+    /// The number of distinct values.
     Distinct,
-    /// How numbers are spread.
+    /// The distribution of numbers.
     Quantiles,
-    /// The most frequent values, as exact as this many different ones allow.
+    /// The most frequent values, exact up to this many different ones.
     Top(usize),
 }
 
-/// One of a group.
+/// An accumulator of a group.
 #[derive(Clone, Debug)]
 pub(super) enum Accumulator {
     Present(u64),
@@ -62,7 +62,7 @@ impl Accumulator {
         }
     }
 
-    /// Takes a value that isn't null. False where it is none that is taken here: a string has no sum.
+    /// Adds a value that is not null. Returns whether the value is of a usable type: a string has no sum.
     pub(super) fn take(&mut self, time: i64, position: Position, value: &str) -> bool {
         match self {
             Self::Present(count) => *count += 1,
@@ -99,7 +99,7 @@ impl Accumulator {
         }
     }
 
-    /// Takes all that another one of the same kind has.
+    /// Adds the content of another accumulator of the same kind.
     pub(super) fn merge(&mut self, other: &Self) {
         match (self, other) {
             (Self::Present(mine), Self::Present(theirs)) => *mine = mine.saturating_add(*theirs),
@@ -114,7 +114,7 @@ impl Accumulator {
         }
     }
 
-    /// Bytes beside its own: they depend on what it took, not on the order between shards, and only ever grow.
+    /// Bytes on the heap: they depend on the values, not on the order between shards, and only ever grow.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Present(_) | Self::Least(_) | Self::Greatest(_) | Self::Sample(_, None) => 0,

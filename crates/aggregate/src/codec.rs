@@ -1,5 +1,5 @@
-//! The bytes of a saved state: numbers of variable length, texts with theirs before them. What is read is trusted in
-//! nothing: whatever the bytes are, reading ends with a value or with [`Damaged`], and takes no more memory than they have bytes.
+//! The bytes of a saved state: numbers of variable length, and texts after their lengths. The input is not trusted:
+//! with any bytes, reading ends with a value or with [`Damaged`], and needs at most as much memory as the number of bytes.
 
 /// The bytes are no saved state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ impl Writer {
         self.byte(flag.into());
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// Seven bits in each byte, the lowest first.
     pub(super) fn unsigned(&mut self, mut number: u64) {
         while let 0x80.. = number {
             self.byte(number.to_le_bytes()[0] | 0x80);
@@ -56,7 +56,7 @@ impl Writer {
         self.raw(text.as_bytes());
     }
 
-    /// Whether there is something, and if so what.
+    /// Whether there is a value, and the value.
     pub(super) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         self.flag(value.is_some());
         if let Some(value) = value {
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
         Self { bytes }
     }
 
-    /// Nothing may be left.
+    /// All bytes must be read.
     pub(super) fn end(&self) -> Result<(), Damaged> {
         if self.bytes.is_empty() { Ok(()) } else { Err(Damaged) }
     }
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    /// A count of things of which each takes at least a byte of what is left.
+    /// A count of items of which each needs at least one of the remaining bytes.
     pub(super) fn count(&mut self) -> Result<usize, Damaged> {
         let most = self.bytes.len();
         self.count_to(most)
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.raw(length)?).map_err(|_| Damaged)
     }
 
-    /// A time that lies among those that events may have, or is derived from one.
+    /// A time in the range of event times, or derived from one.
     pub(super) fn time(&mut self) -> Result<i64, Damaged> {
         self.signed().ok().filter(|time| time.unsigned_abs() >> 60 == 0).ok_or(Damaged)
     }
@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(unsigned: u64, signed: i64, wide: i128, text: String, some: Option<bool>) {
+        fn written_state_is_read_back(unsigned: u64, signed: i64, wide: i128, text: String, some: Option<bool>) {
             let mut out = Writer::default();
             out.unsigned(unsigned);
             out.signed(signed);

@@ -1,31 +1,31 @@
-//! What became of the events of a fold.
+//! Counts of the events of a fold.
 
-/// What became of the events, counted since the fold began.
+/// Counts of events since the fold began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FoldCounts {
     /// Events of the type.
-    pub taken: u64,
-    /// Times that an event came too late for a window and is in no result of it.
+    pub events: u64,
+    /// How often an event was too late for a window, and is in no result of it.
     pub late: u64,
-    /// Times that an event went to a part of a window that was over.
+    /// How often an event went to a part of a window that was over.
     pub parts: u64,
-    /// Events that were dated too far ahead, or before 1970, and are in no result.
-    pub misdated: u64,
-    /// Times that an event went to an overflow group.
+    /// Events dated too far ahead, or before 1970, that are in no result.
+    pub out_of_range: u64,
+    /// How often an event went to an overflow group.
     pub overflowed: u64,
-    /// Values that no measure could use: what is no number for a sum, what is too long to be kept.
+    /// Values that no measure could use: not a number for a sum, or too long to be kept.
     pub unused: u64,
-    /// Results that were given out.
+    /// Results that were emitted.
     pub results: u64,
 }
 
-/// Events of which nothing, or not everything, is in the results, since somebody asked. It isn't part of the state.
+/// Events that are not, or not completely, in the results, since the last report. Not part of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Events that came too late for a window at least.
+    /// Events that were too late for at least one window.
     pub late: u64,
-    /// How far the one that came latest was behind the newest of its shard: microseconds.
-    pub behind: i64,
-    /// Events that were dated too far ahead, or before 1970.
-    pub misdated: u64,
+    /// How late the latest event was, compared with the newest of its shard: microseconds.
+    pub lag: i64,
+    /// Events dated too far ahead, or before 1970.
+    pub out_of_range: u64,
 }

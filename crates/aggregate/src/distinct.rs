@@ -1,8 +1,9 @@
-//! How many different values there were: HyperLogLog with 64-bit hashes and a sparse form (as in HyperLogLog++, Heule and
-//! others 2013), read by Ertl's estimator (2017), which needs no tables of measured corrections.
+//! An estimate of the number of distinct values: HyperLogLog with 64-bit hashes and a sparse form (as in HyperLogLog++,
+//! Heule and others 2013), read by Ertl's estimator (2017), which needs no tables of measured corrections.
 //!
-//! With 4,096 registers the standard error is 1.04/√4096 = 1.6 %; up to some 1,000 values the sparse form, which tells
-//! 2^25 registers apart, is off by one at most in nearly all cases. What it holds depends on which values came, never on their order.
+//! With 4,096 registers the standard error is 1.04/√4096 = 1.6 %. Up to about 1,000 values the sparse form, which
+//! distinguishes 2^25 registers, is off by at most one in nearly all cases. Its content depends on the values, never on
+//! their order.
 
 use super::codec::{Damaged, Reader, Writer};
 
@@ -11,15 +12,15 @@ const BITS: u32 = 12;
 const REGISTERS: usize = 1 << BITS;
 /// Bits of a hash that choose a register of the sparse form.
 const SPARSE_BITS: u32 = 25;
-/// Bits of what a register holds: the place of the first one among the other bits, from 1.
+/// Bits of a register's content: the position of the first one among the other bits, from 1.
 const RANK_BITS: u32 = 6;
-/// Entries of the sparse form: with more it takes more than the registers do.
+/// Entries of the sparse form: with more it needs more memory than the registers.
 const SPARSE_MAX: usize = REGISTERS / size_of::<u32>();
 
 /// The sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Distinct {
-    /// Ordered entries, one a sparse register: its place, then its rank.
+    /// Ordered entries, one for each sparse register: its number, then its rank.
     Sparse(Vec<u32>),
     /// A rank for each register.
     Dense(Box<[u8; REGISTERS]>),
@@ -31,7 +32,7 @@ impl Default for Distinct {
     }
 }
 
-/// The place of the first one bit, from 1, of the `bits` lowest bits.
+/// The position of the first one bit, from 1, of the `bits` lowest bits.
 fn rank(hash: u64, bits: u32) -> u32 {
     (hash << (64 - bits)).leading_zeros().min(bits) + 1
 }
@@ -45,7 +46,7 @@ fn low_half(number: u64) -> u32 {
     u32::try_from(number & u64::from(u32::MAX)).unwrap_or(0)
 }
 
-/// The register of an entry, and the rank there: what the hash itself gives.
+/// The register of an entry, and its rank: the result of the hash.
 fn dense(entry: u32) -> (usize, u8) {
     const MORE: u32 = SPARSE_BITS - BITS;
     let (place, sparse_rank) = (entry >> RANK_BITS, entry & ((1 << RANK_BITS) - 1));
@@ -55,7 +56,7 @@ fn dense(entry: u32) -> (usize, u8) {
 }
 
 impl Distinct {
-    /// Takes the hash of a value, of which all 64 bits must be mixed.
+    /// Adds the hash of a value, of which all 64 bits must be mixed.
     pub(super) fn take(&mut self, hash: u64) {
         self.take_entry(entry(hash));
     }
@@ -92,10 +93,10 @@ impl Distinct {
         }
     }
 
-    /// How many different values there were, about.
+    /// The approximate number of distinct values.
     pub(super) fn estimate(&self) -> u64 {
         let estimate = match self {
-            // Linear counting adds n²/2^26 for values that share a register: so few entries that it is under 1/64.
+            // Linear counting adds n²/2^26 for values that share a register: with so few entries it is below 1/64.
             Self::Sparse(entries) => return entries.len() as u64,
             Self::Dense(registers) => estimate(registers),
         };
@@ -105,7 +106,7 @@ impl Distinct {
         count
     }
 
-    /// Bytes beside its own. A vector that grows may have twice its length.
+    /// Bytes on the heap. A vector that grows may have twice its length.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Sparse(entries) => (2 * size_of_val(entries.as_slice())).min(REGISTERS),
@@ -161,7 +162,7 @@ fn raise(registers: &mut [u8; REGISTERS], entry: u32) {
     registers[place] = registers[place].max(rank);
 }
 
-/// Ertl's improved estimator: from how many registers hold each rank, with the two ends as sums of a series.
+/// Ertl's improved estimator: from the number of registers with each rank, with the two ends as sums of a series.
 fn estimate(registers: &[u8; REGISTERS]) -> f64 {
     const RANK_MAX: usize = (64 - BITS + 1) as usize;
     let mut counts = [0_u32; RANK_MAX + 1];
@@ -236,20 +237,21 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_what_is_stated() {
+    fn error_stays_within_the_stated_bound() {
         for count in [1_500_u64, 3_000, 5_000, 10_000, 20_000, 50_000, 200_000] {
-            let errors = (0..20).map(|turn| {
-                let from = turn << 40;
+            let errors = (0..20).map(|round| {
+                let from = round << 40;
                 (of(from..from + count).estimate() as f64 / count as f64 - 1.0).powi(2)
             });
             let error = (errors.sum::<f64>() / 20.0).sqrt();
-            // The root of the mean square of 20 errors lies below 1.4 times the standard error, but once in a thousand.
+            // The root of the mean square of 20 errors is below 1.4 times the standard error, except once in a
+            // thousand.
             assert!(error < 1.4 * 0.01625, "{count}: {error}");
         }
     }
 
     #[test]
-    fn sparse_entries_say_what_the_hash_says() {
+    fn sparse_entries_match_the_hash() {
         for value in 0..100_000_u64 {
             let hash = xxh3_64(&value.to_le_bytes());
             let expected = ((hash >> (64 - BITS)) as usize, rank(hash, 64 - BITS));
@@ -261,7 +263,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_parts_nor_a_restart_matter(from: u32, count in 0_u64..3_000, cut in 0_u64..3_000) {
+        fn order_parts_and_restart_do_not_matter(from: u32, count in 0_u64..3_000, cut in 0_u64..3_000) {
             let from = u64::from(from);
             let whole = of(from..from + count);
             let middle = from + cut.min(count);

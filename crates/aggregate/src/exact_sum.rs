@@ -1,26 +1,26 @@
-//! A sum of doubles without any rounding until it is read: the same whatever the order in which they came.
+//! A sum of doubles without any rounding until it is read: independent of their order.
 //!
-//! The sum is an integer in units of 2^-1074, of which every double is a multiple, kept in limbs of 32 bits. Each limb is an
-//! `i64`, so that carries wait until the sum is read. Only the limbs between the smallest and the largest number
-//! that was added are kept: for numbers as people write them some five.
+//! The sum is an integer in units of 2^-1074, of which every double is a multiple, kept in limbs of 32 bits. Each limb
+//! is an `i64`, so carries wait until the sum is read. Only the limbs between the smallest and the largest added number
+//! are kept: about five for typical numbers.
 
 use super::codec::{Damaged, Reader, Writer};
 
-/// The limbs that any sum of doubles takes, with room for carries.
+/// The limbs that any sum of doubles needs, with room for carries.
 const LIMBS_MAX: usize = 70;
 const LIMB_BITS: usize = 32;
 const LIMB_MASK: u64 = 0xffff_ffff;
-/// Limbs above those of the largest number: they take what is carried, for 2^63 numbers.
+/// Limbs above those of the largest number: room for the carries of 2^63 numbers.
 const ROOM: usize = 2;
 /// Additions after which a limb could be full.
 const CARRY_EVERY: u32 = 1 << 30;
-/// Where the unit of integers stands.
+/// The bit of the unit of integers.
 const UNIT_BIT: usize = 1074;
 
 /// The exact sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExactSum {
-    /// The place of the first limb.
+    /// The number of the first limb.
     low: usize,
     limbs: Vec<i64>,
     additions: u32,
@@ -93,7 +93,7 @@ impl ExactSum {
         }
         let length = high + ROOM - self.low;
         if length > self.limbs.len() {
-            // What the last limb carries beyond 32 bits belongs there all the same: its sign is the sum's.
+            // The carry of the last limb beyond 32 bits stays there: its sign is the sum's.
             self.carry();
             self.limbs.reserve_exact(length - self.limbs.len());
             self.limbs.resize(length, 0);
@@ -114,7 +114,7 @@ impl ExactSum {
         self.additions = 0;
     }
 
-    /// Whether it is below zero, and its limbs without the sign, from the place of limb 0 on.
+    /// Whether it is below zero, and its limbs without the sign, from limb 0 on.
     fn magnitude(&self) -> (bool, Vec<u64>) {
         let mut sum = self.clone();
         sum.carry();
@@ -131,7 +131,7 @@ impl ExactSum {
         (is_negative, limbs)
     }
 
-    /// The sum as an integer, where it is one and 128 bits hold it.
+    /// The sum as an integer, if it is one that fits 128 bits.
     pub(super) fn to_int(&self) -> Option<i128> {
         let (is_negative, limbs) = self.magnitude();
         let (mut value, mut beyond) = (0_u128, false);
@@ -140,7 +140,7 @@ impl ExactSum {
                 Some(shift) if shift < 128 && (u128::from(*limb) << shift) >> shift == u128::from(*limb) => {
                     value |= u128::from(*limb) << shift;
                 }
-                // The limb that the unit stands in.
+                // The limb that the unit is in.
                 None if (at + 1) * LIMB_BITS > UNIT_BIT && limb.trailing_zeros() >= UNIT_OFFSET => {
                     value |= u128::from(*limb >> UNIT_OFFSET);
                 }
@@ -151,7 +151,7 @@ impl ExactSum {
         Some(if is_negative { -value } else { value })
     }
 
-    /// The nearest double, of two that are as near the even one; infinite beyond the largest.
+    /// The nearest double, and of two equally near ones the even one; infinite beyond the largest.
     pub(super) fn to_double(&self) -> f64 {
         let (is_negative, limbs) = self.magnitude();
         let Some(top) = limbs.iter().rposition(|limb| *limb != 0) else { return 0.0 };
@@ -163,13 +163,14 @@ impl ExactSum {
             let has_more = (0..shift - 1).any(|at| bit(at) == 1);
             mantissa += u64::from(has_more || mantissa & 1 == 1);
         }
-        // The bits of a double count up without a break: a mantissa that became too long moves the exponent by itself.
+        // The bits of consecutive doubles are consecutive numbers: a mantissa that becomes too long increments the
+        // exponent.
         let bits = ((shift as u64) << 52) + mantissa;
         let double = if bits >= f64::INFINITY.to_bits() { f64::INFINITY } else { f64::from_bits(bits) };
         if is_negative { -double } else { double }
     }
 
-    /// Bytes beside its own.
+    /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.limbs.len() * size_of::<i64>()
     }
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cancels_leaves_the_rest() {
+    fn cancelling_terms_leave_the_rest() {
         assert_eq!(sum(&[1e308, 1e-308, -1e308]).to_double(), 1e-308);
         assert_eq!(sum(&[1e16, 1.0, -1e16]).to_double(), 1.0);
         assert_eq!(sum(&[0.1; 10]).to_double(), 1.0, "the tenths' errors together are less than half a unit");

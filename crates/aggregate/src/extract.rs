@@ -1,4 +1,4 @@
-//! What an aggregate reads of a payload: all its pointers in one pass over the text.
+//! Reads an aggregate's values from a payload: all its pointers in one pass through the text.
 
 use std::borrow::Cow;
 
@@ -16,12 +16,12 @@ pub(super) struct Extractor {
 #[derive(Clone, Debug)]
 struct Path {
     whole: JsonPointer,
-    /// The member that it begins with, and what is left from there; none for the whole payload.
+    /// The member that it begins with, and the rest of the pointer; `None` for the whole payload.
     member: Option<(usize, JsonPointer)>,
 }
 
 impl Extractor {
-    /// The place of a pointer among those that are read.
+    /// Adds a pointer, and returns its index.
     pub(super) fn add(&mut self, pointer: &JsonPointer) -> usize {
         if let Some(at) = self.pointers.iter().position(|path| path.whole == *pointer) {
             return at;
@@ -38,12 +38,12 @@ impl Extractor {
         self.pointers.len() - 1
     }
 
-    /// The pointer at a place among those that are read.
+    /// The pointer at an index.
     pub(super) fn pointer(&self, at: usize) -> &JsonPointer {
         &self.pointers[at].whole
     }
 
-    /// What stands at each pointer in a payload that was checked; nothing where it is absent or null.
+    /// The values at all pointers in a checked payload; `None` if a value is absent or null.
     pub(super) fn read<'p>(&self, payload: &'p str) -> Vec<Option<&'p str>> {
         let found = fields(payload, &self.members);
         let is_object = payload.starts_with('{');
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pointers_are_read_at_once() {
+    fn pointers_are_read_in_one_pass() {
         let payload = r#"{"a":{"b":1,"c/d":"x"},"n":null,"l":[1,2]}"#;
         let found = read(&["/a/b", "/a/c~1d", "/n", "/l/1", "/x", "", "/a/b/c"], payload);
         assert_eq!(found, [Some("1"), Some("\"x\""), None, Some("2"), None, Some(payload), None]);

@@ -1,10 +1,10 @@
-//! The fold: events in, results out, and in between a state that can be saved.
+//! The fold: events in, results out, with a state that can be saved.
 
 use event::{Origin, Position};
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::{FoldCounts, LeftOut};
-use super::group::{Key, Taken};
+use super::group::{FoldedEvent, Key};
 use super::result::{Emission, WindowResult};
 use super::rules::{AggregateRules, TimeBasis};
 use super::sessions::Sessions;
@@ -12,7 +12,7 @@ use super::time_windows::TimeWindows;
 use super::watermark::Shards;
 use super::window::Span;
 
-/// The form of a saved state. Another one is refused.
+/// The format of a saved state. Another one is rejected.
 const VERSION: u8 = 1;
 /// The last time that an event may have: the end of the year 9999, in microseconds.
 const TIME_MAX: i64 = 253_402_300_799_999_999;
@@ -20,7 +20,7 @@ const TIME_MAX: i64 = 253_402_300_799_999_999;
 /// Why a saved state can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidState {
-    /// It is of another aggregate, or of this one as it was configured before: begin anew.
+    /// It belongs to another aggregate, or to an earlier definition of this one: start from scratch.
     #[error("the saved state is of another definition of the aggregate")]
     OtherRules,
     /// It was written by another version of Forebay.
@@ -46,12 +46,12 @@ pub struct Fold {
     open: Open,
     counts: FoldCounts,
     left_out: LeftOut,
-    /// The key of the event at hand: its text is used again.
+    /// The key of the current event: its text is reused.
     key: Key,
 }
 
 impl Fold {
-    /// A fold that has seen nothing. `shards` are all those that events come from: nothing ends before each has come as far.
+    /// An empty fold. `shards` are all shards that events come from: a window ends only after each has passed its end.
     #[must_use]
     pub fn new(rules: AggregateRules, origin: Origin, shards: &[u16]) -> Self {
         let open = match rules.span {
@@ -62,50 +62,50 @@ impl Fold {
         Self { rules, origin, shards: Shards::new(shards), open, counts, left_out, key: Key::overflow() }
     }
 
-    /// Takes an event of the type. Those of a shard come in its order; one that came already is passed over, so that after a
-    /// restart it does no harm to begin too early. Times are microseconds since 1970, UTC. The payload must have passed
-    /// [`json::check`].
+    /// Adds an event of the type. The events of a shard must be in its order. An event that was added before is
+    /// skipped, so after a restart it is harmless to begin too early. Times are microseconds since 1970, UTC. The
+    /// payload must have passed [`json::check`].
     pub fn take(&mut self, position: Position, event_time: Option<i64>, received: i64, payload: &str) {
         let Some(shard) = self.shards.pass(position) else { return };
         let received = received.clamp(0, TIME_MAX);
-        self.counts.taken += 1;
+        self.counts.events += 1;
         self.shards.received(position.shard, received);
         let time = match self.rules.time {
-            // A clock that steps back stands still.
+            // If the clock steps back, the time does not change.
             TimeBasis::Received => received.max(shard.watermark.unwrap_or(0)),
             TimeBasis::Event => event_time.unwrap_or(received),
         };
         let is_ahead = self.rules.time == TimeBasis::Event && time > received.saturating_add(self.rules.ahead);
         if is_ahead || !(0..=TIME_MAX).contains(&time) {
-            self.counts.misdated += 1;
-            self.left_out.misdated += 1;
+            self.counts.out_of_range += 1;
+            self.left_out.out_of_range += 1;
             return;
         }
         let values = self.rules.reading.read(payload);
         self.key.set(self.rules.group_pointers.iter().map(|pointer| values[*pointer]));
         let close_time = shard.watermark.map(|watermark| watermark - self.rules.lateness);
-        let taken = Taken { key: &self.key, time, close_time, position, values: &values };
+        let event = FoldedEvent { key: &self.key, time, close_time, position, values: &values };
         let late_before = self.counts.late;
         let (rules, counts) = (&self.rules, &mut self.counts);
         match &mut self.open {
-            Open::TimeWindows(timed) => timed.take(rules, &taken, self.shards.watermark(), counts),
-            Open::Sessions(sessions) => sessions.take(rules, &taken, counts),
+            Open::TimeWindows(timed) => timed.take(rules, &event, self.shards.watermark(), counts),
+            Open::Sessions(sessions) => sessions.take(rules, &event, counts),
         }
         if self.counts.late > late_before {
             self.left_out.late += 1;
-            let behind = shard.watermark.map_or(0, |watermark| watermark.saturating_sub(time));
-            self.left_out.behind = self.left_out.behind.max(behind);
+            let lag = shard.watermark.map_or(0, |watermark| watermark.saturating_sub(time));
+            self.left_out.lag = self.left_out.lag.max(lag);
         }
         let watermark = if self.rules.time == TimeBasis::Event { time.min(received) } else { time };
         self.advance(position.shard, watermark);
     }
 
-    /// Passes over an event of another type: what comes before it is seen.
+    /// Skips an event of another type: everything before it is seen.
     pub fn pass(&mut self, position: Position) {
         let _ = self.shards.pass(position);
     }
 
-    /// Takes a tick, which stands in the journal like an event: the shard has come as far as this time.
+    /// Adds a tick, which is in the journal like an event: the shard has reached this time.
     pub fn tick(&mut self, position: Position, time: i64) {
         if self.shards.pass(position).is_some() {
             self.advance(position.shard, time.clamp(0, TIME_MAX));
@@ -121,13 +121,13 @@ impl Fold {
         }
     }
 
-    /// Counts on events of one more shard.
+    /// Expects events from one more shard.
     pub fn add_shard(&mut self, shard: u16) {
         self.shards.add(shard);
     }
 
-    /// The ticks to write into the journals of shards, so that windows of a quiet type end: which shard, and how far it has
-    /// come. `now` is the clock's time. None where no window would end by it.
+    /// The ticks to write into the journals of shards, so windows of an idle type end: the shard, and the time that it
+    /// has reached. `now` is the clock's time. Empty if no window would end.
     #[must_use]
     pub fn ticks(&self, now: i64) -> Vec<(u16, i64)> {
         let next = match &self.open {
@@ -148,10 +148,10 @@ impl Fold {
             Open::Sessions(sessions) => sessions.last().map(|last| last + self.rules.lateness),
         };
         let Some(last) = last.map(|last| last.min(TIME_MAX)) else { return Vec::new() };
-        self.shards.behind(last).map(|shard| (shard, last)).collect()
+        self.shards.lagging(last).map(|shard| (shard, last)).collect()
     }
 
-    /// Gives out results that are due, at most so many (the sessions of one group come together): call it until it gives out
+    /// Emits results that are due, up to this number (the sessions of one group stay together): call it until it emits
     /// none.
     pub fn results(&mut self, most: usize) -> Vec<WindowResult> {
         let close_time = self.close_time();
@@ -168,7 +168,7 @@ impl Fold {
         self.shards.watermark().map(|watermark| watermark - self.rules.lateness)
     }
 
-    /// Whether [`Fold::results`] has something to give out.
+    /// Whether [`Fold::results`] has something to emit.
     #[must_use]
     pub fn has_results(&self) -> bool {
         match &self.open {
@@ -177,41 +177,41 @@ impl Fold {
         }
     }
 
-    /// The type of the results, and how they are made.
+    /// The type of the results, and their definition.
     #[must_use]
     pub const fn rules(&self) -> &AggregateRules {
         &self.rules
     }
 
-    /// What became of the events.
+    /// The counts of events.
     #[must_use]
     pub const fn counts(&self) -> FoldCounts {
         self.counts
     }
 
-    /// What was left out since [`Fold::take_left_out`] was called.
+    /// The events that were left out since [`Fold::take_left_out`] was called.
     #[must_use]
     pub const fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// What was left out since the last call.
+    /// The events that were left out since the last call.
     pub fn take_left_out(&mut self) -> LeftOut {
         std::mem::take(&mut self.left_out)
     }
 
-    /// The last position of each shard that is in the state: what comes before it isn't needed any more once the state is saved.
+    /// The last position of each shard that is in the state: earlier ones are not needed after the state is saved.
     pub fn positions(&self) -> impl Iterator<Item = Position> {
         self.shards.positions()
     }
 
-    /// Up to when everything has come, late events apart.
+    /// The watermark: all events up to it have arrived, except late ones.
     #[must_use]
     pub const fn watermark(&self) -> Option<i64> {
         self.shards.watermark()
     }
 
-    /// Windows that may still change; of sessions as many as are open.
+    /// Windows that may still change; for sessions the number of open ones.
     #[must_use]
     pub fn windows(&self) -> usize {
         match &self.open {
@@ -229,7 +229,7 @@ impl Fold {
         }
     }
 
-    /// Bytes of the state in memory, as they are counted against the budget.
+    /// Bytes of the state in memory, as they count against the budget.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         match &self.open {
@@ -238,7 +238,7 @@ impl Fold {
         }
     }
 
-    /// The state as bytes, for [`Fold::restore`]. They have no checksum: the file that they go into has one.
+    /// The state as bytes, for [`Fold::restore`]. They have no checksum: the file that they are written to has one.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let mut out = Writer::default();
@@ -246,9 +246,15 @@ impl Fold {
         out.raw(&self.rules.fingerprint.to_le_bytes());
         out.raw(&self.origin.0);
         let counts = self.counts;
-        for count in
-            [counts.taken, counts.late, counts.parts, counts.misdated, counts.overflowed, counts.unused, counts.results]
-        {
+        for count in [
+            counts.events,
+            counts.late,
+            counts.parts,
+            counts.out_of_range,
+            counts.overflowed,
+            counts.unused,
+            counts.results,
+        ] {
             out.unsigned(count);
         }
         self.shards.save(&mut out);
@@ -259,10 +265,11 @@ impl Fold {
         out.into_bytes()
     }
 
-    /// The fold that was saved. With the events behind its positions it goes on to the same results, byte for byte.
+    /// The saved fold. With the events after its positions it produces the same results, byte for byte.
     ///
     /// # Errors
-    /// [`InvalidState`] says whether another definition, another version or damage is the reason. No bytes make it panic.
+    /// [`InvalidState`] says whether another definition, another version or damage is the reason. It does not panic
+    /// with any bytes.
     pub fn restore(rules: AggregateRules, bytes: &[u8]) -> Result<Self, InvalidState> {
         let mut from = Reader::new(bytes);
         match from.byte()? {
@@ -274,10 +281,10 @@ impl Fold {
         }
         let origin = Origin(from.raw(16)?.try_into().map_err(|_| Damaged)?);
         let counts = FoldCounts {
-            taken: from.unsigned()?,
+            events: from.unsigned()?,
             late: from.unsigned()?,
             parts: from.unsigned()?,
-            misdated: from.unsigned()?,
+            out_of_range: from.unsigned()?,
             overflowed: from.unsigned()?,
             unused: from.unsigned()?,
             results: from.unsigned()?,

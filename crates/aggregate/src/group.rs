@@ -1,4 +1,4 @@
-//! A group of a window: what it is called, and what its events gave.
+//! A group of a window: its name, and the values of its events.
 
 use std::fmt::Write;
 
@@ -11,23 +11,23 @@ use super::codec::{Damaged, Reader, Writer};
 use super::extract::compact;
 use super::rules::AggregateRules;
 
-/// What an entry of a map costs beside its text and its accumulators: its own bytes, the share of the tree's nodes that
-/// is empty, and what the allocator adds.
+/// The cost of a map entry in addition to its text and its accumulators: its own bytes, the empty share of the tree's
+/// nodes, and the allocator's overhead.
 const ENTRY_BYTES: usize = 2 * (size_of::<Key>() + size_of::<Group>()) + 32;
-/// Stands in the place of a group's values; no JSON text is it.
+/// Replaces the values of the overflow group; no JSON text is equal to it.
 const OVERFLOW: &str = "overflow";
 
-/// The name of a group. Groups are ordered by a hash: so the order says nothing of their values, and a tree of them compares
-/// whole texts only where hashes are equal, which costs a little even for somebody who makes such texts.
+/// The name of a group. Groups are ordered by a hash, so the order reveals nothing of their values. A tree compares
+/// whole texts only if hashes are equal, which costs little even if an attacker creates such texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     order: u64,
-    /// The compact values, a line each: no compact JSON has a line's end in it.
+    /// The compact values, one on each line: compact JSON contains no line end.
     text: String,
 }
 
 impl Key {
-    /// The group to which all belong for which there is no room. It is the last of all.
+    /// The group of everything that there is no room for. It is the last of all.
     pub(super) fn overflow() -> Self {
         Self { order: u64::MAX, text: OVERFLOW.to_owned() }
     }
@@ -36,7 +36,7 @@ impl Key {
         self.order == u64::MAX
     }
 
-    /// Becomes the key of these values: the overflow group's where they are too long.
+    /// Becomes the key of these values, or of the overflow group if they are too long.
     pub(super) fn set<'v>(&mut self, values: impl Iterator<Item = Option<&'v str>>) {
         self.text.clear();
         for (number, value) in values.enumerate() {
@@ -54,7 +54,7 @@ impl Key {
         &self.text
     }
 
-    /// As the member `group` of a result: the pointers with their values, or null for the overflow group.
+    /// The member `group` of a result: the pointers with their values, or null for the overflow group.
     pub(super) fn write(&self, pointers: &[String], out: &mut String) {
         if self.is_overflow() {
             out.push_str("null");
@@ -81,31 +81,31 @@ impl Key {
     }
 }
 
-/// Below that of the overflow group.
+/// Below the order of the overflow group.
 fn order(text: &str) -> u64 {
     xxh3_64(text.as_bytes()) >> 1
 }
 
-/// An event as groups take it.
+/// An event in the form that groups add.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken<'a> {
+pub(super) struct FoldedEvent<'a> {
     /// Its group.
     pub(super) key: &'a Key,
     pub(super) time: i64,
-    /// The watermark of its shard, less the lateness. A window that ended before it takes no more events.
+    /// The close time of its shard: a window that ended before it accepts no events.
     pub(super) close_time: Option<i64>,
     pub(super) position: Position,
-    /// What stands at the pointers that are read.
+    /// The values at the pointers.
     pub(super) values: &'a [Option<&'a str>],
 }
 
-/// What the events of a group gave.
+/// The accumulated events of a group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// How many events it took. It is the revision of its result as well: whatever the order between shards, what was
-    /// given out has a lower one than what has more events in it.
+    /// The number of its events. It is also the revision of its result: in any order between shards, an emitted result
+    /// has a lower revision than one with more events.
     pub(super) count: u64,
-    /// The revision that was given out last.
+    /// The revision that was emitted last.
     pub(super) emitted: u64,
     accumulators: Box<[Accumulator]>,
 }
@@ -116,13 +116,13 @@ impl Group {
         Self { count: 0, emitted: 0, accumulators }
     }
 
-    /// Takes an event; how many of its values were of no use.
-    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>) -> u64 {
+    /// Adds an event; returns how many of its values were unusable.
+    pub(super) fn take(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>) -> u64 {
         self.count += 1;
         let mut unused = 0;
         for (slot, accumulator) in rules.slots.iter().zip(&mut self.accumulators) {
-            if let Some(value) = taken.values[slot.pointer] {
-                unused += u64::from(!accumulator.take(taken.time, taken.position, value));
+            if let Some(value) = event.values[slot.pointer] {
+                unused += u64::from(!accumulator.take(event.time, event.position, value));
             }
         }
         unused
@@ -139,13 +139,13 @@ impl Group {
         &self.accumulators[slot]
     }
 
-    /// What it costs in a map.
+    /// Its cost in a map.
     pub(super) fn bytes(&self, key: &Key) -> usize {
         let heap: usize = self.accumulators.iter().map(Accumulator::heap_bytes).sum();
         ENTRY_BYTES + key.text.len() + size_of_val(&*self.accumulators) + heap
     }
 
-    /// What its events gave; not what was given out of it.
+    /// The accumulated values; without what was emitted.
     pub(super) fn save(&self, out: &mut Writer) {
         out.unsigned(self.count);
         self.accumulators.iter().for_each(|accumulator| accumulator.save(out));

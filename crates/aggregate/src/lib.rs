@@ -1,9 +1,10 @@
 //! Aggregates: the events of a type, gathered in windows of time and groups, become results.
 //!
-//! [`Fold`] is a pure function with a state: events with their positions and times go in, results come out, and no clock, disk or
-//! network is touched. The state can be saved, and goes on from there to the same results. What comes out doesn't depend on the order
-//! between shards: whether an event is late, which groups are kept and what a result's revision is are made of the events alone.
-//! `docs/aggregates.md` says what there is, and `docs/decisions/012-aggregates.md` why it is so and how a delivery uses it.
+//! [`Fold`] is a pure function with a state: events with their positions and times go in, results come out, and no
+//! clock, disk or network is touched. The state can be saved, and continues from there to the same results. What comes
+//! out doesn't depend on the order between shards: whether an event is late, which groups are kept and what a result's
+//! revision is depend on the events alone. `docs/aggregates.md` says what there is, and
+//! `docs/decisions/012-aggregates.md` why it is so and how a delivery uses it.
 
 mod accumulator;
 mod codec;

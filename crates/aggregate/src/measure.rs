@@ -1,4 +1,4 @@
-//! Measures as they are written: `count`, `sum:/bytes`, `p99:/took`, `top(10):/path`.
+//! Measures in their textual form: `count`, `sum:/bytes`, `p99:/took`, `top(10):/path`.
 
 use did_you_mean::nearest;
 use limits::AGGREGATE_TOP_MAX;
@@ -7,18 +7,18 @@ use super::accumulator::Kind;
 use super::sample::Side;
 use json::JsonPointer;
 
-/// The names that a measure can begin with, for whoever mistyped one.
+/// The names that a measure can begin with, for suggestions.
 const NAMES: [&str; 12] =
     ["count", "sum", "min", "max", "mean", "first", "last", "distinct", "quantile", "p50", "top", "rate"];
-/// Values of which a `top` keeps exact counts: so many times those that it lists, or more.
+/// A `top` keeps exact counts of at least this many times the values that it lists.
 const TOP_SPARE: usize = 10;
 const TOP_CAPACITY_MIN: usize = 100;
 
-/// A measure as it was read.
+/// A parsed measure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Measure {
     pub(super) read: Read,
-    /// Where it looks; none where it looks at events as such.
+    /// The pointer to its values; `None` if it counts events.
     pub(super) pointer: Option<JsonPointer>,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Read {
 }
 
 impl Measure {
-    /// Reads a measure, or says what is wrong with it.
+    /// Parses a measure, or says what is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (head, pointer) = match text.split_once(':') {
             Some((head, pointer)) => (head, Some(pointer)),
@@ -47,13 +47,13 @@ impl Measure {
         let read = parse_head(head)?;
         let pointer = match pointer {
             None if matches!(read, Read::Count | Read::Rate) => None,
-            None => return Err(format!("say of what: `{head}:/…`, with a JSON pointer behind the colon")),
+            None => return Err(format!("`{head}` needs a JSON pointer after a colon: `{head}:/…`")),
             Some(pointer) => Some(pointer.parse().map_err(|error| format!("`{pointer}`: {error}"))?),
         };
         Ok(Self { read, pointer })
     }
 
-    /// What it needs to have kept; nothing where the group's count is enough.
+    /// The accumulator that it needs; `None` if the group's count is enough.
     pub(super) fn kind(&self) -> Option<Kind> {
         let has_pointer = self.pointer.is_some();
         match self.read {
@@ -84,14 +84,14 @@ fn parse_head(head: &str) -> Result<Read, String> {
     };
     let read = match (name, argument) {
         ("quantile", Some(argument)) => quantile(argument, "", "quantile(0.99)", 1)?,
-        ("quantile", None) => return Err("say which: `quantile(0.99):/…`".to_owned()),
+        ("quantile", None) => return Err("a quantile needs its number: `quantile(0.99):/…`".to_owned()),
         ("top", Some(argument)) => top(argument)?,
-        ("top", None) => return Err("say how many: `top(10):/…`".to_owned()),
+        ("top", None) => return Err("`top` needs a number of values: `top(10):/…`".to_owned()),
         (_, None) => match percentile(name) {
             Some(read) => read?,
             None => plain(name).ok_or_else(|| unknown(name))?,
         },
-        (_, Some(_)) if plain(name).is_some() => return Err(format!("`{name}` takes nothing in parentheses")),
+        (_, Some(_)) if plain(name).is_some() => return Err(format!("`{name}` has no parameter in parentheses")),
         _ => return Err(unknown(name)),
     };
     Ok(read)
@@ -118,7 +118,7 @@ fn percentile(name: &str) -> Option<Result<Read, String>> {
     Some(quantile(number, "e-2", "p99", 100))
 }
 
-/// The exponent makes a part of one of the number as it is written: divided by 100, 99.9 wouldn't be 0.999.
+/// The exponent makes a fraction from the text of the number: divided by 100, 99.9 would not be 0.999.
 fn quantile(number: &str, exponent: &str, example: &str, all: u8) -> Result<Read, String> {
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     match format!("{number}{exponent}").parse::<f64>() {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (text, said) in [
             ("cuont", "did you mean `count`?"),
             ("average:/a", "there are count, sum"),
@@ -176,7 +176,7 @@ mod tests {
             ("quantile(99):/a", "from 0 to 1"),
             ("p101:/a", "from 0 to 100"),
             ("p1e1:/a", "from 0 to 100"),
-            ("top:/a", "say how many"),
+            ("top:/a", "needs a number of values"),
             ("top(0):/a", "from 1 to 100"),
             ("top(101):/a", "from 1 to 100"),
             ("top(+5):/a", "from 1 to 100"),

@@ -1,10 +1,10 @@
-//! Numbers of payloads as measures take them.
+//! Numbers of payloads for measures.
 
 use std::cmp::Ordering;
 
-use expression::{Made, Value, compare};
+use expression::{Computed, Value, compare};
 
-/// An integer where it is written as one and 128 bits hold it, else the nearest double, which is finite.
+/// An integer if it is written as one that fits 128 bits, otherwise the nearest double, which is finite.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Number {
     /// Written without a fraction and an exponent.
@@ -14,11 +14,11 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// The number that a JSON text is; none where it is something else, or infinite as a double.
+    /// The number of a JSON text; `None` if it is something else, or infinite as a double.
     pub(super) fn from_json(json: &str) -> Option<Self> {
         match Value::Json(json).read() {
-            Made::Int(number) => Some(Self::Int(number)),
-            Made::Double(number) if number.is_finite() => Some(Self::Double(number)),
+            Computed::Int(number) => Some(Self::Int(number)),
+            Computed::Double(number) if number.is_finite() => Some(Self::Double(number)),
             _ => None,
         }
     }
@@ -31,23 +31,23 @@ impl Number {
         }
     }
 
-    /// As JSON; `null` where no JSON text says it.
+    /// As JSON; `null` if JSON cannot express it.
     pub(super) fn write(self, out: &mut String) {
         match self {
             Self::Int(number) => out.push_str(&number.to_string()),
-            // `serde_json` makes null of what isn't finite.
+            // `serde_json` writes null for values that are not finite.
             Self::Double(number) => out.push_str(&serde_json::Value::from(number).to_string()),
         }
     }
 
-    fn made(self) -> Made<'static> {
+    fn made(self) -> Computed<'static> {
         match self {
-            Self::Int(number) => Made::Int(number),
-            Self::Double(number) => Made::Double(number),
+            Self::Int(number) => Computed::Int(number),
+            Self::Double(number) => Computed::Double(number),
         }
     }
 
-    /// Zeros have no sign here, and of equal numbers the integer is the smaller: an order in which each number has one place.
+    /// Zeros have no sign here, and of equal numbers the integer is the smaller: a total order.
     pub(super) fn order(self, other: Self) -> Ordering {
         let by_value = compare(&self.made(), &other.made()).flatten().unwrap_or(Ordering::Equal);
         let is_double = |number| matches!(number, Self::Double(_));

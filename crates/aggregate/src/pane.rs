@@ -1,15 +1,15 @@
-//! The groups of one window: within their part of the memory, and what of them waits to be given out.
+//! The groups of one window: within their share of the memory, and what is still to be emitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
-use super::group::{Group, Key, Taken};
+use super::group::{FoldedEvent, Group, Key};
 use super::result::{Emission, WindowPart};
 use super::rules::AggregateRules;
 
-/// How far a pass over all groups has come.
+/// The progress of a pass through all groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Sweep {
     /// There is none.
@@ -17,28 +17,28 @@ enum Sweep {
     Idle,
     /// It begins.
     Begun,
-    /// Up to this group all are given out.
+    /// All groups up to this one are emitted.
     After(Key),
 }
 
 /// The groups.
 ///
-/// Where they take too much memory, those go into the overflow group that are last in the order of keys, and with them all
-/// that come later in this order. So those that stay are complete, and which ones these are depends on what the events are and not on
-/// the order in which they came.
+/// If they use too much memory, the last groups in the order of keys move into the overflow group, and so do all that
+/// follow them in this order later. So the remaining groups are complete. Which ones remain depends on the events and
+/// not on their order.
 #[derive(Debug, Default)]
 pub(super) struct Pane {
     groups: BTreeMap<Key, Group>,
-    /// What the groups cost, without the overflow group.
+    /// The cost of the groups, without the overflow group.
     bytes: usize,
     /// The first key for which there was no room.
     full_from: Option<Key>,
-    /// Whether the window has ended: from then on each change of a group is given out.
+    /// Whether the window has ended: from then on each change of a group is emitted.
     pub(super) closed: bool,
     sweep: Sweep,
-    /// Groups that changed behind the sweep of a closed window.
+    /// Groups that changed after the sweep of a closed window.
     changed: BTreeSet<Key>,
-    /// Groups that were given out before they went into the overflow group.
+    /// Groups that were emitted before they moved into the overflow group.
     withdrawn: BTreeSet<Key>,
 }
 
@@ -47,31 +47,31 @@ impl Pane {
         Self { closed, ..Self::default() }
     }
 
-    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>, counts: &mut FoldCounts) {
-        let key = taken.key;
+    pub(super) fn take(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>, counts: &mut FoldCounts) {
+        let key = event.key;
         let has_room = self.full_from.as_ref().is_none_or(|full_from| key < full_from);
         if key.is_overflow() || !has_room {
             counts.overflowed += 1;
-            counts.unused += self.overflow(rules).take(rules, taken);
+            counts.unused += self.overflow(rules).take(rules, event);
             return self.note(&Key::overflow());
         }
-        counts.unused += self.take_in_group(rules, taken);
+        counts.unused += self.take_in_group(rules, event);
         self.note(key);
         while self.bytes > rules.window_bytes {
             self.evict(rules);
         }
     }
 
-    fn take_in_group(&mut self, rules: &AggregateRules, taken: &Taken<'_>) -> u64 {
-        let key = taken.key;
+    fn take_in_group(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>) -> u64 {
+        let key = event.key;
         if let Some(group) = self.groups.get_mut(key) {
             let before = group.bytes(key);
-            let unused = group.take(rules, taken);
+            let unused = group.take(rules, event);
             self.bytes += group.bytes(key) - before;
             return unused;
         }
         let mut group = Group::new(rules);
-        let unused = group.take(rules, taken);
+        let unused = group.take(rules, event);
         self.bytes += group.bytes(key);
         self.groups.insert(key.clone(), group);
         unused
@@ -98,30 +98,30 @@ impl Pane {
         self.full_from = Some(key);
     }
 
-    /// Remembers that a group of a closed window changed, unless the sweep comes to it yet.
+    /// Notes that a group of a closed window has changed, unless the sweep has yet to reach it.
     fn note(&mut self, key: &Key) {
-        let is_behind = match &self.sweep {
+        let is_swept = match &self.sweep {
             Sweep::Idle => true,
             Sweep::Begun => false,
             Sweep::After(last) => key <= last,
         };
-        if self.closed && is_behind && !self.changed.contains(key) {
+        if self.closed && is_swept && !self.changed.contains(key) {
             self.changed.insert(key.clone());
         }
     }
 
-    /// Gives out all groups that changed since they were given out, from the first one on.
+    /// Emits all groups that changed since they were emitted, from the first one on.
     pub(super) fn begin_sweep(&mut self) {
         self.sweep = Sweep::Begun;
         self.changed.clear();
     }
 
-    /// Whether there is something to give out.
+    /// Whether there is something to emit.
     pub(super) fn is_due(&self) -> bool {
         self.sweep != Sweep::Idle || !self.changed.is_empty() || !self.withdrawn.is_empty()
     }
 
-    /// Gives out what is due, while there is room.
+    /// Emits what is due, while there is room.
     pub(super) fn emit(&mut self, place: WindowPart, out: &mut Emission<'_>) {
         while !out.is_full()
             && let Some(key) = self.withdrawn.pop_first()
@@ -147,7 +147,7 @@ impl Pane {
         let mut last = None;
         for (key, group) in self.groups.range_mut::<Key, _>((after, Bound::Unbounded)) {
             if out.is_full() {
-                // Nothing is due behind the last one: groups that didn't change are passed over with it.
+                // Nothing is due after the last one: it also skips the groups that did not change.
                 self.sweep = last.map_or_else(|| self.sweep.clone(), |key: &Key| Sweep::After(key.clone()));
                 return;
             }
@@ -157,7 +157,7 @@ impl Pane {
         self.sweep = Sweep::Idle;
     }
 
-    /// Bytes that the groups take, the overflow group and what waits included.
+    /// Bytes of the groups, including the overflow group and what is to be emitted.
     pub(super) fn memory_bytes(&self) -> usize {
         let overflow = Key::overflow();
         let waiting = (self.changed.len() + self.withdrawn.len()) * 2 * size_of::<Key>();
@@ -220,7 +220,7 @@ impl Pane {
     }
 }
 
-/// Gives a group out, if it changed since it was given out.
+/// Emits a group, if it changed since it was emitted.
 fn emit_group(place: WindowPart, key: &Key, group: &mut Group, out: &mut Emission<'_>) {
     if group.count > group.emitted {
         out.group(place, key, group);

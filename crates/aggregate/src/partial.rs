@@ -1,4 +1,5 @@
-//! Merging: the results of several origins for one window and group become one, as if one origin had taken all events.
+//! Merging: the results of several origins for one window and group become one, as if one origin had received all
+//! events.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +18,9 @@ pub enum NotMergeable {
     /// There are none.
     #[error("there is nothing to merge")]
     Nothing,
-    /// One has no state that can be read.
+    /// One has no readable state.
     #[error(
-        "result {0} carries no state of this aggregate: it must be configured with `state = true`, and equally everywhere"
+        "result {0} carries no state of this aggregate: set `state = true`, and the same definition on all servers"
     )]
     NoState(usize),
     /// They are of different windows or groups.
@@ -27,7 +28,7 @@ pub enum NotMergeable {
     Other(usize),
 }
 
-/// A result as it was read.
+/// A parsed result.
 struct Partial {
     window: String,
     part: Option<String>,
@@ -37,8 +38,8 @@ struct Partial {
     group: Group,
 }
 
-/// Merges the payloads of results of one window and group, each the newest of its origin. Of one origin there may be several
-/// parts' too. The payload that comes out has `origins` in the place of `origin`, and the sum of the revisions.
+/// Merges the payloads of results of one window and group, each the newest of its origin. One origin may have results
+/// of several parts. The merged payload has `origins` instead of `origin`, and the sum of the revisions.
 ///
 /// # Errors
 /// [`NotMergeable`] with the number of the result that doesn't fit, from 0.
@@ -51,7 +52,7 @@ pub fn merge(rules: &AggregateRules, payloads: &[&str]) -> Result<String, NotMer
         match &mut merged {
             None => merged = Some(partial),
             Some(first) if first.window == partial.window && first.key == partial.key => {
-                // What is of the window and of its parts together is of neither.
+                // A result of the window and its parts together belongs to neither.
                 first.part = first.part.take().filter(|part| partial.part.as_ref() == Some(part));
                 first.group.merge(&partial.group);
             }

@@ -1,16 +1,16 @@
-//! Quantiles with a bounded relative error: DDSketch (Masson and others, 2019) with bins that a double's own bits name, so that
-//! no logarithm, which may differ between machines, decides where a number is counted.
+//! Quantiles with a bounded relative error: DDSketch (Masson and others, 2019). A double's own bits name its bin, so no
+//! logarithm, which may differ between machines, decides where a number is counted.
 //!
-//! Each power of two is cut in 64 bins of equal width. What a bin stands for differs from any number in it by at most
+//! Each power of two is divided into 64 bins of equal width. A bin's value differs from any number in it by at most
 //! 1/129 of that number, which is below 0.8 %.
 
 use super::codec::{Damaged, Reader, Writer};
 
-/// Bits of the fraction that tell bins of one power of two apart.
+/// Bits of the fraction that distinguish the bins of one power of two.
 const BIN_BITS: u32 = 6;
 const FRACTION_BITS: u32 = 52;
-/// Bins of a sketch. With more of them the lowest are counted together, whose error is then unbounded: numbers of which the
-/// largest is more than 2^32 times the smallest, spread over all that is between.
+/// Bins of a sketch. With more of them the lowest are counted together, whose error is then unbounded. That needs
+/// numbers of which the largest is more than 2^32 times the smallest, with values all over the range.
 const BINS_MAX: usize = 2048;
 /// Above the number of any bin.
 const BIN_END: i32 = 0x7ff << BIN_BITS;
@@ -31,7 +31,7 @@ fn bin(number: f64) -> i32 {
     }
 }
 
-/// The number that a bin stands for: as far, relative to itself, from the one end as from the other.
+/// The value of a bin: its relative distance to both ends is equal.
 fn middle(bin: i32) -> f64 {
     let Some(place) = bin.unsigned_abs().checked_sub(1) else { return 0.0 };
     let end = |place: u32| f64::from_bits(u64::from(place) << (FRACTION_BITS - BIN_BITS));
@@ -42,7 +42,7 @@ fn middle(bin: i32) -> f64 {
 }
 
 impl Quantiles {
-    /// Takes a finite number.
+    /// Adds a finite number.
     pub(super) fn take(&mut self, number: f64) {
         self.add(bin(number), 1);
         self.collapse();
@@ -60,7 +60,8 @@ impl Quantiles {
         }
     }
 
-    /// Counts the lowest bins together: whatever the order, the highest stay as they are and the lowest of these has the rest.
+    /// Counts the lowest bins together: in any order of numbers, the highest stay unchanged, and the lowest of these
+    /// has the rest.
     fn collapse(&mut self) {
         let more = self.bins.len().saturating_sub(BINS_MAX);
         if more > 0 {
@@ -69,8 +70,8 @@ impl Quantiles {
         }
     }
 
-    /// About the smallest number that is at least as large as the part `of_one` of all (the nearest rank, as
-    /// `percentile_disc` of SQL has it); none where there is none.
+    /// Approximately the smallest number that is at least as large as the fraction `of_one` of all (the nearest rank,
+    /// like `percentile_disc` of SQL); `None` without numbers.
     pub(super) fn quantile(&self, of_one: f64) -> Option<f64> {
         let all = self.bins.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
         let rank = nearest_rank(of_one, all)?;
@@ -82,7 +83,7 @@ impl Quantiles {
         found.or(self.bins.last()).map(|(bin, _)| middle(*bin))
     }
 
-    /// Bytes beside its own. A vector that grows may have twice its length.
+    /// Bytes on the heap. A vector that grows may have twice its length.
     pub(super) fn heap_bytes(&self) -> usize {
         2 * size_of_val(self.bins.as_slice())
     }
@@ -109,9 +110,9 @@ impl Quantiles {
     }
 }
 
-/// Which of so many numbers in order the quantile is, from 1; none where there is none.
+/// The rank of the quantile among this many numbers, from 1; `None` without numbers.
 fn nearest_rank(of_one: f64, all: u64) -> Option<u64> {
-    // What is a whole number but for a rounding, as 0.07 × 100, is that number.
+    // A result that is a whole number except for rounding, such as 0.07 × 100, is that number.
     let rank = (of_one * all as f64 * (1.0 - f64::EPSILON * 4.0)).ceil();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to `all`")]
     let rank = rank as u64;
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // 1/129, and some roundings.
+    // 1/129, and some rounding.
     const ERROR: f64 = 1.0 / 128.9;
 
     fn of(numbers: &[f64]) -> Quantiles {
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_so_many_bins_the_highest_stay_exact() {
+    fn highest_bins_stay_exact_beyond_the_limit() {
         let numbers: Vec<f64> = (0..3_000).map(|power| 1.02_f64.powi(power)).collect();
         let quantiles = of(&numbers);
         assert_eq!(quantiles.bins.len(), BINS_MAX);
@@ -172,7 +173,7 @@ mod tests {
         }
 
         #[test]
-        fn neither_order_nor_parts_nor_a_restart_matter(
+        fn order_parts_and_restart_do_not_matter(
             mut numbers in prop::collection::vec(proptest::num::f64::NORMAL, 0..5_000),
             cut in 0_usize..5_000,
         ) {

@@ -1,4 +1,4 @@
-//! What an aggregate gives out: an event for each group of a window.
+//! The results of an aggregate: an event for each group of a window.
 
 use event::{EventId, Origin};
 use serde_json::{Map, Value, json};
@@ -12,13 +12,13 @@ use super::measure::Read;
 use super::number::Number;
 use super::rules::AggregateRules;
 
-/// The revision of a result that is taken back: above that of any other, and exact in any reader of JSON.
+/// The revision of a withdrawn result: above that of any other, and exact in any JSON reader.
 pub const WITHDRAWN: u64 = (1 << 53) - 1;
 
-/// A result, to be stored in the place of one with the same id and a lower revision.
+/// A result, to be stored instead of one with the same id and a lower revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowResult {
-    /// The same for each revision: made of aggregate, origin, window and group.
+    /// The same for each revision: derived from aggregate, origin, window and group.
     pub id: EventId,
     /// How many events are in it, or [`WITHDRAWN`].
     pub revision: u64,
@@ -28,16 +28,16 @@ pub struct WindowResult {
     pub payload: String,
 }
 
-/// Which window a result is of.
+/// The window of a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowPart {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// 0 for the window itself, else the part of what came later.
+    /// 0 for the window itself, otherwise the number of the part with late events.
     pub(super) part: u32,
 }
 
-/// The results that are given out at once.
+/// The results of one emission.
 pub(super) struct Emission<'r> {
     pub(super) rules: &'r AggregateRules,
     pub(super) origin: Origin,
@@ -51,14 +51,14 @@ impl Emission<'_> {
         self.results.len() >= self.most
     }
 
-    /// Adds the result of a group as it stands.
+    /// Adds the present result of a group.
     pub(super) fn group(&mut self, place: WindowPart, key: &Key, group: &Group) {
         let mut payload = head(self.rules, place, key);
         write_measures(self.rules, key, group, (place.end - place.start) as f64 / 1e6, &mut payload);
         self.add(place, key, group.count, payload);
     }
 
-    /// Takes back what was given out for a group that went into the overflow group later.
+    /// Withdraws the emitted result of a group that moved into the overflow group later.
     pub(super) fn withdrawn(&mut self, place: WindowPart, key: &Key) {
         self.add(place, key, WITHDRAWN, head(self.rules, place, key) + ",\"withdrawn\":true");
     }
@@ -70,7 +70,7 @@ impl Emission<'_> {
     }
 }
 
-/// Each measure, and the state if it is asked for.
+/// Each measure, and the state if it is configured.
 pub(super) fn write_measures(rules: &AggregateRules, key: &Key, group: &Group, seconds: f64, payload: &mut String) {
     for named in &rules.measures {
         payload.push(',');
@@ -96,7 +96,7 @@ pub(super) fn write_measures(rules: &AggregateRules, key: &Key, group: &Group, s
 fn quantile(of_one: f64, slot: usize, rules: &AggregateRules, group: &Group) -> Option<f64> {
     let Accumulator::Quantiles(quantiles) = group.accumulator(slot) else { return None };
     let estimate = quantiles.quantile(of_one)?;
-    let extreme = |kind| match rules.slot_beside(slot, kind).map(|slot| group.accumulator(slot)) {
+    let extreme = |kind| match rules.slot_of_kind(slot, kind).map(|slot| group.accumulator(slot)) {
         Some(Accumulator::Least(kept) | Accumulator::Greatest(kept)) => kept.map(Number::to_double),
         _ => None,
     };
@@ -104,7 +104,7 @@ fn quantile(of_one: f64, slot: usize, rules: &AggregateRules, group: &Group) -> 
     Some(extreme(Kind::Greatest).map_or(above, |greatest| above.min(greatest)))
 }
 
-/// Appends a measure's result as JSON: null where no value was of use. `seconds` is the length of the window.
+/// Appends a measure's result as JSON: null if no value was usable. `seconds` is the length of the window.
 fn write_measure(read: Read, slot: Option<usize>, group: &Group, seconds: f64, out: &mut String) {
     let accumulator = slot.map(|slot| group.accumulator(slot));
     match (read, accumulator) {
@@ -198,8 +198,8 @@ fn closed(members: impl IntoIterator<Item = (String, Value)>) -> Value {
     json!({"type": ["object", "null"], "properties": members, "additionalProperties": false})
 }
 
-/// A UUIDv8 that begins with the window's start, so that the results of a window stand side by side in a store's index.
-/// The other 74 bits are a hash: among a million groups of a window, two have the same one once in 10^10 windows.
+/// A UUIDv8 that begins with the window's start, so the results of a window are adjacent in a store's index. The other
+/// 74 bits are a hash: among a million groups of a window, two have the same one once in 10^10 windows.
 fn id(rules: &AggregateRules, origin: Origin, place: WindowPart, key: &Key) -> EventId {
     let mut hash = Sha256::new();
     for part in [rules.name.as_str(), key.text()] {

@@ -1,4 +1,4 @@
-//! An aggregate as it is configured, and what is made of it once.
+//! The definition of an aggregate, and its compiled form.
 
 use std::time::Duration;
 
@@ -19,47 +19,47 @@ use timestamp::TimeRule;
 /// Members of a result that no measure can be called.
 const RESERVED: [&str; 9] =
     ["window", "group", "overflow", "part", "withdrawn", "origin", "origins", "revision", "state"];
-/// Of windows that are over, so many are remembered for parts.
+/// This many past windows are remembered for parts.
 pub(super) const PART_WINDOWS: i64 = 60;
 
-/// Which time decides in which window an event is.
+/// Which time decides the window of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeBasis {
-    /// That which the event says, or where it says none that when it was received.
+    /// The event's own time, or its receive time if it has none.
     #[default]
     Event,
     /// When it was received.
     Received,
 }
 
-/// What becomes of an event whose window is over, lateness and all.
+/// What happens to an event whose window is over, including lateness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Late {
     /// It is counted, and is in no result.
     #[default]
     Count,
-    /// It goes to a part of the window with results of its own.
+    /// It goes to a part of the window with separate results.
     Part,
 }
 
-/// When the result of a window is given out.
+/// When the result of a window is emitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Emit {
-    /// At the window's end, and again with a higher revision when a late event comes.
+    /// At the window's end, and again with a higher revision after a late event.
     #[default]
     Close,
-    /// Once, when no event can come any more.
+    /// Once, when no event can arrive any longer.
     Final,
 }
 
-/// An aggregate as it is configured. What isn't said has the default of `docs/aggregates.md`.
+/// The definition of an aggregate. Settings that are not set have the defaults of `docs/aggregates.md`.
 #[derive(Clone, Debug, Default)]
 pub struct Definition {
     /// `1m`, `5m every 1m` or `session 30m`.
     pub window: String,
     /// Which time counts.
     pub time: TimeBasis,
-    /// How an event's own time is read, for events that come without it.
+    /// How to read an event's own time, for events that have none yet.
     pub event_time: Option<TimeRule>,
     /// JSON pointers.
     pub group_by: Vec<String>,
@@ -67,19 +67,19 @@ pub struct Definition {
     pub measures: Vec<(String, String)>,
     /// How late an event may be.
     pub lateness: Option<Duration>,
-    /// How far ahead of its arrival an event may be dated.
+    /// How far ahead of its receipt an event may be dated.
     pub ahead: Option<Duration>,
-    /// What becomes of an event that is later.
+    /// What happens to a later event.
     pub late: Late,
-    /// When results are given out.
+    /// When results are emitted.
     pub emit: Emit,
-    /// How often results are given out before a window's end.
+    /// How often results are emitted before a window's end.
     pub early: Option<Duration>,
     /// After how long a shard without events doesn't delay the others. The setting is `idle_timeout`: a fingerprint has the field's name.
     pub quiet: Option<Duration>,
     /// Bytes for groups.
     pub memory: Option<usize>,
-    /// Whether results carry what is needed to merge them with those of other origins.
+    /// Whether results carry the state that is needed to merge them with those of other origins.
     pub state: bool,
 }
 
@@ -89,18 +89,18 @@ pub struct Definition {
 pub struct InvalidDefinition {
     /// Its name, such as `group_by` or `measures.requests`.
     pub setting: String,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and the correction.
     pub message: String,
 }
 
-/// What is kept for each group: a kind of accumulator for what stands at a pointer.
+/// What a group keeps: a kind of accumulator for the values at a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) kind: Kind,
     pub(super) pointer: usize,
 }
 
-/// A measure with its name, and the slot that it is read from.
+/// A measure with its name, and the slot of its accumulator.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub(super) name: String,
@@ -116,7 +116,7 @@ pub struct AggregateRules {
     pub(super) time: TimeBasis,
     event_time: Option<TimeRule>,
     pub(super) group_by: Vec<String>,
-    /// Where the groups' values are among what is read.
+    /// The indices of the groups' values among the values that are read.
     pub(super) group_pointers: Vec<usize>,
     pub(super) measures: Vec<Named>,
     pub(super) slots: Vec<Slot>,
@@ -129,13 +129,13 @@ pub struct AggregateRules {
     pub(super) idle_timeout: i64,
     /// Bytes for the groups of all windows.
     memory_bytes: usize,
-    /// Whether the definition says how many.
+    /// Whether the definition sets it.
     has_own_memory: bool,
     windows_open: usize,
     /// Bytes for the groups of one window, or of all sessions.
     pub(super) window_bytes: usize,
     pub(super) state: bool,
-    /// Differs where the definition does: a changed aggregate is a new one.
+    /// Differs if the definition differs: a changed aggregate is a new one.
     pub(super) fingerprint: u64,
 }
 
@@ -194,13 +194,13 @@ impl AggregateRules {
         })
     }
 
-    /// Whether the definition says how much memory the groups may take.
+    /// Whether the definition limits the memory of the groups.
     #[must_use]
     pub const fn has_own_memory(&self) -> bool {
         self.has_own_memory
     }
 
-    /// The groups take at most so many bytes, unless the definition says how many.
+    /// Limits the memory of the groups, unless the definition does.
     pub const fn limit_memory(&mut self, bytes: usize) {
         if !self.has_own_memory {
             self.memory_bytes = bytes;
@@ -214,13 +214,13 @@ impl AggregateRules {
         &self.name
     }
 
-    /// Differs where the definition does: a changed aggregate is a new one.
+    /// Differs if the definition differs: a changed aggregate is a new one.
     #[must_use]
     pub const fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// The places in events that it reads, each with the setting that names it: `group_by.0`, `measures.requests`.
+    /// The pointers that it reads, each with its setting: `group_by.0`, `measures.requests`.
     pub fn places(&self) -> impl Iterator<Item = (String, &JsonPointer)> {
         let groups = self.group_pointers.iter().enumerate().map(|(number, at)| (format!("group_by.{number}"), *at));
         let measures = self.measures.iter().filter_map(|named| {
@@ -231,12 +231,12 @@ impl AggregateRules {
     }
 
     /// The slot in which another kind of accumulator keeps the same values, if a measure needs it.
-    pub(super) fn slot_beside(&self, slot: usize, kind: Kind) -> Option<usize> {
+    pub(super) fn slot_of_kind(&self, slot: usize, kind: Kind) -> Option<usize> {
         let wanted = Slot { kind, pointer: self.slots[slot].pointer };
         self.slots.iter().position(|other| *other == wanted)
     }
 
-    /// The time that an event says of itself, where the pointer leads to one.
+    /// The time that the event itself contains at the pointer.
     #[must_use]
     pub fn time_of(&self, payload: &str) -> Option<i64> {
         let rule = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?;
@@ -249,7 +249,7 @@ impl AggregateRules {
         self.memory_bytes
     }
 
-    /// Bytes for the groups of one window: its part of the memory, or all of it for sessions.
+    /// Bytes for the groups of one window: its share of the memory, or all of it for sessions.
     #[must_use]
     pub const fn window_bytes(&self) -> usize {
         self.window_bytes
@@ -261,13 +261,14 @@ fn windows_open(span: Span, lateness: i64, ahead: i64, late: Late) -> i64 {
     let Span::TimeWindows { size, hop } = span else { return 1 };
     let parts = match late {
         Late::Count => 0,
-        // Each window may have one part that takes events and one that doesn't any more.
+        // Each window may have one part that accepts events and one that does not any longer.
         Late::Part => 2 * (PART_WINDOWS + lateness / hop + 2),
     };
     (size + lateness + ahead) / hop + 2 + parts
 }
 
-/// All that two definitions can differ in. Saved states have it: the names of [`Definition`] and of its fields never change.
+/// Everything that distinguishes two definitions. Saved states have it: the names of [`Definition`] and of its fields
+/// never change.
 fn fingerprint(name: &TypeName, definition: &Definition) -> u64 {
     xxh3_64(format!("{name} {definition:?}").as_bytes())
 }
@@ -324,7 +325,7 @@ impl Draft {
                 self.mistake(&setting, "each result has a member of this name: choose another one");
             }
             if named.iter().any(|other| other.name == *name) {
-                self.mistake(&setting, "there are two of this name");
+                self.mistake(&setting, "two measures have this name: rename one");
             }
             if let Some(measure) = self.read(&setting, Measure::parse(text)) {
                 let slot = self.slot(&measure);
@@ -343,7 +344,8 @@ impl Draft {
         }))
     }
 
-    /// What sessions can't have: their ends, and so their ids, are known only when nothing can join them any more.
+    /// Settings that sessions do not support: their ends, and so their ids, are known only when no event can join them
+    /// any longer.
     fn check(&mut self, definition: &Definition, span: Span) {
         if matches!(span, Span::Session { .. }) {
             if definition.early.is_some() {
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn measures_share_what_they_keep() {
+    fn equal_measures_share_accumulators() {
         let definition = definition("1m", &["sum:/a", "mean:/a", "rate:/a", "p50:/a", "p99:/a", "sum:/b", "count"]);
         let rules = AggregateRules::new(TypeName::new("a.b").unwrap(), &definition).unwrap();
         assert_eq!(rules.slots.len(), 3);
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
+    fn all_mistakes_are_reported_together() {
         let wrong = Definition {
             window: "soon".into(),
             group_by: vec!["a".into(), "/b".into(), "/b".into()],
@@ -419,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_a_mistake() {
+    fn conflicting_settings_are_mistakes() {
         let second = Some(Duration::from_secs(1));
         let sessions = Definition { early: second, late: Late::Part, ..definition("session 1m", &["count"]) };
         assert_eq!(mistakes(&sessions).len(), 2);

@@ -7,13 +7,13 @@ use limits::AGGREGATE_VALUE_BYTES_MAX;
 
 use super::codec::{Damaged, Reader, Writer};
 
-/// A value with where it stood.
+/// A value with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     time: i64,
     position: Position,
     value: Box<str>,
-    /// The length of the longest value that there was: what is charged must not depend on when one looks.
+    /// The length of the longest value so far: the charged bytes must not depend on when they are read.
     longest: usize,
 }
 
@@ -27,8 +27,8 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// Keeps of two the one that is wanted. Of equal times the position decides; and between origins, whose positions may be
-    /// equal, the value.
+    /// Keeps one of two. For equal times the position decides; and between origins, whose positions may be equal, the
+    /// value.
     pub(super) fn keep(self, kept: &mut Option<Box<Sample>>, time: i64, position: Position, value: &str) {
         let order = kept
             .as_ref()

@@ -1,15 +1,15 @@
-//! Sessions: the events of a group that follow each other within a gap. A session is given out when it is over, and then
-//! once: until then a late event may still join two of them.
+//! Sessions: the events of a group that follow each other within a gap. A session is emitted once, when it is over:
+//! before that, a late event may still join two sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
-use super::group::{Group, Key, Taken};
+use super::group::{FoldedEvent, Group, Key};
 use super::result::{Emission, WindowPart};
 use super::rules::AggregateRules;
 
-/// One session: it holds the times from its first event until a gap after its last one.
+/// One session: it covers the times from its first event until a gap after its last one.
 #[derive(Debug)]
 struct Session {
     start: i64,
@@ -17,29 +17,29 @@ struct Session {
     group: Group,
 }
 
-/// The sessions of a group, by time, with a gap at least between each other.
+/// The sessions of a group, by time, with at least a gap between each other.
 #[derive(Debug, Default)]
 struct Timeline {
     sessions: Vec<Session>,
-    /// The time for which it stands in the queue: not after the end of its first session.
+    /// Its time in the queue: not after the end of its first session.
     due: i64,
 }
 
-/// All that aren't over.
+/// All sessions that are not over.
 ///
-/// Where they take too much memory, those of the last group in the order of keys go into the overflow group's, and with them
-/// all that come later in this order, until half of the memory is free again.
+/// If they use too much memory, those of the last group in the order of keys move into the overflow group's, and so do
+/// all that follow in this order later, until half of the memory is free again.
 #[derive(Debug)]
 pub(super) struct Sessions {
     gap: i64,
     timelines: BTreeMap<Key, Timeline>,
-    /// Groups by when their first session may end. An entry for another time than the group's own is of the past.
+    /// Groups by when their first session may end. An entry with another time than the group's is obsolete.
     queue: BTreeSet<(i64, Key)>,
     bytes: usize,
     full_from: Option<Key>,
 }
 
-/// What a session costs: as if it were its group's only one, with a place in the map and in the queue.
+/// The cost of a session: as if it were the only one of its group, with a slot in the map and in the queue.
 fn bytes(key: &Key, session: &Session) -> usize {
     const PLACES: usize = 2 * (size_of::<Timeline>() + size_of::<Session>() + size_of::<(i64, Key)>()) + 64;
     session.group.bytes(key) + PLACES + key.text().len()
@@ -50,16 +50,16 @@ impl Sessions {
         Self { gap, timelines: BTreeMap::new(), queue: BTreeSet::new(), bytes: 0, full_from: None }
     }
 
-    /// Takes an event, unless it is older than the close time of its shard.
-    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>, counts: &mut FoldCounts) {
-        let key = taken.key;
-        if taken.close_time.is_some_and(|close_time| taken.time < close_time) {
+    /// Adds an event, unless it is older than the close time of its shard.
+    pub(super) fn take(&mut self, rules: &AggregateRules, event: &FoldedEvent<'_>, counts: &mut FoldCounts) {
+        let key = event.key;
+        if event.close_time.is_some_and(|close_time| event.time < close_time) {
             counts.late += 1;
             return;
         }
         let mut group = Group::new(rules);
-        counts.unused += group.take(rules, taken);
-        let session = Session { start: taken.time, last: taken.time, group };
+        counts.unused += group.take(rules, event);
+        let session = Session { start: event.time, last: event.time, group };
         let has_room = self.full_from.as_ref().is_none_or(|full_from| key < full_from);
         if key.is_overflow() || !has_room {
             counts.overflowed += 1;
@@ -97,7 +97,7 @@ impl Sessions {
         }
     }
 
-    /// Moves the sessions of the last group into the overflow group; false where there is none.
+    /// Moves the sessions of the last group into the overflow group; false if there is none.
     fn evict(&mut self) -> bool {
         let last = self.timelines.range(..Key::overflow()).next_back().map(|(key, _)| key.clone());
         let Some((key, timeline)) = last.and_then(|key| self.timelines.remove_entry(&key)) else { return false };
@@ -108,7 +108,7 @@ impl Sessions {
         true
     }
 
-    /// Gives out the sessions that are over, those of a group together.
+    /// Emits the sessions that are over, those of a group together.
     pub(super) fn emit(&mut self, close_time: Option<i64>, out: &mut Emission<'_>) {
         let close_time = close_time.unwrap_or(i64::MIN);
         while !out.is_full() && self.queue.first().is_some_and(|(due, _)| *due <= close_time) {

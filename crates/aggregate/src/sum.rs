@@ -1,11 +1,11 @@
-//! Sums and means, the same whatever the order of the numbers: integers are added as integers, and with them doubles
-//! without rounding until the sum is read.
+//! Sums and means, independent of the order of the numbers: integers are added as integers, and doubles without
+//! rounding until the sum is read.
 
 use super::codec::{Damaged, Reader, Writer};
 use super::exact_sum::ExactSum;
 use super::number::Number;
 
-/// Integers below it are added in 128 bits, of which 2^27 of them can't overflow.
+/// Integers below it are added in 128 bits; 2^27 of them can't overflow.
 const INTEGER_BITS: u32 = 100;
 
 /// A sum.
@@ -13,7 +13,7 @@ const INTEGER_BITS: u32 = 100;
 pub(super) struct Sum {
     numbers: u64,
     integers: i128,
-    /// Doubles, and integers that are too large to be added beside others in 128 bits.
+    /// Doubles, and integers that are too large to be added with others in 128 bits.
     exact: Option<Box<ExactSum>>,
     has_doubles: bool,
 }
@@ -53,7 +53,8 @@ impl Sum {
         }
     }
 
-    /// The sum; none of no numbers. An integer where all numbers were and 128 bits hold it, else the nearest double.
+    /// The sum; `None` without numbers. An integer if all numbers were integers and it fits 128 bits, otherwise the
+    /// nearest double.
     pub(super) fn total(&self) -> Option<Number> {
         if self.numbers == 0 {
             return None;
@@ -65,12 +66,12 @@ impl Sum {
         Some(integer.map_or_else(|| Number::Double(all.to_double()), Number::Int))
     }
 
-    /// The total through the count of the numbers.
+    /// The total divided by the number of values.
     pub(super) fn mean(&self) -> Option<f64> {
         self.total().map(|total| total.to_double() / self.numbers as f64)
     }
 
-    /// Bytes beside its own.
+    /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.exact.as_ref().map_or(0, |exact| size_of::<ExactSum>() + exact.heap_bytes())
     }
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_that_overflow_together_are_added_all_the_same() {
+    fn overflowing_integers_are_added_exactly() {
         let large = Number::Int((1 << INTEGER_BITS) - 1);
         let mut sum = Sum { integers: i128::MAX - 5, numbers: 1, ..Sum::default() };
         sum.take(large);
@@ -141,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_parts_nor_a_restart_matter(
+        fn order_parts_and_restart_do_not_matter(
             mut numbers in prop::collection::vec(
                 prop_oneof![any::<i128>().prop_map(Number::Int), any::<i64>().prop_map(|n| Number::Int(n.into())),
                     (-1e12..1e12).prop_map(Number::Double)], 1..30),

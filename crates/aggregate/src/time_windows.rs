@@ -1,16 +1,17 @@
-//! Windows that stand fixed in time: which of them an event goes to, when they end, when nothing can come any more.
+//! Windows that are fixed in time: which of them an event goes to, when they end, and when no event can arrive any
+//! longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
-use super::group::Taken;
+use super::group::FoldedEvent;
 use super::pane::Pane;
 use super::result::{Emission, WindowPart};
 use super::rules::{AggregateRules, Emit, Late, PART_WINDOWS};
 use super::window::starts;
 
-/// A window, or a part of one: what came too late for the window itself.
+/// A window, or a part of one: the events that were too late for the window itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct WindowKey {
     start: i64,
@@ -23,9 +24,9 @@ pub(super) struct TimeWindows {
     size: i64,
     hop: i64,
     panes: BTreeMap<WindowKey, Pane>,
-    /// Those that have something to give out.
+    /// Windows with something to emit.
     due: BTreeSet<WindowKey>,
-    /// The watermark at which the next one ends, or is over for good.
+    /// The watermark at which the next one ends, or is over permanently.
     next_close: i64,
     next_over: i64,
 }
@@ -37,17 +38,17 @@ impl TimeWindows {
         Self { size, hop, panes: BTreeMap::new(), due: BTreeSet::new(), next_close: NEVER, next_over: NEVER }
     }
 
-    /// Takes an event into each window that holds its time. `close_time` is that of the event's shard before the event,
+    /// Adds an event to each window that contains its time. `close_time` is that of the event's shard before the event,
     /// `watermark` that of all shards.
     pub(super) fn take(
         &mut self,
         rules: &AggregateRules,
-        taken: &Taken<'_>,
+        event: &FoldedEvent<'_>,
         watermark: Option<i64>,
         counts: &mut FoldCounts,
     ) {
-        for start in starts(self.size, self.hop, taken.time) {
-            let Some(window) = self.window_for(rules, start, taken.close_time) else {
+        for start in starts(self.size, self.hop, event.time) {
+            let Some(window) = self.window_for(rules, start, event.close_time) else {
                 counts.late += 1;
                 continue;
             };
@@ -59,14 +60,14 @@ impl TimeWindows {
                 self.next_close = self.next_close.min(close_at);
             }
             self.next_over = self.next_over.min(over_at);
-            pane.take(rules, taken, counts);
+            pane.take(rules, event, counts);
             if pane.is_due() {
                 self.due.insert(window);
             }
         }
     }
 
-    /// The window that begins at `start`, or where it is over for the event's shard the part that takes what comes now.
+    /// The window that begins at `start`; if it is over for the event's shard, the part that accepts events now.
     fn window_for(&self, rules: &AggregateRules, start: i64, close_time: Option<i64>) -> Option<WindowKey> {
         let since_end = close_time.map(|close_time| close_time - (start + self.size)).filter(|since| *since >= 0);
         let Some(since_end) = since_end else { return Some(WindowKey { start, part: 0 }) };
@@ -77,12 +78,12 @@ impl TimeWindows {
         Some(WindowKey { start, part })
     }
 
-    /// For how long a part takes events.
+    /// For how long a part accepts events.
     fn part_length(&self, rules: &AggregateRules) -> i64 {
         rules.lateness.max(self.hop)
     }
 
-    /// The watermark at which a window's result is given out first.
+    /// The watermark at which a window's result is emitted first.
     fn close_at(&self, rules: &AggregateRules, window: WindowKey) -> i64 {
         match rules.emit {
             Emit::Close if window.part == 0 => window.start + self.size,
@@ -90,12 +91,12 @@ impl TimeWindows {
         }
     }
 
-    /// The watermark from which on no event can come to a window.
+    /// The watermark from which on no event can arrive for a window.
     fn over_at(&self, rules: &AggregateRules, window: WindowKey) -> i64 {
         window.start + self.size + i64::from(window.part) * self.part_length(rules) + rules.lateness
     }
 
-    /// The watermark has come from one time to another.
+    /// The watermark has advanced from one time to another.
     pub(super) fn advance(&mut self, rules: &AggregateRules, before: Option<i64>, now: i64) {
         if let Some(early) = rules.early
             && before.is_some_and(|before| before.div_euclid(early) < now.div_euclid(early))
@@ -113,15 +114,15 @@ impl TimeWindows {
         self.next_close = open.map(|(window, _)| self.close_at(rules, *window)).min().unwrap_or(NEVER);
     }
 
-    /// Begins to give out of those windows that haven't ended before.
-    fn sweep_where(&mut self, is_meant: impl Fn(&WindowKey) -> bool) {
-        for (window, pane) in self.panes.iter_mut().filter(|(window, pane)| !pane.closed && is_meant(window)) {
+    /// Begins to emit of those windows that have not ended before.
+    fn sweep_where(&mut self, is_chosen: impl Fn(&WindowKey) -> bool) {
+        for (window, pane) in self.panes.iter_mut().filter(|(window, pane)| !pane.closed && is_chosen(window)) {
             pane.begin_sweep();
             self.due.insert(*window);
         }
     }
 
-    /// Gives out what is due, and forgets windows that are over.
+    /// Emits what is due, and forgets windows that are over.
     pub(super) fn emit(&mut self, watermark: Option<i64>, out: &mut Emission<'_>) {
         while !out.is_full()
             && let Some(window) = self.due.first().copied()
@@ -146,7 +147,7 @@ impl TimeWindows {
         let over: Vec<WindowKey> =
             self.panes.keys().copied().filter(|window| self.over_at(rules, *window) <= watermark).collect();
         for window in over {
-            // What waits to be given out is forgotten after it.
+            // A window with something to emit is forgotten after that.
             if !self.due.contains(&window) {
                 self.panes.remove(&window);
             }

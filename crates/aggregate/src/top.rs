@@ -1,12 +1,13 @@
-//! The values that came most often: the summary of Misra and Gries (1982), which merges (Agarwal and others, 2012).
+//! The most frequent values: the summary of Misra and Gries (1982), which can be merged (Agarwal and others, 2012).
 //!
-//! Up to twice its capacity of different values the counts are exact. Beyond it each is too low by at most the summary's `error`,
-//! which is at most the number of records divided by the capacity. What such a summary forgets depends on the order of the
-//! values; so there is one for each shard, in which the order is fixed, and they are merged only when they are read.
+//! Up to twice its capacity of different values the counts are exact. Beyond it each is too low by at most the
+//! summary's `error`, which is at most the number of records divided by the capacity. The values that such a summary
+//! forgets depend on their order. So each shard, in which the order is fixed, has one, and they are merged only when
+//! they are read.
 
 use super::codec::{Damaged, Reader, Writer};
 
-/// What a value costs beside its text.
+/// The cost of a value in addition to its text.
 const ENTRY_BYTES: usize = 2 * size_of::<(Box<str>, u64)>() + 16;
 
 /// The most frequent values of each shard.
@@ -17,15 +18,15 @@ pub(super) struct Top {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Summary {
-    /// By value, with at least how often it came.
+    /// By value, with a lower bound of its frequency.
     counts: Vec<(Box<str>, u64)>,
-    /// What the counts are too low by, at most.
+    /// The counts are too low by at most this number.
     error: u64,
-    /// The most bytes that it had: what is charged for it must not depend on when one looks.
+    /// The most bytes that it had: the charged bytes must not depend on when they are read.
     bytes_max: usize,
 }
 
-/// A value as JSON, with at most how often it came.
+/// A value as JSON, with an upper bound of its frequency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frequent {
     pub(super) value: Box<str>,
@@ -33,7 +34,7 @@ pub(super) struct Frequent {
 }
 
 impl Top {
-    /// Takes a value that stood in a record of the shard.
+    /// Adds a value from a record of the shard.
     pub(super) fn take(&mut self, shard: u16, value: &str, capacity: usize) {
         self.summary(shard).take(value, capacity);
     }
@@ -55,7 +56,8 @@ impl Top {
         }
     }
 
-    /// At most `most` values, the most frequent first and of equally frequent ones the smaller text, and the error of their counts.
+    /// At most `most` values, the most frequent first and of equally frequent ones the smaller text, and the error of
+    /// their counts.
     pub(super) fn read(&self, most: usize, capacity: usize) -> (Vec<Frequent>, u64) {
         let mut all = Summary::default();
         self.shards.iter().for_each(|(_, summary)| all.merge(summary, capacity));
@@ -65,7 +67,7 @@ impl Top {
         (found, all.error)
     }
 
-    /// Bytes beside its own.
+    /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.shards.iter().map(|(_, summary)| size_of::<(u16, Summary)>() + summary.bytes_max).sum()
     }
@@ -105,7 +107,7 @@ impl Summary {
             return;
         }
         self.bytes_max = self.bytes_max.max(self.bytes());
-        // Twice as many, so that forgetting half of them costs little for each.
+        // Twice as many, so forgetting half of them costs little for each.
         if self.counts.len() > 2 * capacity {
             self.shrink(capacity);
         }
@@ -127,7 +129,7 @@ impl Summary {
         }
     }
 
-    /// Takes from every count what the first one beyond the capacity has, and forgets those that have nothing left.
+    /// Subtracts from every count that of the first one beyond the capacity, and forgets those that become zero.
     fn shrink(&mut self, capacity: usize) {
         let mut counts: Vec<u64> = self.counts.iter().map(|(_, count)| *count).collect();
         let (_, less, _) = counts.select_nth_unstable_by(capacity, |one, other| other.cmp(one));
@@ -181,7 +183,7 @@ mod tests {
             const CAPACITY: usize = 10;
             let (mut top, mut exact) = (Top::default(), BTreeMap::new());
             for (shard, value) in &values {
-                // Small numbers come often.
+                // Small numbers are frequent.
                 let value = value * value / 60;
                 top.take(*shard, &value.to_string(), CAPACITY);
                 *exact.entry(value.to_string()).or_insert(0_u64) += 1;

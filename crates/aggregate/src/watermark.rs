@@ -1,8 +1,8 @@
-//! How far each shard has come, and so how far the aggregate has.
+//! The watermarks of the shards and of the aggregate.
 //!
-//! A shard's watermark is the greatest min(event time, received time) that it brought. Whether an event is too late is decided by
-//! the watermark of its own shard, in which the order is fixed; and nothing ends before the least of all watermarks has passed it.
-//! So it makes no difference in which order the shards' events are folded.
+//! A shard's watermark is the greatest min(event time, received time) of its events. The event's own shard, in which
+//! the order is fixed, decides whether it is too late; and nothing ends before the least of all watermarks has passed
+//! it. So the order between the shards does not matter.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Shard {
     received: Option<i64>,
 }
 
-/// All of them.
+/// All shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shards {
     of: BTreeMap<u16, Shard>,
@@ -35,13 +35,13 @@ impl Shards {
         Self { of: shards.iter().map(|shard| (*shard, Shard::default())).collect(), ..Self::default() }
     }
 
-    /// Adds a shard that wasn't there before: for it nothing is late that isn't over.
+    /// Adds a new shard: in it no event is late for a window that is not over.
     pub(super) fn add(&mut self, shard: u16) {
         let watermark = self.watermark;
         self.of.entry(shard).or_insert(Shard { watermark, ..Shard::default() });
     }
 
-    /// The shard of an event, unless the event was seen already.
+    /// The shard of an event, unless the event was added before.
     pub(super) fn pass(&mut self, position: Position) -> Option<Shard> {
         self.add(position.shard);
         let shard = self.of.get_mut(&position.shard)?;
@@ -60,7 +60,7 @@ impl Shards {
         }
     }
 
-    /// The shard has come to this time.
+    /// The shard has reached this time.
     pub(super) fn advance(&mut self, shard: u16, time: i64) {
         if let Some(shard) = self.of.get_mut(&shard)
             && shard.watermark.is_none_or(|watermark| watermark < time)
@@ -96,15 +96,15 @@ impl Shards {
         let target = match busy {
             None => now,
             Some(Some(least)) => least,
-            // A shard that isn't idle and has brought nothing: it may yet bring anything.
+            // A shard that is not idle and has no watermark: it may still bring any time.
             Some(None) => return Vec::new(),
         };
-        let behind = self.of.iter().filter(|(_, shard)| is_idle(shard) && shard.watermark < Some(target));
-        behind.map(|(shard, _)| (*shard, target)).collect()
+        let lagging = self.of.iter().filter(|(_, shard)| is_idle(shard) && shard.watermark < Some(target));
+        lagging.map(|(shard, _)| (*shard, target)).collect()
     }
 
     /// The shards whose watermark is before this time.
-    pub(super) fn behind(&self, time: i64) -> impl Iterator<Item = u16> {
+    pub(super) fn lagging(&self, time: i64) -> impl Iterator<Item = u16> {
         self.of.iter().filter(move |(_, shard)| shard.watermark < Some(time)).map(|(shard, _)| *shard)
     }
 

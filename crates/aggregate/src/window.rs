@@ -1,10 +1,10 @@
-//! Windows as they are written, and which of them hold a moment: `1m`, `5m every 1m`, `session 30m`.
+//! Windows in their textual form, and which of them contain a moment: `1m`, `5m every 1m`, `session 30m`.
 
 use std::time::Duration;
 
 use limits::{AGGREGATE_OVERLAP_MAX, AGGREGATE_WINDOW_MAX, AGGREGATE_WINDOW_MIN};
 
-/// The windows of an aggregate. Times are microseconds since 1970, UTC; a window holds its start and not its end.
+/// The windows of an aggregate. Times are microseconds since 1970, UTC; a window contains its start and not its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     /// One of `size` every `hop`, each start a multiple of `hop`; with both the same, one follows the other.
@@ -14,7 +14,7 @@ pub(super) enum Span {
 }
 
 impl Span {
-    /// Reads windows, or says what is wrong with them.
+    /// Parses windows, or says what is wrong with them.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if let Some(gap) = text.strip_prefix("session ") {
             return Ok(Self::Session { gap: length(gap)? });
@@ -22,13 +22,11 @@ impl Span {
         let (size, hop) = text.split_once(" every ").unwrap_or((text, text));
         let (size, hop) = (length(size)?, length(hop)?);
         if hop > size {
-            return Err(
-                "windows that begin later than the one before ends leave events out: make them as long at least".into(),
-            );
+            return Err("windows shorter than their interval leave events out: make them at least as long".into());
         }
         if (size - 1) / hop >= AGGREGATE_OVERLAP_MAX {
             return Err(format!(
-                "each event would be in more than {AGGREGATE_OVERLAP_MAX} windows: let them begin less often"
+                "each event would be in more than {AGGREGATE_OVERLAP_MAX} windows: use a longer interval"
             ));
         }
         Ok(Self::TimeWindows { size, hop })
@@ -46,7 +44,7 @@ fn length(text: &str) -> Result<i64, String> {
     Ok(microseconds(length))
 }
 
-/// A length that limits keep far below what an `i64` holds.
+/// A length that is limited to far below the range of an `i64`.
 pub(super) fn microseconds(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 4)
 }
@@ -93,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn starts_are_all_that_hold_the_moment(hop in 1_i64..50, more in 0_i64..100, time in -1_000_i64..1_000) {
+        fn starts_cover_all_windows_of_a_moment(hop in 1_i64..50, more in 0_i64..100, time in -1_000_i64..1_000) {
             let size = hop + more;
             let found: Vec<i64> = starts(size, hop, time).collect();
             let holds = |start: &i64| start.rem_euclid(hop) == 0 && *start <= time && time < start + size;

@@ -9,21 +9,21 @@ use event::Position;
 use eventlog::SharedDisk;
 use eventlog::{Reserve, StateFile};
 
-/// The form of what stands before the fold's own state. Another one is not read.
+/// The format of the header before the fold's own state. Another one is not read.
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 9;
 
-/// A state from which the fold goes on.
+/// A state from which the fold continues.
 pub(crate) struct Checkpoint {
     pub(crate) fold: Fold,
-    /// The last sequence of the first shard when it was saved: results behind it were given out of this state.
+    /// The last sequence of the first shard at the time of the save: later results were emitted from this state.
     pub(crate) mark: u64,
 }
 
-/// What was found of an aggregate.
+/// The saved state of an aggregate.
 pub(crate) enum Found {
     Sound(Box<Checkpoint>),
-    /// There is no state that can be used; with the reason, unless there never was one.
+    /// There is no usable state; with the reason, unless there never was one.
     None(Option<String>),
 }
 
@@ -31,16 +31,16 @@ pub(crate) enum Found {
 pub(crate) struct CheckpointFile {
     file: StateFile,
     reserve: Arc<Reserve>,
-    /// Up to where the two generations have taken the shards.
+    /// The positions up to which the two generations have read the shards.
     newer: Vec<u64>,
     older: Vec<u64>,
 }
 
 impl CheckpointFile {
-    /// Opens the file `name` in `folder`, and says what is in it.
+    /// Opens the file `name` in `folder`, and reads its content.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub(crate) fn open(
         disk: SharedDisk,
         folder: &Path,
@@ -72,12 +72,12 @@ impl CheckpointFile {
         Ok(())
     }
 
-    /// Up to where neither generation needs the shards.
+    /// The positions up to which neither generation needs the shards.
     pub(crate) fn passed(&self) -> Vec<u64> {
         self.newer.iter().zip(&self.older).map(|(newer, older)| *newer.min(older)).collect()
     }
 
-    /// Whether both generations have come as far as the fold.
+    /// Whether both generations have the state of the fold.
     pub(crate) fn covers(&self, fold: &Fold) -> bool {
         let now = by_shard(fold.positions());
         self.newer == now && self.older == now

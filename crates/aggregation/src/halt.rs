@@ -1,14 +1,14 @@
-//! The order to lanes and aggregates to end.
+//! The command to lanes and aggregates to end.
 
-/// Whether lanes and aggregates are to end.
+/// When lanes and aggregates end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halt {
-    /// They continue.
+    /// They do not end.
     No,
     /// When they have caught up.
     WhenDone,
-    /// When they have caught up, no window is open, and no event is set aside.
+    /// When they have caught up, no window is open, and no event is deferred.
     WhenDrained,
-    /// After the write in hand.
+    /// After the write in progress.
     Now,
 }

@@ -8,29 +8,29 @@ use text::counted;
 
 /// One line for each reason. `of` is the type of the events, `name` that of the results.
 pub(crate) fn log(of: &TypeName, name: &TypeName, left_out: LeftOut) {
-    let LeftOut { late, behind, misdated } = left_out;
+    let LeftOut { late, lag, out_of_range } = left_out;
     if late > 0 {
-        let (late, behind) = (counted(late, "event"), Behind(behind));
+        let (late, lag) = (counted(late, "event"), Lag(lag));
         tracing::warn!(
             aggregate = %name, "type" = %of,
-            "{late} up to {behind} behind the newest: too late for the results, though in the stores. Set a longer `lateness`, or send \
-             events that belong together by one connection (forebay load: --workers 1)"
+            "{late} up to {lag} late: not in the results, but in the stores. Increase `lateness`, or send related \
+             events over one connection (forebay load: --workers 1)"
         );
     }
-    if misdated > 0 {
-        let misdated = counted(misdated, "event");
+    if out_of_range > 0 {
+        let out_of_range = counted(out_of_range, "event");
         tracing::warn!(
             aggregate = %name, "type" = %of,
-            "{misdated} dated further ahead than `ahead` allows, or before 1970: missing in the results, though in the stores. Check the \
-             sender's clock and the `time` of the type"
+            "{out_of_range} dated further ahead than `ahead` allows, or before 1970: not in the results, but in the \
+             stores. Check the sender's clock and the `time` of the type"
         );
     }
 }
 
-/// A length of time in microseconds, as a person reads it.
-struct Behind(i64);
+/// A length of time in microseconds, in readable form.
+struct Lag(i64);
 
-impl fmt::Display for Behind {
+impl fmt::Display for Lag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let milliseconds = self.0.max(0).unsigned_abs().div_ceil(1_000);
         let seconds = milliseconds.div_ceil(1_000);
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_are_never_said_shorter_than_they_are() {
-        let said = |microseconds| Behind(microseconds).to_string();
+    fn durations_are_rounded_up() {
+        let said = |microseconds| Lag(microseconds).to_string();
         assert_eq!(said(1), "1 ms");
         assert_eq!(said(9_000_001), "10 s".to_owned());
         assert_eq!(said(61_000_000), "61 s");

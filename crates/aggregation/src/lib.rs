@@ -1,13 +1,13 @@
-//! Aggregates beside the lanes: each is a fold that reads the journals of all shards like a lane does, and journals its results as
-//! events of a type of their own, which the routes of that type deliver.
+//! Aggregates: each is a fold that reads the journals of all shards, like a lane. It journals its results as events of
+//! a separate type, which the routes of that type deliver.
 //!
-//! What makes the results those without a crash:
+//! Three rules make the results the same as without a crash:
 //!
 //! * A *checkpoint* (`checkpoint.rs`) is the fold's state with its position in each shard. Segments are kept from the older of
 //!   its two generations (`retention.rs`).
 //! * Results are emitted only from a state that is in the checkpoint, and are durable before the next checkpoint. So a restart
 //!   emits the same results in the same order, and skips those that are in the journal already (`replay_filter.rs`).
-//! * The time at which a quiet window ends is in the journal, as a *tick* (`watermark_tick.rs`).
+//! * The time at which an idle window ends is in the journal, as a *tick* (`watermark_tick.rs`).
 
 mod checkpoint;
 mod halt;

@@ -1,4 +1,4 @@
-//! All aggregates of a process: begun, changed and ended with the configuration.
+//! All aggregates of a process: started, changed and ended with the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,10 +24,10 @@ use crate::thread::FoldThreads;
 use crate::worker::{Times, Worker};
 
 pub(crate) const FOLDER: &str = "aggregates";
-/// How long an aggregate may take for the step in its hands before it is broken off, as by a crash.
+/// How long an aggregate may take for its current step before it is aborted, as by a crash.
 const STEP_MAX: Duration = Duration::from_secs(1);
 
-/// What aggregates work in.
+/// The environment of aggregates.
 struct Deps {
     log: Arc<EventLog>,
     disk: SharedDisk,
@@ -57,11 +57,11 @@ struct Running {
     task: JoinHandle<()>,
 }
 
-/// One that is ready to work.
+/// An aggregate that is ready to start.
 struct Prepared {
     worker: Worker,
     halt: watch::Sender<Halt>,
-    /// What a person is to know of its beginning.
+    /// A message for the operator about its start.
     message: Option<String>,
 }
 
@@ -70,10 +70,10 @@ pub struct AggregateManager {
     around: Deps,
     pins: Arc<AggregateRetention>,
     board: AggregateBoard,
-    /// Those that are configured.
+    /// The configured aggregates.
     setups: Vec<AggregateSetup>,
     running: BTreeMap<TypeName, Running>,
-    /// Those that wait for their thread.
+    /// Aggregates that wait for their thread.
     prepared: Vec<Prepared>,
     threads: FoldThreads,
 }
@@ -99,21 +99,21 @@ impl AggregateManager {
         }
     }
 
-    /// Up to where the aggregates need no segments.
+    /// The positions up to which the aggregates need no segments.
     pub const fn pins(&self) -> &Arc<AggregateRetention> {
         &self.pins
     }
 
-    /// The aggregates as seen from outside.
+    /// The status of the aggregates.
     pub const fn board(&self) -> &AggregateBoard {
         &self.board
     }
 
-    /// Opens those that don't run, from their checkpoints. `was_routed` says whether a type had its own route in the last saved ledger,
-    /// if there is one: a result type with a route belongs to an aggregate that existed.
+    /// Opens the aggregates that do not run, from their checkpoints. `was_routed` says whether a type had its own route
+    /// in the last saved ledger, if there is one: a result type with a route belongs to an aggregate that existed.
     ///
     /// # Errors
-    /// What the file system says; nothing works that didn't before.
+    /// The error of the file system; nothing has changed.
     pub fn prepare(
         &mut self,
         setups: &[AggregateSetup],
@@ -198,7 +198,7 @@ impl AggregateManager {
         fold
     }
 
-    /// From now on these are configured: what else there was is forgotten.
+    /// From now on these are configured. Others are forgotten.
     pub fn adopt(&mut self, setups: Vec<AggregateSetup>) {
         self.setups = setups;
         for ready in &mut self.prepared {
@@ -222,7 +222,7 @@ impl AggregateManager {
 
     fn remove_files(&self, kept: &BTreeSet<String>) -> io::Result<()> {
         for file in list_directory(&*self.around.disk, &self.around.folder)? {
-            // A state file's two generations and its temporary one end with a part of their own.
+            // A state file's two generations and its temporary file each have a suffix.
             if file.rsplit_once('.').is_some_and(|(stem, _)| stem.contains('@') && !kept.contains(stem)) {
                 self.around.disk.remove(&self.around.folder.join(&file))?;
             }
@@ -230,7 +230,7 @@ impl AggregateManager {
         Ok(())
     }
 
-    /// Starts those that were prepared.
+    /// Starts the prepared aggregates.
     pub fn start(&mut self) -> io::Result<()> {
         let mut places = Vec::new();
         for _ in &self.prepared {
@@ -244,11 +244,12 @@ impl AggregateManager {
         Ok(())
     }
 
-    /// Ends those that `setups` doesn't have as they are. What they had is in their checkpoints, until [`AggregateManager::adopt`].
+    /// Ends the aggregates that are not in `setups` unchanged. Their state stays in their checkpoints until
+    /// [`AggregateManager::adopt`].
     pub async fn end_others(&mut self, setups: &[AggregateSetup]) {
-        let goes = |running: &Running| !setups.iter().any(|setup| setup.is_same(&running.setup));
+        let must_end = |running: &Running| !setups.iter().any(|setup| setup.is_same(&running.setup));
         let going: Vec<TypeName> =
-            self.running.iter().filter(|(_, running)| goes(running)).map(|(name, _)| name.clone()).collect();
+            self.running.iter().filter(|(_, running)| must_end(running)).map(|(name, _)| name.clone()).collect();
         for name in going {
             let Some(Running { halt, mut task, .. }) = self.running.remove(&name) else { continue };
             halt.send_replace(Halt::Now);
@@ -261,12 +262,13 @@ impl AggregateManager {
         }
     }
 
-    /// Goes on with those that were configured, after a change that came to nothing.
+    /// Continues with the configured aggregates, after a change that failed.
     pub fn resume(&mut self) {
         let setups = self.setups.clone();
         self.prepared.iter().for_each(|ready| self.pins.remove(ready.worker.setup.name()));
         self.prepared.clear();
-        // What was prepared for the change wrote its beginning, with which none is to begin later.
+        // The aggregates that were prepared for the change have saved their initial states. Later starts must not begin
+        // with them.
         let kept = setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
             tracing::warn!(reason = %error, "can't remove the states of a failed change; the next change may begin with them");
@@ -277,7 +279,7 @@ impl AggregateManager {
         self.show();
     }
 
-    /// Says which have ended by a bug.
+    /// Reports aggregates that ended because of a bug.
     pub fn report_bugs(&mut self) {
         let ended = |running: &Running| running.task.is_finished() && *running.halt.borrow() == Halt::No;
         for (name, running) in &self.running {
@@ -288,7 +290,8 @@ impl AggregateManager {
         }
     }
 
-    /// Ends each worker when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns whether all had.
+    /// Ends each worker when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns
+    /// whether all had ended before.
     pub async fn end_when(&mut self, when: Halt, over: impl Future<Output = ()>) -> bool {
         let (mut in_time, mut over) = (true, pin!(over));
         for running in self.running.values() {
@@ -315,16 +318,16 @@ impl AggregateManager {
     }
 }
 
-/// Where an aggregate begins that has no state.
+/// Where an aggregate without a state begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beginning {
     /// With the process's first start.
     First,
     /// It is new.
     End,
-    /// It was defined otherwise before.
+    /// Its definition has changed.
     Changed,
-    /// Its state is gone.
+    /// Its state is lost.
     Oldest,
 }
 
@@ -342,14 +345,15 @@ impl Beginning {
         match self {
             Self::First | Self::End => None,
             Self::Changed => Some(
-                "aggregate has another definition than before: it begins with the next event, and discards the windows that were open"
+                "aggregate has another definition than before: it begins with the next event, and discards its open \
+                 windows"
                     .to_owned(),
             ),
             Self::Oldest => {
                 let reason = reason.unwrap_or("its file is missing");
                 Some(format!(
-                    "aggregate has lost its state ({reason}): it begins with the oldest event in the journal, and results of \
-                     windows that began before are too small"
+                    "aggregate has lost its state ({reason}): it begins with the oldest event in the journal, and \
+                     results of windows that began earlier are incomplete"
                 ))
             }
         }

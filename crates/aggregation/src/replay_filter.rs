@@ -1,4 +1,4 @@
-//! Results that a process has journaled since it saved the state that they came from, before it was ended.
+//! Results that a process has journaled after it saved the state that they came from.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use event::{EventId, TypeName};
 use eventlog::{Reader, Shard};
 
-/// The results of one aggregate behind a place in the first shard, in their order.
+/// The results of one aggregate after a position in the first shard, in order.
 pub(crate) struct ReplayFilter {
     name: TypeName,
     reader: Reader,
@@ -22,7 +22,7 @@ impl ReplayFilter {
         Self { name: name.clone(), reader, after, until: shard.durable(), found: VecDeque::new() }
     }
 
-    /// Whether the next result in the journal is this one. Where it isn't, none that follows is looked for.
+    /// Whether the next result in the journal is this one. If it is not, no later one is compared.
     pub(crate) fn take(&mut self, id: EventId, revision: u64) -> io::Result<bool> {
         while self.found.is_empty() && self.read()? {}
         Ok(self.found.pop_front() == Some((id, revision)))

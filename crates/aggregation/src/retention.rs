@@ -1,11 +1,12 @@
-//! Up to where aggregates need no segments: what a checkpoint's older generation has taken isn't read again.
+//! The positions up to which aggregates need no segments: what the older generation of a checkpoint contains is not
+//! read again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use event::TypeName;
 
-/// By aggregate, for each shard the last sequence that it doesn't need.
+/// For each aggregate, the last sequence of each shard that it does not need.
 #[derive(Debug, Default)]
 pub struct AggregateRetention(Mutex<BTreeMap<TypeName, Vec<u64>>>);
 

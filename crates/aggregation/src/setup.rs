@@ -1,4 +1,4 @@
-//! An aggregate as delivery is told of it.
+//! An aggregate in the setup of delivery.
 
 use aggregate::AggregateRules;
 use event::TypeName;
@@ -8,7 +8,7 @@ use event::TypeName;
 pub struct AggregateSetup {
     /// The type of the events.
     pub of: TypeName,
-    /// What is made of them, and the type of the results.
+    /// Its definition, and the type of its results.
     pub rules: AggregateRules,
 }
 
@@ -19,7 +19,7 @@ impl AggregateSetup {
         self.rules.name()
     }
 
-    /// Whether a fold of the one can go on as the other.
+    /// Whether a fold of one can continue as the other.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.of == other.of && self.name() == other.name() && self.rules.fingerprint() == other.rules.fingerprint()
     }
@@ -29,7 +29,7 @@ impl AggregateSetup {
         format!("{}{:016x}", self.file_prefix(), self.rules.fingerprint())
     }
 
-    /// What the names of the files of all its definitions begin with.
+    /// The common prefix of the file names of all its definitions.
     pub(crate) fn file_prefix(&self) -> String {
         format!("{}@", self.name())
     }

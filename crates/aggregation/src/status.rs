@@ -1,4 +1,4 @@
-//! What aggregates show of themselves: for metrics and for people.
+//! The status of aggregates, for metrics and for the operator.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,20 +7,20 @@ use event::TypeName;
 use eventlog::EventLog;
 use metrics::Counter;
 
-/// How an aggregate stands at one moment.
+/// The state of an aggregate at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct AggregateFigures {
-    /// What became of its events. Saved with its state: a crash changes nothing in them.
+    /// The outcomes of its events. Saved with its state: a crash does not change them.
     pub counts: FoldCounts,
     /// Windows that may still change.
     pub windows: usize,
     /// Groups of all of them.
     pub groups: usize,
-    /// Bytes of the groups, as they are counted against its budget.
+    /// Bytes of the groups, as they count against the budget.
     pub memory_bytes: usize,
-    /// The budget: what these may be.
+    /// The budget of these bytes.
     pub memory_limit_bytes: usize,
-    /// Up to when everything has come, late events apart: microseconds since 1970, UTC.
+    /// The watermark: all events up to it have arrived, except late ones. Microseconds since 1970, UTC.
     pub watermark: Option<i64>,
     positions: Vec<u64>,
 }
@@ -39,14 +39,14 @@ impl AggregateFigures {
     }
 }
 
-/// One aggregate as seen from outside.
+/// The status of one aggregate.
 pub struct AggregateStatus {
     name: TypeName,
     log: Arc<EventLog>,
     figures: Mutex<AggregateFigures>,
-    /// Times that its state was saved.
+    /// Saves of its state.
     pub saves: Counter,
-    /// Times that it couldn't be saved.
+    /// Saves of its state that failed.
     pub failed_saves: Counter,
     /// Events of all types that it couldn't read, since the start of the process.
     pub lost: Counter,
@@ -68,7 +68,7 @@ impl AggregateStatus {
         &self.name
     }
 
-    /// How it stands.
+    /// Its state.
     #[must_use]
     pub fn figures(&self) -> AggregateFigures {
         self.lock().clone()
@@ -78,8 +78,8 @@ impl AggregateStatus {
     #[must_use]
     pub fn lag(&self) -> u64 {
         let figures = self.lock();
-        let behind = |(shard, read): (&Arc<eventlog::Shard>, &u64)| shard.durable().saturating_sub(*read);
-        self.log.shards().iter().zip(&figures.positions).map(behind).sum()
+        let unread = |(shard, read): (&Arc<eventlog::Shard>, &u64)| shard.durable().saturating_sub(*read);
+        self.log.shards().iter().zip(&figures.positions).map(unread).sum()
     }
 
     pub(crate) fn show(&self, figures: AggregateFigures) {
@@ -87,7 +87,7 @@ impl AggregateStatus {
     }
 }
 
-/// The aggregates that there are now, by name; they change with the configuration. Cheap to clone.
+/// The present aggregates, by name; they change with the configuration. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct AggregateBoard(Arc<Mutex<Vec<Arc<AggregateStatus>>>>);
 

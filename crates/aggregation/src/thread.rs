@@ -1,4 +1,5 @@
-//! The threads of folds: to take in and to save a million groups takes seconds, and neither lanes nor other folds should wait for it.
+//! The threads of folds: it takes seconds to add or to save a million groups, and neither lanes nor other folds should
+//! wait for it.
 
 use std::future::Future;
 use std::io;
@@ -11,15 +12,15 @@ use tokio::task::JoinHandle;
 
 /// The threads, until they are dropped.
 pub(crate) struct FoldThreads {
-    /// Each fold has a thread of its own, up to so many; then they share them.
+    /// Each fold has its own thread up to this number; then they share them.
     max: usize,
     threads: Vec<FoldThread>,
 }
 
-/// A fold's place on a thread. It is free again when it is dropped.
+/// A fold's slot on a thread. It is free again when it is dropped.
 pub(crate) struct FoldSlot {
     runtime: Handle,
-    taken: Arc<()>,
+    slots: Arc<()>,
 }
 
 impl FoldThreads {
@@ -27,7 +28,7 @@ impl FoldThreads {
         Self { max, threads: Vec::new() }
     }
 
-    /// A place on the thread that has the fewest folds; without threads on the caller's runtime.
+    /// A slot on the thread with the fewest folds; without threads, on the caller's runtime.
     ///
     /// # Errors
     /// The operating system has no room for a thread.
@@ -36,19 +37,19 @@ impl FoldThreads {
             self.threads.push(FoldThread::start()?);
         }
         let Some(thread) = self.threads.iter().min_by_key(|thread| thread.folds()) else {
-            return Ok(FoldSlot { runtime: Handle::current(), taken: Arc::default() });
+            return Ok(FoldSlot { runtime: Handle::current(), slots: Arc::default() });
         };
-        Ok(FoldSlot { runtime: thread.runtime.clone(), taken: thread.taken.clone() })
+        Ok(FoldSlot { runtime: thread.runtime.clone(), slots: thread.slots.clone() })
     }
 }
 
 impl FoldSlot {
-    /// Works there until the work ends.
+    /// Runs the work there until it ends.
     pub(crate) fn spawn(self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        let Self { runtime, taken } = self;
+        let Self { runtime, slots } = self;
         runtime.spawn(async move {
             work.await;
-            drop(taken);
+            drop(slots);
         })
     }
 }
@@ -57,7 +58,7 @@ impl FoldSlot {
 struct FoldThread {
     runtime: Handle,
     /// Held by each of its folds too.
-    taken: Arc<()>,
+    slots: Arc<()>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<Thread<()>>,
 }
@@ -68,15 +69,15 @@ impl FoldThread {
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
         let run = move || {
-            // It ends when the sender does, whichever way.
+            // It ends when the sender is dropped or sends.
             let _ = runtime.block_on(ended);
         };
         let thread = std::thread::Builder::new().name("aggregates".into()).spawn(run)?;
-        Ok(Self { runtime: handle, taken: Arc::default(), end: Some(end), thread: Some(thread) })
+        Ok(Self { runtime: handle, slots: Arc::default(), end: Some(end), thread: Some(thread) })
     }
 
     fn folds(&self) -> usize {
-        Arc::strong_count(&self.taken) - 1
+        Arc::strong_count(&self.slots) - 1
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds saved states that a configuration can't use: with it, their open windows would be given up.
+//! Finds saved states that a configuration can't use: their open windows would be discarded.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +21,7 @@ pub struct UnusableState {
     pub reason: String,
 }
 
-/// The saved states that none of these aggregates can use. Changes nothing.
+/// The saved states that none of these aggregates can use. It changes nothing.
 ///
 /// # Errors
 /// The file system failed.

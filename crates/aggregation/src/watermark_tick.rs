@@ -1,10 +1,10 @@
-//! Ticks: the time to which a quiet shard has come, as a record of its journal. Not the clock but the journal says when a quiet
-//! window ended, so that a second reading ends it at the same place.
+//! Ticks: the time that an idle shard has reached, as a record of its journal. The journal and not the clock decides
+//! when an idle window ends, so a second reading ends it at the same position.
 
 use event::{EventId, TypeName};
 use eventlog::{JournalRecord, RecordBuffer};
 
-/// The type of a tick. No event has it, since it is no type's name: no route leads anywhere, and nothing counts it.
+/// The type of a tick. No event has it, since it is not a valid type name: no route matches it, and nothing counts it.
 const TICK: &str = "+tick";
 
 /// A tick of an aggregate, ready to be appended.
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_event_can_be_taken_for_a_tick() {
+    fn no_event_is_parsed_as_a_tick() {
         assert!(TypeName::new(TICK).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! One aggregate at work: reads, folds, saves, gives out, until it is told to end.
+//! A running aggregate: it reads, folds, saves and emits, until it is stopped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use crate::shard_merge::{EventReader, Read};
 use crate::status::{AggregateFigures, AggregateStatus};
 use crate::watermark_tick;
 
-/// A state is saved so long after something has come that it doesn't have, and when so many bytes of events have: what a
-/// restart reads again is bounded by it.
+/// A state is saved this long after a change, or after this many bytes of events: that bounds what a restart reads
+/// again.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
 const SAVE_BYTES: u64 = 64 * 1024 * 1024;
-/// How often windows of quiet types are looked at.
+/// How often windows of idle types are checked.
 const TICK_EVERY: Duration = Duration::from_secs(1);
-/// Results are given out at most so often, since the state is saved before; and at most for one part in so many of the time where that
-/// takes long.
-const GIVE_OUT_EVERY: Duration = Duration::from_millis(100);
-const GIVE_OUT_PART: u32 = 10;
-/// Results that are made at a time, and bytes of them that are journaled together.
+/// The shortest time between two emissions of results, since the state is saved before. If that takes long, emissions
+/// take at most this part of the time.
+const EMIT_EVERY: Duration = Duration::from_millis(100);
+const EMIT_PART: u32 = 10;
+/// Results that are created together, and bytes of them that are journaled together.
 const RESULTS_MAX: usize = 1_000;
 const RESULT_BYTES_MAX: usize = 1024 * 1024;
-/// The pause after something failed.
+/// The pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// It was told to end, or the journal failed, in the midst of giving out: what is in memory must not be saved any more.
+/// It was stopped, or the journal failed, during an emission: the state in memory must not be saved any longer.
 struct Ended;
 
-/// An aggregate with all that it needs.
+/// An aggregate and its dependencies.
 pub(crate) struct Worker {
     pub(crate) setup: AggregateSetup,
     pub(crate) log: Arc<EventLog>,
@@ -52,16 +52,16 @@ pub(crate) struct Worker {
     pub(crate) options: Arc<AggregationOptions>,
     pub(crate) halt: watch::Receiver<Halt>,
     pub(crate) type_id: TypeId,
-    /// Where the fold was restored: behind it are results that were given out of the same state.
+    /// Where the fold was restored: later results were emitted from the same state.
     pub(crate) mark: Option<u64>,
     pub(crate) times: Times,
 }
 
-/// When what is to be done next.
+/// The times of the next steps.
 pub(crate) struct Times {
     save_at: Instant,
     unsaved_bytes: u64,
-    give_out_at: Instant,
+    emit_at: Instant,
     tick_at: Instant,
     failing: bool,
     left_out: Throttle,
@@ -73,7 +73,7 @@ impl Times {
         Self {
             save_at: now + SAVE_EVERY,
             unsaved_bytes: 0,
-            give_out_at: now,
+            emit_at: now,
             tick_at: now,
             failing: false,
             left_out: Throttle::default(),
@@ -86,19 +86,19 @@ impl Worker {
         self.setup.name()
     }
 
-    /// Works until it is told to stop, and has caught up if it is to.
+    /// Works until it is stopped, and catches up before if it has to.
     pub(crate) async fn run(mut self) {
-        // It ends as a crash ends it, or has saved all.
+        // It ends like after a crash, or has saved everything.
         let _ = self.work().await;
     }
 
     async fn work(&mut self) -> Result<(), Ended> {
         self.times = Times::new();
         if let Some(mark) = self.mark.take() {
-            // Where it was ended in the midst of it, what it was giving out may still be on its way into the journal.
+            // If it was stopped during an emission, results may still be in flight to the journal.
             self.first_shard().flush().await;
             let journaled = Some(ReplayFilter::new(self.first_shard(), self.name(), mark));
-            self.give_out(journaled).await?;
+            self.emit(journaled).await?;
         }
         let mut reading = self.reading();
         loop {
@@ -108,8 +108,8 @@ impl Worker {
             }
             let caught_up = self.read(&mut reading).await;
             self.report_left_out();
-            if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt != Halt::No) {
-                self.save_and_give_out().await?;
+            if self.fold.has_results() && (Instant::now() >= self.times.emit_at || halt != Halt::No) {
+                self.save_and_emit().await?;
             } else if self.check_save_due() {
                 self.save();
             }
@@ -136,7 +136,7 @@ impl Worker {
         EventReader::new(self.log.shards(), &self.log.shards().iter().map(after).collect::<Vec<_>>())
     }
 
-    /// Takes in a chunk of the journal. Whether there was none.
+    /// Adds a chunk of the journal. Returns whether there was none.
     async fn read(&mut self, reading: &mut EventReader) -> bool {
         match reading.next() {
             Ok(Some((shard, read))) => {
@@ -164,7 +164,7 @@ impl Worker {
                 fold.tick(position, time);
             }
         });
-        // Whatever else the chunk holds is of no concern.
+        // The rest of the chunk does not matter.
         fold.pass(Position { shard, sequence: read.chunk.end() - 1 });
         self.times.unsaved_bytes += bytes;
         if read.lost > 0 {
@@ -183,7 +183,7 @@ impl Worker {
         self.status.show(AggregateFigures::of(&self.fold));
     }
 
-    /// Whether the state is to be saved now. If the file has it already, the next save is due later.
+    /// Whether the state has to be saved now. If the file has it already, the next save is due later.
     fn check_save_due(&mut self) -> bool {
         if self.file.covers(&self.fold) {
             self.times.save_at = Instant::now() + SAVE_EVERY;
@@ -192,7 +192,7 @@ impl Worker {
         Instant::now() >= self.times.save_at || self.times.unsaved_bytes >= SAVE_BYTES
     }
 
-    /// Saves the state. No result may be on its way.
+    /// Saves the state. No result may be in flight.
     fn save(&mut self) -> bool {
         let mark = self.first_shard().durable();
         self.times.save_at = Instant::now() + SAVE_EVERY;
@@ -220,20 +220,20 @@ impl Worker {
         self.pins.set(self.name(), self.file.passed());
     }
 
-    /// Gives out only what is in the saved state, for a restart to give out the same.
-    async fn save_and_give_out(&mut self) -> Result<(), Ended> {
+    /// Emits only what is in the saved state, so a restart emits the same.
+    async fn save_and_emit(&mut self) -> Result<(), Ended> {
         let begun = Instant::now();
         if !self.save() {
             self.pause().await;
             return Ok(());
         }
-        self.give_out(None).await?;
-        self.times.give_out_at = Instant::now() + GIVE_OUT_EVERY.max(begun.elapsed() * GIVE_OUT_PART);
+        self.emit(None).await?;
+        self.times.emit_at = Instant::now() + EMIT_EVERY.max(begun.elapsed() * EMIT_PART);
         Ok(())
     }
 
-    /// Journals all results that are due, but for those that are in the journal already.
-    async fn give_out(&mut self, mut journaled: Option<ReplayFilter>) -> Result<(), Ended> {
+    /// Journals all results that are due, except those that are in the journal already.
+    async fn emit(&mut self, mut journaled: Option<ReplayFilter>) -> Result<(), Ended> {
         loop {
             let results = self.fold.results(RESULTS_MAX);
             if results.is_empty() {
@@ -264,7 +264,7 @@ impl Worker {
                 false
             }
             Err(error) => {
-                // It is journaled again then, with the same id and revision: stores keep one.
+                // It is then journaled again, with the same id and revision: stores keep one.
                 tracing::warn!(aggregate = %self.name(), reason = %error, "aggregate can't read the journal");
                 *journaled = None;
                 false
@@ -310,7 +310,7 @@ impl Worker {
         }
     }
 
-    /// Writes ticks where the clock would end windows.
+    /// Writes ticks if the clock would end windows.
     async fn tick(&mut self) -> Result<(), Ended> {
         if Instant::now() < self.times.tick_at || self.fold.windows() == 0 {
             return Ok(());
@@ -344,7 +344,7 @@ impl Worker {
     async fn idle(&mut self, reading: &EventReader) {
         let has_results = self.fold.has_results();
         let until = [
-            has_results.then_some(self.times.give_out_at),
+            has_results.then_some(self.times.emit_at),
             (!self.file.covers(&self.fold)).then_some(self.times.save_at),
             (self.fold.windows() > 0).then_some(self.times.tick_at),
             (self.fold.left_out() != LeftOut::default())
@@ -366,10 +366,10 @@ impl Worker {
         }
     }
 
-    /// Saves twice, so that both generations agree and all that was taken can be freed.
+    /// Saves twice, so both generations agree and all that was read can be freed.
     async fn finish(&mut self) -> Result<(), Ended> {
         if self.fold.has_results() {
-            self.save_and_give_out().await?;
+            self.save_and_emit().await?;
         }
         if !self.file.covers(&self.fold) && self.save() {
             self.save();
@@ -377,7 +377,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Says which events are in no result, where there are some and it is time to.
+    /// Reports events that are in no result, if there are some and it is time to.
     fn report_left_out(&mut self) {
         if self.fold.left_out() != LeftOut::default() && self.times.left_out.take(Instant::now().into_std()) {
             let left_out = self.fold.take_left_out();

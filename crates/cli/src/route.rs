@@ -49,7 +49,7 @@ fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
     let given_up = match DeadLetterSource::find(&drop.at)? {
         DeadLetterSource::Directory(directory) => {
             let mut saved = SavedLedger::load(&directory)?;
-            GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
+            GivenUpJson::of(saved.discard(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
         }
         DeadLetterSource::Server(server) => {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
@@ -180,7 +180,7 @@ mod tests {
         };
         let routes = [
             RouteJson {
-                last_dead: last("no bad ones (the table doesn't take the event)"),
+                last_dead: last("no bad ones (the table rejects the event)"),
                 ..route("access", "local", 0, 18_204, 2)
             },
             waiting,

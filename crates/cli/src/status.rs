@@ -136,7 +136,7 @@ mod tests {
         };
         let last_dead = LastDeadJson {
             at: "2026-11-21T10:04:11Z".into(),
-            reason: "no bad ones (the table doesn't take the event)".into(),
+            reason: "no bad ones (the table rejects the event)".into(),
         };
         let local = BacklogJson { dead_letters: 2, last_dead: Some(last_dead), ..BacklogJson::default() };
         let behind = BacklogJson { pending: 37, oldest_seconds: Some(261), ..BacklogJson::default() };

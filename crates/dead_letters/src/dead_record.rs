@@ -12,7 +12,7 @@ const TAG_KIND: u8 = 11;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordKind {
     /// It is a dead letter: the store rejected it for the reason that is given.
-    Letter,
+    DeadLetter,
     /// It was a dead letter; the store accepted it when it was sent again.
     Replayed,
     /// It was a dead letter; the operator discarded it.
@@ -51,7 +51,7 @@ pub(crate) struct DeadRecord<'a> {
 impl<'a> DeadRecord<'a> {
     /// `None` for a record that isn't one, or of a kind that this version doesn't know.
     pub(crate) fn of(event: JournalRecord<'a>) -> Option<Self> {
-        let (mut sequence, mut shard, mut kind, mut reason) = (None, 0, RecordKind::Letter, None);
+        let (mut sequence, mut shard, mut kind, mut reason) = (None, 0, RecordKind::DeadLetter, None);
         for (tag, value) in fields(event.owner_fields) {
             match tag {
                 TAG_SEQUENCE => sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
@@ -100,7 +100,7 @@ mod tests {
     const EVENT: JournalRecord<'_> = JournalRecord::new(EventId([1; 16]), 1, "job", b"{}");
 
     const LETTER: DeadRecord<'_> =
-        DeadRecord { event: EVENT, shard: 0x0301, sequence: 0x16, kind: RecordKind::Letter, reason: "no" };
+        DeadRecord { event: EVENT, shard: 0x0301, sequence: 0x16, kind: RecordKind::DeadLetter, reason: "no" };
 
     /// Journals of earlier versions have these bytes, and earlier versions read them.
     #[test]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn written_records_are_read() {
-        for kind in CODES.map(|(kind, _)| kind).into_iter().chain([RecordKind::Letter]) {
+        for kind in CODES.map(|(kind, _)| kind).into_iter().chain([RecordKind::DeadLetter]) {
             let record = DeadRecord { kind, ..LETTER };
             let fields = record.fields();
             let event = JournalRecord { owner_fields: &fields, ..EVENT };
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_make_no_sense_are_ignored() {
+    fn invalid_records_are_ignored() {
         let with = |fields: &[u8]| DeadRecord::of(JournalRecord { owner_fields: fields, ..EVENT }).is_some();
         let fields = LETTER.fields();
         assert!(with(&fields));

@@ -21,15 +21,15 @@ use crate::blocked::Blocked;
 use crate::dead_record::{DeadRecord, RecordKind};
 use crate::notify::LastDead;
 use crate::page::Page;
-use crate::reader::LetterReader;
-use crate::{DeadLetters, Letter, later};
+use crate::reader::DeadLetterReader;
+use crate::{DeadLetters, NewDeadLetter, later};
 
 /// Deferred events of one sink at most.
 const COUNT_MAX: usize = 10_000;
 /// Bytes of their payloads.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Ids that a message names.
-const IDS_TOLD: usize = 5;
+const IDS_LISTED: usize = 5;
 /// Events that are sent again in one batch, before the lane sends new ones.
 const PAGE_RECORDS: usize = 100;
 const PAGE_BYTES: usize = DELIVERY_BYTES_MAX / 4;
@@ -99,7 +99,7 @@ impl Deferred {
         let is_stored = match kind {
             RecordKind::Released | RecordKind::Deferred => return None,
             RecordKind::Stored | RecordKind::Replayed => true,
-            RecordKind::Dropped | RecordKind::Letter => false,
+            RecordKind::Dropped | RecordKind::DeadLetter => false,
         };
         Some(Recount { shard, sequence, type_name, is_stored, was_pending: true })
     }
@@ -138,9 +138,9 @@ impl Deferred {
     }
 
     /// How many of these there is room for, from the first on.
-    fn room_for(&self, events: &[Letter<'_>]) -> usize {
+    fn room_for(&self, events: &[NewDeadLetter<'_>]) -> usize {
         let (mut count, mut bytes) = (self.events.len(), self.bytes);
-        let fits = |event: &&Letter<'_>| {
+        let fits = |event: &&NewDeadLetter<'_>| {
             (count, bytes) = (count + 1, bytes + event.record.payload.len());
             count == 1 || (count <= COUNT_MAX && bytes <= BYTES_MAX)
         };
@@ -170,7 +170,7 @@ impl Resent {
     }
 
     /// The events at these indices as dead letters, with their reasons. Indices ascend.
-    pub fn letters<'a>(&'a self, reasons: &'a [(usize, String)]) -> Vec<Letter<'a>> {
+    pub fn dead_letters<'a>(&'a self, reasons: &'a [(usize, String)]) -> Vec<NewDeadLetter<'a>> {
         let chosen: Vec<(u64, u64, &str)> = reasons
             .iter()
             .filter_map(|(index, reason)| self.part.get(*index).map(|(at, sequence)| (*at, *sequence, reason.as_str())))
@@ -179,7 +179,7 @@ impl Resent {
         let records = self.page.records(&wanted).into_iter();
         records
             .zip(chosen)
-            .map(|(record, (_, sequence, reason))| Letter { sequence, record: record.event, reason })
+            .map(|(record, (_, sequence, reason))| NewDeadLetter { sequence, record: record.event, reason })
             .collect()
     }
 
@@ -212,14 +212,14 @@ impl DeadLetters {
     }
 
     /// Defers events of one shard durably, as many as there is room for, and returns how many were deferred.
-    pub fn defer(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
+    pub fn defer(&self, shard: u16, events: &[NewDeadLetter<'_>]) -> Result<usize, Blocked> {
         // The number of deferred events is in the journal.
         self.open_existing()?;
         let events = &events[..self.deferred().room_for(events)];
         if events.is_empty() {
             return Ok(0);
         }
-        let is_new = |event: &&Letter<'_>| !self.deferred().events.contains_key(&(shard, event.sequence));
+        let is_new = |event: &&NewDeadLetter<'_>| !self.deferred().events.contains_key(&(shard, event.sequence));
         let records: Vec<DeadRecord<'_>> =
             events.iter().filter(is_new).map(|event| event.in_shard(shard, RecordKind::Deferred)).collect();
         self.append(&records, |_, _| false)?;
@@ -306,15 +306,15 @@ impl DeadLetters {
             if page.is_full(&self.memory) {
                 break;
             }
-            let Some(mut reading) = LetterReader::from(self, *at)? else { break };
+            let Some(mut reading) = DeadLetterReader::from(self, *at)? else { break };
             if let Some(chunk) = reading.read().map_err(later)? {
                 read_up_to = chunk.end();
                 page.add(chunk, &positions);
             }
         }
-        let part = page.letters().iter().filter_map(|at| Some((*at, *wanted.get(at)?))).collect();
+        let part = page.positions().iter().filter_map(|at| Some((*at, *wanted.get(at)?))).collect();
         let read =
-            page.is_full(&self.memory).then(|| page.letters().iter().filter_map(|at| wanted.get(at)).max()).flatten();
+            page.is_full(&self.memory).then(|| page.positions().iter().filter_map(|at| wanted.get(at)).max()).flatten();
         let last = read.or(wanted.values().max()).copied().unwrap_or(after);
         Ok(Some(Resent { page, part, last }))
     }
@@ -358,15 +358,15 @@ impl DeadLetters {
     }
 
     /// Releases the events whose routes were discarded: they are not sent, and the ledger has counted them.
-    pub fn release_given_up(&self) -> Result<(), Blocked> {
+    pub fn release_discarded(&self) -> Result<(), Blocked> {
         let deferred = self.deferred();
         let all = deferred.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
         let all: Vec<(u16, u64, TypeName)> = all.collect();
         drop(deferred);
-        let given_up =
-            all.into_iter().filter(|(shard, at, name)| self.ledger.has_given_up(&self.sink, name, *shard, *at));
+        let discarded =
+            all.into_iter().filter(|(shard, at, name)| self.ledger.is_discarded(&self.sink, name, *shard, *at));
         let mut by_shard: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
-        given_up.for_each(|(shard, at, _)| by_shard.entry(shard).or_default().push(at));
+        discarded.for_each(|(shard, at, _)| by_shard.entry(shard).or_default().push(at));
         by_shard.iter().try_for_each(|(shard, sequences)| self.end_deferred(*shard, sequences, DeferredEnd::Released))
     }
 
@@ -374,7 +374,7 @@ impl DeadLetters {
     pub(super) fn deferred_ids(&self, type_name: &str) -> String {
         let deferred = self.deferred();
         let mut of_type = deferred.events.values().rev().filter(|event| event.type_name.as_str() == type_name);
-        let some: Vec<String> = of_type.by_ref().take(IDS_TOLD).map(|event| event.id.to_string()).collect();
+        let some: Vec<String> = of_type.by_ref().take(IDS_LISTED).map(|event| event.id.to_string()).collect();
         some.join(", ") + if of_type.next().is_some() { ", …" } else { "" }
     }
 
@@ -396,9 +396,9 @@ impl DeadLetters {
         let deferred = self.deferred();
         for SequenceRange { shard, first, last, only } in &asked.spans {
             let is_listed = |pending: &PendingLane| pending.sink == self.sink && pending.shard == *shard;
-            let meant = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
+            let is_requested = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
             let mut within = deferred.events.range((*shard, *first)..=(*shard, *last.max(first)));
-            if let Some(((_, sequence), _)) = within.find(|(_, event)| meant(event))
+            if let Some(((_, sequence), _)) = within.find(|(_, event)| is_requested(event))
                 && !pending.iter().any(is_listed)
             {
                 let until = is_configured.then_some(*sequence);

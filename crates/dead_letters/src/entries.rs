@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::letter_state::LetterState;
+use crate::state::DeadLetterState;
 
 /// What the index knows of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The newest record's position in the journal of dead letters.
     pub(super) at: u64,
-    pub(super) state: LetterState,
+    pub(super) state: DeadLetterState,
 }
 
 /// Entries of a leaf: 4 KiB.
@@ -18,7 +18,7 @@ const LEAF_ENTRIES: usize = 256;
 /// The low bits of a packed entry hold its state. A position has 62 bits, which no journal uses up.
 const STATE_BITS: u32 = 2;
 
-const STATES: [LetterState; 3] = [LetterState::Held, LetterState::Replayed, LetterState::Dropped];
+const STATES: [DeadLetterState; 3] = [DeadLetterState::Held, DeadLetterState::Replayed, DeadLetterState::Dropped];
 
 /// A sequence with its entry.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Packed {
 
     fn entry(self) -> Entry {
         let state = self.at_and_state & ((1 << STATE_BITS) - 1);
-        let state = STATES.into_iter().find(|known| *known as u64 == state).unwrap_or(LetterState::Held);
+        let state = STATES.into_iter().find(|known| *known as u64 == state).unwrap_or(DeadLetterState::Held);
         Entry { at: self.at_and_state >> STATE_BITS, state }
     }
 }
@@ -64,11 +64,11 @@ impl Entries {
         match leaf.binary_search_by_key(&sequence, |packed| packed.sequence) {
             Ok(at) => Some(std::mem::replace(&mut leaf[at], packed).entry()),
             Err(at) => {
-                let mut behind = None;
+                let mut following = None;
                 if leaf.len() < LEAF_ENTRIES {
                     leaf.insert(at, packed);
                 } else if at == leaf.len() {
-                    behind = Some(vec![packed]);
+                    following = Some(vec![packed]);
                 } else {
                     let mut second = leaf.split_off(LEAF_ENTRIES / 2);
                     let half = leaf.len();
@@ -77,9 +77,9 @@ impl Entries {
                     } else {
                         second.insert(at - half, packed)
                     }
-                    behind = Some(second);
+                    following = Some(second);
                 }
-                self.leaves.extend(behind.and_then(|leaf| Some((leaf.first()?.sequence, leaf))));
+                self.leaves.extend(following.and_then(|leaf| Some((leaf.first()?.sequence, leaf))));
                 None
             }
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_a_map_is() {
+    fn entries_match_a_model_map() {
         let (mut entries, mut model) = (Entries::default(), BTreeMap::new());
         let mut state = 7_u64;
         let mut random = |below: u64| {
@@ -137,15 +137,15 @@ mod tests {
                 assert!(entries.range(first, last).eq(model.range(first..=last).map(|(key, entry)| (*key, *entry))));
             }
             if step % 5_000 == 4_999 {
-                entries.retain(|sequence, entry| sequence % 3 == 0 || entry.state == LetterState::Held);
-                model.retain(|sequence, entry| sequence % 3 == 0 || entry.state == LetterState::Held);
+                entries.retain(|sequence, entry| sequence % 3 == 0 || entry.state == DeadLetterState::Held);
+                model.retain(|sequence, entry| sequence % 3 == 0 || entry.state == DeadLetterState::Held);
             }
         }
         assert!(entries.range(0, u64::MAX).eq(model.into_iter()));
     }
 
     #[test]
-    fn an_entry_takes_what_its_budget_says() {
+    fn entry_memory_stays_within_its_budget() {
         let mut entries = Entries::default();
         for sequence in 0..100_000 {
             entries.insert(2 * sequence, entry(sequence));

@@ -100,10 +100,10 @@ pub struct DeadList {
 
 impl DeadList {
     /// Adds a dead letter if there is room; returns whether there was.
-    pub(crate) fn add(&mut self, limit: usize, letter: impl FnOnce() -> DeadLetter) -> bool {
+    pub(crate) fn add(&mut self, limit: usize, dead_letter: impl FnOnce() -> DeadLetter) -> bool {
         self.more = self.letters.len() >= limit;
         if !self.more {
-            self.letters.push(letter());
+            self.letters.push(dead_letter());
         }
         !self.more
     }

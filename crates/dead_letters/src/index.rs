@@ -12,7 +12,7 @@ use ledger::Recount;
 
 use crate::dead_record::DeadRecord;
 use crate::entries::{Entries, Entry};
-use crate::letter_state::LetterState;
+use crate::state::DeadLetterState;
 
 /// A rejected event: held, or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,25 +36,25 @@ impl Index {
     /// Adds a record at position `at`, and returns what the ledger has to count.
     pub(crate) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
         let DeadRecord { shard, sequence, kind, .. } = *record;
-        let state = LetterState::of(kind)?;
+        let state = DeadLetterState::of(kind)?;
         let before = self.entries.entry(shard).or_default().insert(sequence, Entry { at, state });
         let before = before.map(|entry| entry.state);
         match before {
-            Some(LetterState::Held) => {
+            Some(DeadLetterState::Held) => {
                 self.held_count = self.held_count.saturating_sub(1);
                 self.count_held(record.event.type_name, |held| held.saturating_sub(1));
             }
             Some(_) => self.settled = self.settled.saturating_sub(1),
             None => {}
         }
-        if state == LetterState::Held {
+        if state == DeadLetterState::Held {
             self.held_count += 1;
             self.count_held(record.event.type_name, |held| held + 1);
         } else {
             self.settled += 1;
         }
         // The end of a dead letter whose segment was freed: it was counted as what it was before.
-        let was_dead = before.is_none_or(LetterState::counts_as_dead);
+        let was_dead = before.is_none_or(DeadLetterState::counts_as_dead);
         (was_dead != state.counts_as_dead()).then_some(())?;
         let type_name = TypeName::new(record.event.type_name).ok()?;
         Some(Recount { shard, sequence, type_name, is_stored: was_dead, was_pending: false })
@@ -67,7 +67,7 @@ impl Index {
         }
     }
 
-    fn state(&self, shard: u16, sequence: u64) -> Option<LetterState> {
+    fn state(&self, shard: u16, sequence: u64) -> Option<DeadLetterState> {
         self.entries.get(&shard)?.get(sequence).map(|entry| entry.state)
     }
 
@@ -82,35 +82,35 @@ impl Index {
     }
 
     pub(crate) fn is_held(&self, record: &DeadRecord<'_>) -> bool {
-        self.state(record.shard, record.sequence) == Some(LetterState::Held)
+        self.state(record.shard, record.sequence) == Some(DeadLetterState::Held)
     }
 
     pub(crate) fn is_replayed(&self, record: &DeadRecord<'_>) -> bool {
-        self.state(record.shard, record.sequence) == Some(LetterState::Replayed)
+        self.state(record.shard, record.sequence) == Some(DeadLetterState::Replayed)
     }
 
     /// Whether its lane skips the event: it is held or dropped.
     pub(crate) fn is_dead(&self, record: &DeadRecord<'_>) -> bool {
-        self.state(record.shard, record.sequence).is_some_and(LetterState::counts_as_dead)
+        self.state(record.shard, record.sequence).is_some_and(DeadLetterState::counts_as_dead)
     }
 
     /// Whether the record at `at` is a held dead letter, and no newer record replaces it.
     pub(crate) fn is_held_at(&self, at: u64, record: &DeadRecord<'_>) -> bool {
         let entry = self.entries.get(&record.shard).and_then(|entries| entries.get(record.sequence));
-        entry.is_some_and(|entry| entry.state == LetterState::Held && entry.at == at)
+        entry.is_some_and(|entry| entry.state == DeadLetterState::Held && entry.at == at)
     }
 
     /// The sequences of the events from `shard` after `cursor` that its lane does not send.
     pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
-        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
-        let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
+        let later = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
+        let dead = later.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
         dead.map(|(sequence, _)| sequence).collect()
     }
 
     /// The sequences of the events from `shard` after `cursor` that the sink stored on a replay.
     pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
-        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
-        let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.state == LetterState::Replayed);
+        let later = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
+        let replayed = later.into_iter().flatten().filter(|(_, entry)| entry.state == DeadLetterState::Replayed);
         replayed.map(|(sequence, _)| sequence).collect()
     }
 
@@ -118,7 +118,7 @@ impl Index {
     pub(crate) fn within<'a>(&'a self, span: &'a SequenceRange) -> impl Iterator<Item = Located> + 'a {
         let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first, span.last.max(span.first)));
         let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
-        dead.map(|(sequence, Entry { at, state })| Located { sequence, at, is_held: state == LetterState::Held })
+        dead.map(|(sequence, Entry { at, state })| Located { sequence, at, is_held: state == DeadLetterState::Held })
     }
 
     /// How many dead letters of each type are held.
@@ -128,7 +128,7 @@ impl Index {
 
     /// The position of the first held dead letter.
     pub(crate) fn first_held(&self) -> Option<u64> {
-        self.all().filter(|entry| entry.state == LetterState::Held).map(|entry| entry.at).min()
+        self.all().filter(|entry| entry.state == DeadLetterState::Held).map(|entry| entry.at).min()
     }
 
     fn all(&self) -> impl Iterator<Item = Entry> {
@@ -145,9 +145,11 @@ impl Index {
         let is_kept = |entry: &Entry| kept_from.is_some_and(|from| entry.at >= from);
         for (shard, entries) in &mut self.entries {
             let oldest = oldest.get(usize::from(*shard)).copied().unwrap_or(0);
-            entries.retain(|sequence, entry| entry.state == LetterState::Held || sequence >= oldest || is_kept(&entry));
+            entries.retain(|sequence, entry| {
+                entry.state == DeadLetterState::Held || sequence >= oldest || is_kept(&entry)
+            });
         }
-        self.settled = self.all().filter(|entry| entry.state != LetterState::Held).count();
+        self.settled = self.all().filter(|entry| entry.state != DeadLetterState::Held).count();
     }
 
     /// The first position of the journal that is still needed.
@@ -178,22 +180,22 @@ mod tests {
     fn the_last_record_of_an_event_counts() {
         let mut index = Index::default();
         let mut note = |at, kind| index.note(at, &record(7, kind)).map(|recount| recount.is_stored);
-        assert_eq!(note(1, RecordKind::Letter), None);
-        assert_eq!(note(2, RecordKind::Letter), None, "a newer reason");
+        assert_eq!(note(1, RecordKind::DeadLetter), None);
+        assert_eq!(note(2, RecordKind::DeadLetter), None, "a newer reason");
         assert_eq!(note(3, RecordKind::Replayed), Some(true));
-        assert_eq!(note(4, RecordKind::Letter), Some(false), "refused by another store");
+        assert_eq!(note(4, RecordKind::DeadLetter), Some(false), "refused by another store");
         assert_eq!(note(5, RecordKind::Dropped), None);
-        let dead = record(7, RecordKind::Letter);
+        let dead = record(7, RecordKind::DeadLetter);
         assert!(index.is_dead(&dead) && !index.is_held(&dead));
         assert_eq!((index.held()["job"], index.first_held(), index.first_needed()), (0, None, Some(5)));
     }
 
     #[test]
-    fn what_a_lane_may_meet_again_is_not_forgotten() {
+    fn ended_dead_letters_stay_while_lanes_need_them() {
         let mut index = Index::default();
         index.note(1, &record(7, RecordKind::Dropped));
         index.note(2, &record(8, RecordKind::Replayed));
-        index.note(3, &record(9, RecordKind::Letter));
+        index.note(3, &record(9, RecordKind::DeadLetter));
         assert_eq!(index.beyond(0, 0).into_iter().collect::<Vec<_>>(), [7, 9]);
         index.forget_settled(&[7], None);
         assert_eq!(index.first_needed(), Some(1));
@@ -204,11 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_record_of_a_letter_is_shown() {
+    fn newest_record_of_an_event_is_held() {
         let mut index = Index::default();
-        index.note(1, &record(7, RecordKind::Letter));
-        index.note(2, &record(7, RecordKind::Letter));
-        let dead = record(7, RecordKind::Letter);
+        index.note(1, &record(7, RecordKind::DeadLetter));
+        index.note(2, &record(7, RecordKind::DeadLetter));
+        let dead = record(7, RecordKind::DeadLetter);
         assert!(!index.is_held_at(1, &dead) && index.is_held_at(2, &dead));
         assert_eq!(index.held()["job"], 1);
     }

@@ -12,7 +12,6 @@ mod delivery_files;
 mod entries;
 mod filter;
 mod index;
-mod letter_state;
 mod lookup;
 mod low_watermark;
 mod notify;
@@ -24,6 +23,7 @@ mod reasons;
 mod replay;
 mod sent_record;
 mod service;
+mod state;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -45,7 +45,9 @@ pub use deferred::{DeferredEnd, Resent};
 pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
-pub use offline::{damaged_dead_letters, deferred_events, each_dead_letter, read_dead_letters, sinks_with_letters};
+pub use offline::{
+    damaged_dead_letters, deferred_events, each_dead_letter, read_dead_letters, sinks_with_dead_letters,
+};
 pub use reasons::{SINK_CHANGED, not_stored_in_time};
 pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
 pub use sent_record::as_sent;
@@ -68,7 +70,7 @@ const BLOCK_BYTES: usize = 256 * 1024;
 const _: () = assert!(2 * BLOCK_BYTES as u64 <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX <= RESERVE_BYTES);
 
 /// A dead letter to be written.
-pub struct Letter<'a> {
+pub struct NewDeadLetter<'a> {
     /// The event's position in its shard.
     pub sequence: u64,
     /// Its record there.
@@ -77,7 +79,7 @@ pub struct Letter<'a> {
     pub reason: &'a str,
 }
 
-impl<'a> Letter<'a> {
+impl<'a> NewDeadLetter<'a> {
     const fn in_shard(&self, shard: u16, kind: RecordKind) -> DeadRecord<'a> {
         DeadRecord { event: self.record, shard, sequence: self.sequence, kind, reason: self.reason }
     }
@@ -196,12 +198,12 @@ impl DeadLetters {
 
     /// Writes dead letters of one shard durably. If it fails, none or a prefix of them is durable. It does not write
     /// those again that are durable already.
-    pub fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), Blocked> {
+    pub fn write(&self, shard: u16, events: &[NewDeadLetter<'_>]) -> Result<(), Blocked> {
         let records: Vec<DeadRecord<'_>> =
-            letters.iter().map(|letter| letter.in_shard(shard, RecordKind::Letter)).collect();
+            events.iter().map(|event| event.in_shard(shard, RecordKind::DeadLetter)).collect();
         self.append(&records, Index::is_dead)?;
         let mut notices = self.pending_notices();
-        letters.iter().for_each(|letter| notices.add(letter.record.type_name, letter.reason));
+        events.iter().for_each(|event| notices.add(event.record.type_name, event.reason));
         drop(notices);
         self.log_new();
         Ok(())
@@ -230,11 +232,11 @@ impl DeadLetters {
         }
         let due = self.pending_notices().take_due();
         for (type_name, count) in due {
-            let letters = text::counted(count, "new dead letter");
+            let new = text::counted(count, "new dead letter");
             tracing::warn!(
                 sink = &*self.sink,
                 "type" = &*type_name,
-                "{letters}, rejected by the store or with an undecided condition: {} shows why. When that is fixed, {} resends them",
+                "{new}, rejected by the store or with an undecided condition: {} shows why. When that is fixed, {} resends them",
                 OperatorCommand::DeadList(&self.sink, Some(&type_name)),
                 OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
             );
@@ -247,19 +249,19 @@ impl DeadLetters {
     }
 
     /// Writes held dead letters again, with newer reasons.
-    pub(crate) fn amend(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
-        self.append(letters, |index, dead| !index.is_held(dead))
+    pub(crate) fn amend(&self, dead_letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
+        self.append(dead_letters, |index, dead| !index.is_held(dead))
     }
 
     /// Ends held dead letters. The ledger recounts them in the same step, as soon as that is durable.
-    pub(crate) fn end_letters(&self, letters: &[DeadRecord<'_>], kind: RecordKind) -> Result<(), Blocked> {
-        let records: Vec<DeadRecord<'_>> = letters.iter().map(|letter| letter.end(kind)).collect();
+    pub(crate) fn end_held(&self, dead_letters: &[DeadRecord<'_>], kind: RecordKind) -> Result<(), Blocked> {
+        let records: Vec<DeadRecord<'_>> = dead_letters.iter().map(|record| record.end(kind)).collect();
         self.append(&records, |index, dead| !index.is_held(dead))
     }
 
     /// Reopens dead letters whose events the store has lost after a replay. The ledger recounts them.
-    pub(crate) fn reopen(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
-        self.append(letters, |index, dead| !index.is_replayed(dead))
+    pub(crate) fn reopen(&self, dead_letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
+        self.append(dead_letters, |index, dead| !index.is_replayed(dead))
     }
 
     /// Frees no segment from this position on; with `None` it may free all.
@@ -284,7 +286,7 @@ impl DeadLetters {
     ) -> Result<(), Blocked> {
         let mut slot = self.slot();
         let journal = self.opened(&mut slot)?;
-        let is_new = |record: &DeadRecord<'_>| record.kind == RecordKind::Letter && !journal.index.is_known(record);
+        let is_new = |record: &DeadRecord<'_>| record.kind == RecordKind::DeadLetter && !journal.index.is_known(record);
         self.check_limit(&journal.index, records.iter().any(is_new))?;
         for record in records {
             if is_known(&journal.index, record) {

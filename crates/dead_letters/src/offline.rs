@@ -57,7 +57,7 @@ fn each_held(
 ) -> io::Result<u64> {
     let mut lost = 0;
     let losses = Losses::open(directory)?.open_ones();
-    for sink in sinks_with_letters(directory)?.iter().filter(|sink| filter.names(sink)) {
+    for sink in sinks_with_dead_letters(directory)?.iter().filter(|sink| filter.names(sink)) {
         let is_here = |loss: &&Loss| matches!(&loss.from, LostFrom::Dead(name) if **name == **sink);
         lost += losses.iter().filter(is_here).map(Loss::count).sum::<u64>();
         let path = directory.path().join(DIRECTORY).join(&**sink);
@@ -78,8 +78,8 @@ fn each_held(
 /// # Errors
 /// What the file system says.
 pub fn damaged_dead_letters(directory: &DataDirectory, saved: &SavedLedger) -> io::Result<Vec<(PathBuf, Finding)>> {
-    let mut sinks = sinks_with_letters(directory)?;
-    sinks.extend(saved.sinks_with_letters().cloned());
+    let mut sinks = sinks_with_dead_letters(directory)?;
+    sinks.extend(saved.sinks_with_dead_letters().cloned());
     sinks.sort_unstable();
     sinks.dedup();
     let mut found = Vec::new();
@@ -118,7 +118,7 @@ fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Resul
 }
 
 /// The sinks that have dead letters, or had.
-pub fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>> {
+pub fn sinks_with_dead_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>> {
     let mut names = list_directory(&**directory.disk(), &directory.path().join(DIRECTORY))?;
     names.sort_unstable();
     // Other files and directories there belong to no sink.

@@ -16,34 +16,34 @@ pub(super) type Numbered = (u64, u64);
 pub(super) struct Page {
     pub(super) chunks: Vec<LogChunk>,
     /// Positions in the journal of dead letters, ascending.
-    pub(super) letters: Vec<u64>,
+    pub(super) positions: Vec<u64>,
     pub(super) payload_bytes: usize,
     pub(super) held_bytes: usize,
 }
 
 impl Page {
     pub(super) fn is_full(&self, memory: &Budgets) -> bool {
-        self.letters.len() >= memory.delivery_records
+        self.positions.len() >= memory.delivery_records
             || self.payload_bytes >= memory.delivery_bytes
             || self.held_bytes >= memory.delivery_held_bytes()
     }
 
     /// Adds a chunk, if any of the dead letters at these positions is in it.
     pub(super) fn add(&mut self, chunk: LogChunk, wanted: &[u64]) {
-        let before = self.letters.len();
+        let before = self.positions.len();
         for (at, record) in chunk.records().filter(|(at, _)| wanted.binary_search(at).is_ok()) {
-            self.letters.push(at);
+            self.positions.push(at);
             self.payload_bytes += record.payload.len();
         }
-        if self.letters.len() > before {
+        if self.positions.len() > before {
             self.held_bytes += chunk.bytes().len();
             self.chunks.push(chunk);
         }
     }
 
     /// The positions of the dead letters.
-    pub(super) fn letters(&self) -> &[u64] {
-        &self.letters
+    pub(super) fn positions(&self) -> &[u64] {
+        &self.positions
     }
 
     /// The dead letters at these positions, which ascend.

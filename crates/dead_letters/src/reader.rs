@@ -11,13 +11,13 @@ use crate::filter::{DeadFilter, DeadLetter, DeadList};
 use crate::{DeadLetters, Slot};
 
 /// A pass through the state of a journal of dead letters at the time of its start. No segment is freed during it.
-pub(crate) struct LetterReader {
+pub(crate) struct DeadLetterReader {
     dead: Arc<DeadLetters>,
     reader: Reader,
     end: u64,
 }
 
-impl LetterReader {
+impl DeadLetterReader {
     /// `None` if no dead letter is held.
     pub(crate) fn begin(dead: &Arc<DeadLetters>) -> Result<Option<Self>, Blocked> {
         let began = dead.with_existing(|journal| {
@@ -53,7 +53,7 @@ impl LetterReader {
     }
 }
 
-impl Drop for LetterReader {
+impl Drop for DeadLetterReader {
     fn drop(&mut self) {
         if let Slot::Open(journal) = &mut *self.dead.slot() {
             journal.readers -= 1;
@@ -69,7 +69,7 @@ pub(crate) fn list(
     with_payload: bool,
     found: &mut DeadList,
 ) -> Result<(), Blocked> {
-    let reading = LetterReader::begin(dead)?;
+    let reading = DeadLetterReader::begin(dead)?;
     found.lost += dead.losses().iter().map(eventlog::Loss::count).sum::<u64>();
     let Some(mut reading) = reading else { return Ok(()) };
     while let Some(chunk) = reading.read().map_err(crate::later)? {

@@ -47,7 +47,7 @@ mod tests {
         for (reason, code) in [
             (format!("{CONDITION_FAILED}a is text"), DeadLetterReason::ConditionFailed),
             (not_stored_in_time(90, &"database is locked"), DeadLetterReason::NotStoredInTime),
-            ("not taken in 90 s while its neighbours were; last: x".to_owned(), DeadLetterReason::NotStoredInTime),
+            (OLD_NOT_IN_TIME.join("90"), DeadLetterReason::NotStoredInTime),
             (SINK_CHANGED.to_owned(), DeadLetterReason::SinkChanged),
             (OLD_SINK_CHANGED.to_owned(), DeadLetterReason::SinkChanged),
             ("table invoices has no column iban".to_owned(), DeadLetterReason::RejectedByStore),

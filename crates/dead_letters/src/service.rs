@@ -48,7 +48,7 @@ impl DeadLetterService {
 
     /// Whether there is such a sink, or was while this process ran.
     #[must_use]
-    pub fn knows(&self, sink: &str) -> bool {
+    pub fn has_sink(&self, sink: &str) -> bool {
         self.find(sink).is_some()
     }
 
@@ -71,10 +71,10 @@ impl DeadLetterService {
     pub async fn act(&self, action: &DeadAction, filter: &DeadFilter, limit: u64) -> Vec<DeadOutcome> {
         let mut outcomes = Vec::new();
         for queue in self.chosen(filter) {
-            let SinkQueue { dead, orders, .. } = &*queue;
+            let SinkQueue { dead, commands, .. } = &*queue;
             let (reply, answer) = oneshot::channel();
-            let order = DeadCommand { action: action.clone(), filter: filter.clone(), limit, reply };
-            let sent = orders.send(order).await.is_ok();
+            let command = DeadCommand { action: action.clone(), filter: filter.clone(), limit, reply };
+            let sent = commands.send(command).await.is_ok();
             let outcome = if sent { answer.await.ok() } else { None };
             outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
                 failure: Some("interrupted: Forebay is stopping".into()),

@@ -108,7 +108,7 @@ fn main() {
     wait(&opened.delivery, events);
     let live = cpu("delivery");
     println!("appended {events} in {appended:.2?}, delivered {:.2?} after the first", start.elapsed());
-    println!("null, beside the appends: {:.3} us an event", live * 1e6 / f64::from(events));
+    println!("null, during the appends: {:.3} us an event", live * 1e6 / f64::from(events));
     opened.delivery.stop(Duration::from_secs(10));
     drop((opened.log, opened.directory));
 

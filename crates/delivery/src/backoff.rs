@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_the_maximum_and_fill_the_range_below() {
+    fn pauses_grow_to_the_maximum_with_full_jitter() {
         let max = Duration::from_mins(1);
         let mut backoff = Backoff::new(7, max);
         let mut ceiling = FIRST;

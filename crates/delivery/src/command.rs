@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use event::TypeName;
-use ledger::{Accept, GivenUp, SinkName};
+use ledger::{Accept, Discarded, SinkName};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::setup::Setup;
@@ -21,8 +21,8 @@ pub(crate) enum Command {
     Abandon,
 }
 
-/// Commands that may wait for the delivery.
-pub(crate) const ORDERS_MAX: usize = 4;
+/// Changes that may wait for the delivery.
+pub(crate) const CHANGES_MAX: usize = 4;
 
 /// Why a change was not applied; the delivery continues with its old configuration.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +36,9 @@ pub enum ChangeError {
     /// What has changed can't be saved.
     #[error("can't save the ledger: free space on the disk of the data directory")]
     Save,
-    /// There is nothing to discard.
+    /// There is nothing to discard or to accept.
     #[error("{0}")]
-    NothingHeld(String),
+    NothingToDo(String),
     /// The delivery has ended.
     #[error("Forebay is stopping")]
     Stopping,
@@ -47,7 +47,7 @@ pub enum ChangeError {
 /// A change of a running delivery.
 pub(crate) enum Change {
     Configuration(Setup, oneshot::Sender<Result<(), ChangeError>>),
-    GiveUp(SinkName, Option<TypeName>, oneshot::Sender<Result<GivenUp, ChangeError>>),
+    Discard(SinkName, Option<TypeName>, oneshot::Sender<Result<Discarded, ChangeError>>),
     Accept(SinkName, Accept, oneshot::Sender<Result<u64, ChangeError>>),
 }
 
@@ -62,7 +62,7 @@ impl DeliveryControl {
     /// # Errors
     /// Nothing has changed.
     pub async fn configure(&self, setup: Setup) -> Result<(), ChangeError> {
-        self.order(|reply| Change::Configuration(setup, reply)).await
+        self.request(|reply| Change::Configuration(setup, reply)).await
     }
 
     /// Discards the events of removed routes to this sink, from one type or from all. Lanes of the sink that have
@@ -70,8 +70,8 @@ impl DeliveryControl {
     ///
     /// # Errors
     /// Nothing was discarded.
-    pub async fn give_up(&self, sink: SinkName, only: Option<TypeName>) -> Result<GivenUp, ChangeError> {
-        self.order(|reply| Change::GiveUp(sink, only, reply)).await
+    pub async fn discard(&self, sink: SinkName, only: Option<TypeName>) -> Result<Discarded, ChangeError> {
+        self.request(|reply| Change::Discard(sink, only, reply)).await
     }
 
     /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to
@@ -81,10 +81,10 @@ impl DeliveryControl {
     /// # Errors
     /// Nothing has changed.
     pub async fn accept(&self, sink: SinkName, resend: bool) -> Result<u64, ChangeError> {
-        self.order(|reply| Change::Accept(sink, Accept { resend }, reply)).await
+        self.request(|reply| Change::Accept(sink, Accept { resend }, reply)).await
     }
 
-    async fn order<T>(
+    async fn request<T>(
         &self,
         change: impl FnOnce(oneshot::Sender<Result<T, ChangeError>>) -> Change,
     ) -> Result<T, ChangeError> {

@@ -10,7 +10,7 @@ use eventlog::{DataDirectory, EventLog};
 use ledger::{Ledger, SavedLedger};
 use tokio::sync::{mpsc, watch};
 
-use crate::command::{Command, DeliveryControl, ORDERS_MAX};
+use crate::command::{CHANGES_MAX, Command, DeliveryControl};
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::start_error::StartError;
@@ -20,7 +20,7 @@ use crate::supervisor::Supervisor;
 /// A running delivery. If it is dropped without [`Delivery::stop`], it ends immediately, and the next start recovers
 /// what it had not saved.
 pub struct Delivery {
-    orders: watch::Sender<Command>,
+    commands: watch::Sender<Command>,
     thread: Option<JoinHandle<()>>,
     ledger: Arc<Ledger>,
     control: DeliveryControl,
@@ -47,8 +47,8 @@ impl Delivery {
             (supervisor.ledger.clone(), supervisor.board.clone(), supervisor.checkpoint_counters());
         let (dead_letters, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
-        let (orders, received) = watch::channel(Command::Run);
-        let (control, changes) = mpsc::channel(ORDERS_MAX);
+        let (commands, received) = watch::channel(Command::Run);
+        let (control, changes) = mpsc::channel(CHANGES_MAX);
         let deliver = move || {
             runtime.block_on(supervisor.run(received, changes));
             // A write to a disk that hangs must not keep the process from ending.
@@ -56,7 +56,7 @@ impl Delivery {
         };
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
-        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, aggregates, checkpoints, dead_letters })
+        Ok(Self { commands, control, thread: Some(thread), ledger, lanes, aggregates, checkpoints, dead_letters })
     }
 
     /// The ledger.
@@ -99,7 +99,7 @@ impl Delivery {
     /// and objects that are not full. After that it closes the sinks and saves the ledger, see [`Delivery::has_ended`].
     /// A drain has no time limit; [`Delivery::stop`] ends it.
     pub fn drain(&self) {
-        self.orders.send_replace(Command::Drain);
+        self.commands.send_replace(Command::Drain);
     }
 
     /// Whether a drain has ended.
@@ -114,8 +114,8 @@ impl Delivery {
         self.end(Command::Stop(deadline));
     }
 
-    fn end(&mut self, order: Command) {
-        self.orders.send_replace(order);
+    fn end(&mut self, command: Command) {
+        self.commands.send_replace(command);
         if let Some(thread) = self.thread.take() {
             // A panic there was reported by the panic hook.
             let _ = thread.join();

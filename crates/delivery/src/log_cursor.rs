@@ -6,9 +6,9 @@ use eventlog::{JournalRecord, LogChunk, LogReader};
 
 /// Stretches of the log that are read in one slice, before other lanes continue; also the number of objects that are
 /// sent.
-const STRETCHES_A_TURN: usize = 64;
+const STRETCHES_PER_SLICE: usize = 64;
 /// A slice is also over after this many bytes: one or two milliseconds of reading and checking.
-const BYTES_A_TURN: usize = 1 << 20;
+const BYTES_PER_SLICE: usize = 1 << 20;
 
 /// How far a batch was filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Consumed {
     /// As much as there was room for.
     Full,
     /// As much as there was time for.
-    TurnOver,
+    SliceOver,
 }
 
 impl Consumed {
@@ -42,7 +42,7 @@ impl Consumed {
 pub(crate) struct ChunkResult {
     pub(crate) extent: Consumed,
     /// Whether other lanes continue first.
-    pub(crate) is_turn_over: bool,
+    pub(crate) is_slice_over: bool,
     /// Whether the route condition of some of its events is undecided.
     pub(crate) has_undecided: bool,
 }
@@ -67,24 +67,24 @@ impl BatchReader {
     /// other lanes continue first.
     pub(crate) fn fill(&mut self, mut add: impl FnMut(&LogChunk) -> ChunkResult) -> io::Result<FillResult> {
         let mut bytes = 0;
-        for _ in 0..STRETCHES_A_TURN {
+        for _ in 0..STRETCHES_PER_SLICE {
             let Some(chunk) = self.rest.take().map_or_else(|| self.log.read(), |rest| Ok(Some(rest)))? else {
                 return Ok(FillResult::CaughtUp);
             };
-            let took = add(&chunk);
-            if took.extent == Consumed::TurnOver {
+            let added = add(&chunk);
+            if added.extent == Consumed::SliceOver {
                 self.rest = Some(chunk);
                 return Ok(FillResult::Midway);
             }
-            if took.has_undecided {
+            if added.has_undecided {
                 self.undecided = Some(chunk.clone());
             }
-            if took.extent == Consumed::Full {
+            if added.extent == Consumed::Full {
                 self.rest = Some(chunk);
                 return Ok(FillResult::Full);
             }
             bytes += chunk.bytes().len();
-            if took.has_undecided || took.is_turn_over || bytes >= BYTES_A_TURN {
+            if added.has_undecided || added.is_slice_over || bytes >= BYTES_PER_SLICE {
                 break;
             }
         }

@@ -39,8 +39,8 @@ impl RequestRange {
                 continue;
             }
             chunk.for_each_record(|at, record| {
-                let begins_behind = range.last == 0 && at > sequence;
-                if at >= sequence && !ended && !begins_behind {
+                let begins_after = range.last == 0 && at > sequence;
+                if at >= sequence && !ended && !begins_after {
                     range.add(at, record.type_name);
                     ended = record.request_end;
                 }

@@ -4,25 +4,25 @@ use std::borrow::Cow;
 
 use super::error::Fault;
 use super::tree::Function;
-use super::value::Made;
+use super::value::Computed;
 
 /// `int`, `double`, `string` and `bool` of a value.
-pub(super) fn convert<'a>(function: Function, value: Made<'a>) -> Result<Made<'a>, Fault> {
+pub(super) fn convert<'a>(function: Function, value: Computed<'a>) -> Result<Computed<'a>, Fault> {
     let inconvertible = Fault::Inconvertible(function.name());
     let kind = value.kind();
     match (function, value) {
-        (Function::Int, value @ Made::Int(_))
-        | (Function::Double, value @ Made::Double(_))
-        | (Function::String, value @ Made::Text(_))
-        | (Function::Bool, value @ Made::Bool(_)) => Ok(value),
-        (Function::Int, Made::Double(number)) => whole(number).map(Made::Int).ok_or(inconvertible),
-        (Function::Int, Made::Text(text)) => text.parse().map(Made::Int).map_err(|_| inconvertible),
-        (Function::Double, Made::Int(number)) => Ok(Made::Double(number as f64)),
-        (Function::Double, Made::Text(text)) => text.parse().map(Made::Double).map_err(|_| inconvertible),
-        (Function::String, Made::Bool(value)) => Ok(Made::Text(if value { "true" } else { "false" }.into())),
-        (Function::String, Made::Int(number)) => Ok(Made::Text(Cow::Owned(number.to_string()))),
-        (Function::String, Made::Double(number)) => Ok(Made::Text(Cow::Owned(number.to_string()))),
-        (Function::Bool, Made::Text(text)) => text.parse().map(Made::Bool).map_err(|_| inconvertible),
+        (Function::Int, value @ Computed::Int(_))
+        | (Function::Double, value @ Computed::Double(_))
+        | (Function::String, value @ Computed::Text(_))
+        | (Function::Bool, value @ Computed::Bool(_)) => Ok(value),
+        (Function::Int, Computed::Double(number)) => whole(number).map(Computed::Int).ok_or(inconvertible),
+        (Function::Int, Computed::Text(text)) => text.parse().map(Computed::Int).map_err(|_| inconvertible),
+        (Function::Double, Computed::Int(number)) => Ok(Computed::Double(number as f64)),
+        (Function::Double, Computed::Text(text)) => text.parse().map(Computed::Double).map_err(|_| inconvertible),
+        (Function::String, Computed::Bool(value)) => Ok(Computed::Text(if value { "true" } else { "false" }.into())),
+        (Function::String, Computed::Int(number)) => Ok(Computed::Text(Cow::Owned(number.to_string()))),
+        (Function::String, Computed::Double(number)) => Ok(Computed::Text(Cow::Owned(number.to_string()))),
+        (Function::Bool, Computed::Text(text)) => text.parse().map(Computed::Bool).map_err(|_| inconvertible),
         _ => Err(Fault::Operand(function.name(), kind)),
     }
 }

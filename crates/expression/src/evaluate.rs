@@ -15,7 +15,7 @@ use limits::EXPRESSION_STEPS_MAX;
 use super::error::Fault;
 use super::number;
 use super::tree::{Binary, Node, NodeKind};
-use super::value::{Kind, Made, Value};
+use super::value::{Computed, Kind, Value};
 use json::parts;
 
 /// Bytes of text that are read or copied in a step.
@@ -55,14 +55,14 @@ impl<'a> Evaluation<'a> {
     pub(super) fn value(&mut self, node: &'a Node) -> Evaluated<Value<'a>> {
         self.spend(1, node)?;
         let made = match &node.kind {
-            NodeKind::Null => Made::Null,
-            NodeKind::Bool(value) => Made::Bool(*value),
-            NodeKind::Int(number) => Made::Int(*number),
-            NodeKind::Double(number) => Made::Double(*number),
-            NodeKind::Text(text) => Made::Text(text.as_str().into()),
+            NodeKind::Null => Computed::Null,
+            NodeKind::Bool(value) => Computed::Bool(*value),
+            NodeKind::Int(number) => Computed::Int(*number),
+            NodeKind::Double(number) => Computed::Double(*number),
+            NodeKind::Text(text) => Computed::Text(text.as_str().into()),
             NodeKind::List(nodes) => {
                 let elements = nodes.iter().map(|node| self.value(node)).collect::<Evaluated<Vec<_>>>()?;
-                Made::List(Rc::new(elements))
+                Computed::List(Rc::new(elements))
             }
             NodeKind::Document => return Ok(Value::Json(self.document)),
             NodeKind::Field(number) => return Ok(self.fields[*number].map_or(Value::NULL, Value::Json)),
@@ -80,30 +80,30 @@ impl<'a> Evaluation<'a> {
             NodeKind::Binary(operator, left, right) => self.binary(*operator, left, right, node)?,
             NodeKind::Negate(operand) => self.negate(operand, node)?,
             NodeKind::Call(function, arguments) => self.call(*function, arguments, node)?,
-            NodeKind::Not(operand) => Made::Bool(!self.condition(operand, "!")?),
-            NodeKind::And(parts) => Made::Bool(self.chain(parts, "&&", false)?),
-            NodeKind::Or(parts) => Made::Bool(self.chain(parts, "||", true)?),
+            NodeKind::Not(operand) => Computed::Bool(!self.condition(operand, "!")?),
+            NodeKind::And(parts) => Computed::Bool(self.chain(parts, "&&", false)?),
+            NodeKind::Or(parts) => Computed::Bool(self.chain(parts, "||", true)?),
             NodeKind::Has(of, name) => {
                 let of = self.made(of)?;
-                Made::Bool(self.member(&of, name, node)?.is_some())
+                Computed::Bool(self.member(&of, name, node)?.is_some())
             }
-            NodeKind::HasField(number) => Made::Bool(self.fields[*number].is_some()),
+            NodeKind::HasField(number) => Computed::Bool(self.fields[*number].is_some()),
             NodeKind::Matches(subject, pattern) => {
                 let text = self.text(subject, "matches()")?;
                 self.spend(pattern.steps(text.len()), node)?;
-                Made::Bool(pattern.regex().is_match(&text))
+                Computed::Bool(pattern.regex().is_match(&text))
             }
         };
-        Ok(Value::Made(made))
+        Ok(Value::Computed(made))
     }
 
     /// The value, read.
-    fn made(&mut self, node: &'a Node) -> Evaluated<Made<'a>> {
+    fn made(&mut self, node: &'a Node) -> Evaluated<Computed<'a>> {
         let value = self.value(node)?;
         self.read(value, node)
     }
 
-    fn read(&mut self, value: Value<'a>, node: &Node) -> Evaluated<Made<'a>> {
+    fn read(&mut self, value: Value<'a>, node: &Node) -> Evaluated<Computed<'a>> {
         let made = match value {
             // An escape is decoded, a long number is read digit by digit.
             Value::Json(json) if !json.starts_with(['[', '{']) => {
@@ -118,7 +118,7 @@ impl<'a> Evaluation<'a> {
     /// A value that must be true or false.
     fn condition(&mut self, node: &'a Node, operator: &'static str) -> Evaluated<bool> {
         match self.made(node)? {
-            Made::Bool(value) => Ok(value),
+            Computed::Bool(value) => Ok(value),
             other => Err(stop(node, Fault::Operand(operator, other.kind()))),
         }
     }
@@ -141,8 +141,8 @@ impl<'a> Evaluation<'a> {
     }
 
     /// A member of an object. Other values have none.
-    fn member(&mut self, of: &Made<'a>, name: &str, node: &Node) -> Evaluated<Option<&'a str>> {
-        let Made::Object(json) = of else { return Ok(None) };
+    fn member(&mut self, of: &Computed<'a>, name: &str, node: &Node) -> Evaluated<Option<&'a str>> {
+        let Computed::Object(json) = of else { return Ok(None) };
         self.spend(json.len() / BYTES_PER_STEP, node)?;
         Ok(parts::member(json, name))
     }
@@ -151,16 +151,16 @@ impl<'a> Evaluation<'a> {
     fn index(&mut self, of: &'a Node, index: &'a Node, node: &'a Node) -> Evaluated<Value<'a>> {
         let (of, index) = (self.made(of)?, self.made(index)?);
         let number = match &index {
-            Made::Text(name) => return Ok(self.member(&of, name, node)?.map_or(Value::NULL, Value::Json)),
-            Made::Int(number) => usize::try_from(*number).ok(),
+            Computed::Text(name) => return Ok(self.member(&of, name, node)?.map_or(Value::NULL, Value::Json)),
+            Computed::Int(number) => usize::try_from(*number).ok(),
             _ => return Err(stop(node, Fault::Operands("[]", of.kind(), index.kind()))),
         };
         let element = match (of, number) {
-            (Made::Array(json), Some(number)) => {
+            (Computed::Array(json), Some(number)) => {
                 self.spend(json.len() / BYTES_PER_STEP, node)?;
                 parts::elements(json).nth(number).map(Value::Json)
             }
-            (Made::List(elements), Some(number)) => {
+            (Computed::List(elements), Some(number)) => {
                 let element = elements.get(number).cloned();
                 self.spend(element.as_ref().map_or(0, items::owned_bytes) / BYTES_PER_STEP, node)?;
                 element
@@ -170,18 +170,18 @@ impl<'a> Evaluation<'a> {
         Ok(element.unwrap_or(Value::NULL))
     }
 
-    fn binary(&mut self, operator: Binary, left: &'a Node, right: &'a Node, node: &'a Node) -> Evaluated<Made<'a>> {
+    fn binary(&mut self, operator: Binary, left: &'a Node, right: &'a Node, node: &'a Node) -> Evaluated<Computed<'a>> {
         let (left, right) = (self.made(left)?, self.made(right)?);
         let unfit = |left: Kind, right: Kind| stop(node, Fault::Operands(operator.symbol(), left, right));
         let order = || number::compare(&left, &right).ok_or_else(|| unfit(left.kind(), right.kind()));
         Ok(match operator {
-            Binary::Equal => Made::Bool(self.equal(&left, &right, node)?),
-            Binary::Unequal => Made::Bool(!self.equal(&left, &right, node)?),
-            Binary::Less => Made::Bool(order()?.is_some_and(Ordering::is_lt)),
-            Binary::LessOrEqual => Made::Bool(order()?.is_some_and(Ordering::is_le)),
-            Binary::Greater => Made::Bool(order()?.is_some_and(Ordering::is_gt)),
-            Binary::GreaterOrEqual => Made::Bool(order()?.is_some_and(Ordering::is_ge)),
-            Binary::In => Made::Bool(self.evaluate_in(&left, right, node)?),
+            Binary::Equal => Computed::Bool(self.equal(&left, &right, node)?),
+            Binary::Unequal => Computed::Bool(!self.equal(&left, &right, node)?),
+            Binary::Less => Computed::Bool(order()?.is_some_and(Ordering::is_lt)),
+            Binary::LessOrEqual => Computed::Bool(order()?.is_some_and(Ordering::is_le)),
+            Binary::Greater => Computed::Bool(order()?.is_some_and(Ordering::is_gt)),
+            Binary::GreaterOrEqual => Computed::Bool(order()?.is_some_and(Ordering::is_ge)),
+            Binary::In => Computed::Bool(self.evaluate_in(&left, right, node)?),
             Binary::Add if left.kind() == right.kind() && matches!(left.kind(), Kind::String | Kind::List) => {
                 self.concatenate(left, right, node)?
             }
@@ -189,10 +189,10 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    fn negate(&mut self, operand: &'a Node, node: &Node) -> Evaluated<Made<'a>> {
+    fn negate(&mut self, operand: &'a Node, node: &Node) -> Evaluated<Computed<'a>> {
         match self.made(operand)? {
-            Made::Int(number) => number.checked_neg().map(Made::Int).ok_or_else(|| stop(node, Fault::Overflow)),
-            Made::Double(number) => Ok(Made::Double(-number)),
+            Computed::Int(number) => number.checked_neg().map(Computed::Int).ok_or_else(|| stop(node, Fault::Overflow)),
+            Computed::Double(number) => Ok(Computed::Double(-number)),
             other => Err(stop(node, Fault::Operand("-", other.kind()))),
         }
     }

@@ -48,7 +48,7 @@ impl FirstMatch {
     /// steps as one expression may ([`EXPRESSION_STEPS_MAX`]): conditions after that aren't true either.
     #[must_use]
     pub fn first(&self, json: &str) -> Option<usize> {
-        self.look(json, &mut { EXPRESSION_STEPS_MAX }).0
+        self.evaluate(json, &mut { EXPRESSION_STEPS_MAX }).0
     }
 
     /// The same with fewer `steps`, which become the remaining ones.
@@ -56,14 +56,14 @@ impl FirstMatch {
     /// # Errors
     /// [`Stopped`] if they weren't enough: with more of them another condition may be the first.
     pub fn first_within(&self, json: &str, steps: &mut usize) -> Result<Option<usize>, Stopped> {
-        match self.look(json, steps) {
+        match self.evaluate(json, steps) {
             (_, true) => Err(Stopped),
             (first, false) => Ok(first),
         }
     }
 
     /// The first that is true, and whether any was stopped.
-    fn look(&self, json: &str, steps: &mut usize) -> (Option<usize>, bool) {
+    fn evaluate(&self, json: &str, steps: &mut usize) -> (Option<usize>, bool) {
         let found = parts::fields(json, &self.fields);
         let mut is_stopped = false;
         let first = self.conditions.iter().position(|Condition { expression, fields }| {

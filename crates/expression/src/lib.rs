@@ -27,7 +27,7 @@ pub use error::{EvaluationError, InvalidExpression};
 use evaluate::{BYTES_PER_STEP, Evaluation, Stop};
 pub use number::compare;
 use tree::Node;
-pub use value::{Made, NotJson, Value};
+pub use value::{Computed, NotJson, Value};
 
 /// The name of the whole document in an expression.
 pub(crate) const ROOT: &str = "payload";
@@ -123,7 +123,7 @@ impl Expression {
 
     fn truth<'a>(&'a self, value: Value<'a>) -> Result<bool, EvaluationError<'a>> {
         match value.read() {
-            Made::Bool(value) => Ok(value),
+            Computed::Bool(value) => Ok(value),
             other => {
                 let fault = Fault::NoCondition(other.kind());
                 Err(self.error(Stop { place: self.root.place.clone(), fault }))

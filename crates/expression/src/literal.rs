@@ -100,8 +100,8 @@ fn escape(text: &str) -> Option<(char, usize)> {
     let simple = |character| Some((character, 2));
     let coded = |from: usize, length: usize, radix| {
         let digits = text.get(from..from + length)?;
-        let is_sound = digits.chars().all(|digit| digit.is_digit(radix));
-        let code = u32::from_str_radix(digits, radix).ok().filter(|_| is_sound)?;
+        let is_valid = digits.chars().all(|digit| digit.is_digit(radix));
+        let code = u32::from_str_radix(digits, radix).ok().filter(|_| is_valid)?;
         Some((char::from_u32(code)?, from + length))
     };
     match text.as_bytes().get(1)? {

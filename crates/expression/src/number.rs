@@ -4,19 +4,19 @@ use std::cmp::Ordering;
 
 use super::error::Fault;
 use super::tree::Binary;
-use super::value::Made;
+use super::value::Computed;
 
 /// The order of two numbers, of two strings or of two bools; `None` for others. The inner one is `None` if one is
 /// `NaN`.
 #[must_use]
-pub fn compare(left: &Made<'_>, right: &Made<'_>) -> Option<Option<Ordering>> {
+pub fn compare(left: &Computed<'_>, right: &Computed<'_>) -> Option<Option<Ordering>> {
     match (left, right) {
-        (Made::Int(left), Made::Int(right)) => Some(Some(left.cmp(right))),
-        (Made::Double(left), Made::Double(right)) => Some(left.partial_cmp(right)),
-        (Made::Int(left), Made::Double(right)) => Some(compare_mixed(*left, *right)),
-        (Made::Double(left), Made::Int(right)) => Some(compare_mixed(*right, *left).map(Ordering::reverse)),
-        (Made::Text(left), Made::Text(right)) => Some(Some(left.as_ref().cmp(right))),
-        (Made::Bool(left), Made::Bool(right)) => Some(Some(left.cmp(right))),
+        (Computed::Int(left), Computed::Int(right)) => Some(Some(left.cmp(right))),
+        (Computed::Double(left), Computed::Double(right)) => Some(left.partial_cmp(right)),
+        (Computed::Int(left), Computed::Double(right)) => Some(compare_mixed(*left, *right)),
+        (Computed::Double(left), Computed::Int(right)) => Some(compare_mixed(*right, *left).map(Ordering::reverse)),
+        (Computed::Text(left), Computed::Text(right)) => Some(Some(left.as_ref().cmp(right))),
+        (Computed::Bool(left), Computed::Bool(right)) => Some(Some(left.cmp(right))),
         _ => None,
     }
 }
@@ -39,13 +39,17 @@ fn compare_mixed(int: i128, double: f64) -> Option<Ordering> {
 }
 
 /// `+`, `-`, `*`, `/` and `%` of two numbers.
-pub(super) fn reckon<'a>(operator: Binary, left: &Made<'a>, right: &Made<'a>) -> Result<Made<'a>, Fault> {
+pub(super) fn reckon<'a>(operator: Binary, left: &Computed<'a>, right: &Computed<'a>) -> Result<Computed<'a>, Fault> {
     let unfit = || Fault::Operands(operator.symbol(), left.kind(), right.kind());
     match (left, right) {
-        (Made::Int(left), Made::Int(right)) => reckon_ints(operator, *left, *right).map(Made::Int),
-        (Made::Double(left), Made::Double(right)) => reckon_doubles(operator, *left, *right).ok_or_else(unfit),
-        (Made::Int(left), Made::Double(right)) => reckon_doubles(operator, *left as f64, *right).ok_or_else(unfit),
-        (Made::Double(left), Made::Int(right)) => reckon_doubles(operator, *left, *right as f64).ok_or_else(unfit),
+        (Computed::Int(left), Computed::Int(right)) => reckon_ints(operator, *left, *right).map(Computed::Int),
+        (Computed::Double(left), Computed::Double(right)) => reckon_doubles(operator, *left, *right).ok_or_else(unfit),
+        (Computed::Int(left), Computed::Double(right)) => {
+            reckon_doubles(operator, *left as f64, *right).ok_or_else(unfit)
+        }
+        (Computed::Double(left), Computed::Int(right)) => {
+            reckon_doubles(operator, *left, *right as f64).ok_or_else(unfit)
+        }
         _ => Err(unfit()),
     }
 }
@@ -65,8 +69,8 @@ fn reckon_ints(operator: Binary, left: i128, right: i128) -> Result<i128, Fault>
 }
 
 /// CEL has no remainder of doubles.
-fn reckon_doubles<'a>(operator: Binary, left: f64, right: f64) -> Option<Made<'a>> {
-    Some(Made::Double(match operator {
+fn reckon_doubles<'a>(operator: Binary, left: f64, right: f64) -> Option<Computed<'a>> {
+    Some(Computed::Double(match operator {
         Binary::Subtract => left - right,
         Binary::Multiply => left * right,
         Binary::Divide => left / right,

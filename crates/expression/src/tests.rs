@@ -478,9 +478,9 @@ proptest! {
         #[allow(clippy::cast_possible_truncation, reason = "it is within the range, and has no fraction")]
         let exact = |double: f64| (double.floor() as i128, double - double.floor());
         let expected = (i128::from(int), 0.0).partial_cmp(&exact(double));
-        let found = number::compare(&Made::Int(int.into()), &Made::Double(double));
+        let found = number::compare(&Computed::Int(int.into()), &Computed::Double(double));
         prop_assert_eq!(found, Some(expected));
-        let reverse = number::compare(&Made::Double(double), &Made::Int(int.into()));
+        let reverse = number::compare(&Computed::Double(double), &Computed::Int(int.into()));
         prop_assert_eq!(reverse, Some(expected.map(std::cmp::Ordering::reverse)));
     }
 }

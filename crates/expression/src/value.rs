@@ -12,12 +12,12 @@ pub enum Value<'a> {
     /// A value of the document as its JSON text: a number keeps its digits, a string its escapes.
     Json(&'a str),
     /// A computed value.
-    Made(Made<'a>),
+    Computed(Computed<'a>),
 }
 
 /// A computed value, or one that was read from its JSON text.
 #[derive(Clone, Debug)]
-pub enum Made<'a> {
+pub enum Computed<'a> {
     /// Null, or absent.
     Null,
     /// True or false.
@@ -74,14 +74,14 @@ pub enum NotJson {
 }
 
 impl<'a> Value<'a> {
-    pub(super) const NULL: Self = Self::Made(Made::Null);
+    pub(super) const NULL: Self = Self::Computed(Computed::Null);
 
     /// The value, read if it is still text.
     #[must_use]
-    pub fn read(self) -> Made<'a> {
+    pub fn read(self) -> Computed<'a> {
         match self {
-            Self::Json(json) => Made::from_json(json),
-            Self::Made(made) => made,
+            Self::Json(json) => Computed::from_json(json),
+            Self::Computed(made) => made,
         }
     }
 
@@ -91,8 +91,10 @@ impl<'a> Value<'a> {
     /// [`NotJson`] for a number that isn't finite, and for a value that is too long.
     pub fn to_json(&self) -> Result<Cow<'a, str>, NotJson> {
         match self {
-            Self::Json(json) | Self::Made(Made::Array(json) | Made::Object(json)) => Ok(Cow::Borrowed(json)),
-            Self::Made(made) => {
+            Self::Json(json) | Self::Computed(Computed::Array(json) | Computed::Object(json)) => {
+                Ok(Cow::Borrowed(json))
+            }
+            Self::Computed(made) => {
                 let mut out = String::new();
                 made.write(&mut out)?;
                 Ok(Cow::Owned(out))
@@ -107,12 +109,12 @@ impl<'a> Value<'a> {
     pub fn write(&self, out: &mut String) -> Result<(), NotJson> {
         match self {
             Self::Json(json) => append(json, out),
-            Self::Made(made) => made.write(out),
+            Self::Computed(made) => made.write(out),
         }
     }
 }
 
-impl<'a> Made<'a> {
+impl<'a> Computed<'a> {
     fn from_json(json: &'a str) -> Self {
         match json.as_bytes().first() {
             Some(b't') => Self::Bool(true),
@@ -159,9 +161,9 @@ impl<'a> Made<'a> {
     }
 }
 
-impl<'a> From<Made<'a>> for Value<'a> {
-    fn from(made: Made<'a>) -> Self {
-        Self::Made(made)
+impl<'a> From<Computed<'a>> for Value<'a> {
+    fn from(made: Computed<'a>) -> Self {
+        Self::Computed(made)
     }
 }
 
@@ -174,13 +176,13 @@ fn append(json: &str, out: &mut String) -> Result<(), NotJson> {
 }
 
 /// An integer if it is written as one and 128 bits hold it, else the nearest double.
-fn number<'a>(json: &str) -> Made<'a> {
+fn number<'a>(json: &str) -> Computed<'a> {
     // Integers of 64 bits are most of them, and cheaper.
     if let Ok(number) = json.parse::<i64>() {
-        return Made::Int(number.into());
+        return Computed::Int(number.into());
     }
     match json.parse::<i128>() {
-        Ok(number) => Made::Int(number),
-        Err(_) => Made::Double(json.parse().expect("every number of JSON is one of Rust")),
+        Ok(number) => Computed::Int(number),
+        Err(_) => Computed::Double(json.parse().expect("every number of JSON is one of Rust")),
     }
 }

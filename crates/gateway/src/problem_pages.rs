@@ -28,7 +28,7 @@ fn wrong_docs_example_is_found() {
     assert_eq!(faults(&page(right)), Vec::<String>::new());
     for (from, to) in [
         (r#""title": "Invalid JSON", "#, ""),
-        ("is no JSON", "isn't JSON"),
+        ("Invalid JSON", "No JSON"),
         ("400", "422"),
         (r#""code": "json""#, r#""code": "jsn""#),
         (":json\"", ":none\""),

@@ -78,7 +78,7 @@ impl Segments {
     /// About how many bytes the events after `sequence` occupy; `durable` is the last one. In the segment of
     /// `sequence`, all events are assumed to have the same size.
     #[must_use]
-    pub fn bytes_behind(&self, sequence: u64, durable: u64) -> u64 {
+    pub fn bytes_after(&self, sequence: u64, durable: u64) -> u64 {
         let headers = self.headers();
         let newest = headers.len().saturating_sub(1);
         let part = |(at, header): (usize, &SegmentHeader)| {
@@ -99,7 +99,7 @@ impl Segments {
 
     /// Bytes of the newest segment without a block.
     #[must_use]
-    pub fn newest_left(&self) -> u64 {
+    pub fn newest_free(&self) -> u64 {
         self.newest_bytes().saturating_sub(self.newest_used.load(Ordering::Relaxed))
     }
 
@@ -226,7 +226,7 @@ mod tests {
     fn bytes_after_a_sequence_are_measured() {
         let segments = segments(&[1, 11, 21]);
         segments.set_newest_used(5);
-        let behind = |sequence| segments.bytes_behind(sequence, 25);
+        let behind = |sequence| segments.bytes_after(sequence, 25);
         assert_eq!([0, 5, 10, 15, 20, 23, 25, 99].map(behind), [25, 20, 15, 10, 5, 2, 0, 0]);
     }
 }

@@ -4,7 +4,7 @@
 use super::words::LAST_COMMA;
 
 /// The number of bytes that are read to recognise a form or a multipart body.
-pub(crate) const LOOK_BYTES: usize = 256;
+pub(crate) const FORM_BYTES: usize = 256;
 /// A fault after this many bytes says nothing about the format as a whole.
 const FAULT_MAX: usize = 4;
 
@@ -35,7 +35,7 @@ pub(crate) fn explain(text: &[u8], offset: usize) -> Option<&'static str> {
 
 /// The format of a whole text by its first bytes. None of them can begin JSON.
 pub(crate) fn format(text: &[u8]) -> Option<&'static str> {
-    let text = &text[..text.len().min(LOOK_BYTES)];
+    let text = &text[..text.len().min(FORM_BYTES)];
     match text {
         [b'-', b'-', ..] if has_ignoring_case(text, b"content-disposition:") => Some(MULTIPART),
         [b'<', ..] => Some(MARKUP),

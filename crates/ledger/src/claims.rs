@@ -11,7 +11,7 @@ use crate::routes::SinkName;
 
 /// If the ledger isn't saved after this time, the lane reports that it waits for it.
 pub const SAVED_SOON: Duration = Duration::from_secs(1);
-/// Claims that are known of a sink: those of the newest starts after which its store answered.
+/// The most claims that are known of a sink: those of the newest starts after which its store answered.
 const KNOWN_MAX: usize = 32;
 
 impl Ledger {
@@ -20,7 +20,8 @@ impl Ledger {
         self.lock().state.sinks.get(sink).map(|sink| sink.claims.as_slice().into()).unwrap_or_default()
     }
 
-    /// Makes it durable, in both generations, that the sink's store may hold `claim` from now on. It holds `held`, which stay known.
+    /// Saves durably, in both generations, that the sink's store may hold `claim` from now on. The claims that it
+    /// holds, `held`, stay known.
     pub async fn note_claim(&self, sink: &SinkName, held: &[Claim], claim: Claim) {
         let change = self.with_sink(sink, |state| {
             let others = state.claims.iter().filter(|known| !held.contains(known) && **known != claim);
@@ -33,11 +34,11 @@ impl Ledger {
         self.saved_with(change).await;
     }
 
-    /// The lane's store and journal disagree: until the operator acts nothing is known of what the store has.
+    /// The lane's store and journal disagree: what the store has is unknown until the operator decides.
     pub fn dispute(&self, lane: &event::Lane, dispute: Dispute) {
         self.with_lane(lane, |state| {
-            // Once the store has answered, what lies after the cursor was accepted by this process alone: whatever
-            // another process has stored at these positions is none of it.
+            // After the store has answered, positions after the cursor were accepted by this process alone. Events that
+            // another process has stored at these positions are others.
             if dispute != Dispute::Lost {
                 state.unconfirmed_since.get_or_insert(state.cursor);
             }
@@ -48,12 +49,12 @@ impl Ledger {
         self.end_waiting();
     }
 
-    /// There is nothing to be disputed any longer.
+    /// The dispute is over.
     pub fn accepted(&self, lane: &event::Lane) {
         self.with_lane(lane, |state| (state.ahead, state.dispute, state.accept) = (false, None, None));
     }
 
-    /// The mark of the store that the sink is bound to.
+    /// The mark (store id) of the store that the sink is bound to.
     pub fn mark(&self, sink: &SinkName) -> Option<Mark> {
         self.lock().state.sinks.get(sink)?.mark
     }

@@ -1,4 +1,4 @@
-//! Conditions of routes: which events of a type go to a sink, by what is in them.
+//! Conditions of routes: which events of a type go to a sink, by their content.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use expression::{Expression, InvalidExpression};
 use limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
 use serde::{Deserialize, Serialize};
 
-/// The reason of a dead letter on which a condition failed begins with this.
+/// The reason of a dead letter whose condition failed begins with this.
 pub const CONDITION_FAILED: &str = "the condition of its route is neither true nor false: ";
 
 /// A condition on an event's payload, compiled. Cheap to clone; two are the same if their texts are.
@@ -24,7 +24,7 @@ impl FromStr for Condition {
 }
 
 impl Condition {
-    /// What is asked of a payload.
+    /// The text of the condition.
     #[must_use]
     pub fn expression(&self) -> &Expression {
         &self.0
@@ -33,12 +33,13 @@ impl Condition {
     /// Whether it is true on an event with this payload.
     ///
     /// # Errors
-    /// Why it is neither true nor false. It isn't either where it would take more steps than a condition has on such a payload.
+    /// Why it is neither true nor false. It is also undecided if it needs more steps than a condition has on such a
+    /// payload.
     pub fn holds(&self, payload: &[u8]) -> Result<bool, String> {
         self.holds_counting(payload, &mut 0)
     }
 
-    /// The same, and adds the steps that it took to `spent`.
+    /// The same; adds the steps to `spent`.
     fn holds_counting(&self, payload: &[u8], spent: &mut usize) -> Result<bool, String> {
         let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
         let most = steps_max(payload.len());
@@ -49,8 +50,8 @@ impl Condition {
     }
 }
 
-/// Steps that a condition has on a payload of so many bytes. They don't depend on what else there is to do: a condition says
-/// the same of an event whenever it is asked.
+/// The steps that a condition has on a payload of this size. They depend on nothing else, so a condition always gives
+/// the same result for an event.
 fn steps_max(bytes: usize) -> usize {
     CONDITION_STEPS_A_BYTE.saturating_mul(bytes).saturating_add(CONDITION_STEPS_LEAST).min(EXPRESSION_STEPS_MAX)
 }
@@ -79,24 +80,24 @@ pub(crate) struct Term {
     pub(crate) when: Option<Condition>,
 }
 
-/// The terms of a route, from the first to the one that holds now. None at all: it never had a condition.
+/// The conditions of a route over time, up to the present one. Empty if it never had a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Terms(pub(crate) Vec<Term>);
 
 impl Terms {
-    /// Those of a route that begins with this condition.
+    /// The terms of a route that begins with this condition.
     pub(crate) fn beginning(when: Option<&Condition>) -> Self {
         Self(when.map(|when| Term { after: Vec::new(), when: Some(when.clone()) }).into_iter().collect())
     }
 
-    /// The condition is another one from here on.
+    /// Changes the condition from here on.
     pub(crate) fn change(&mut self, when: Option<&Condition>, after: &[u64]) {
         if self.0.last().and_then(|term| term.when.as_ref()) != when {
             self.0.push(Term { after: after.to_vec(), when: when.cloned() });
         }
     }
 
-    /// Forgets those of which nobody can read an event any longer: by shard the oldest sequence that there is.
+    /// Forgets conditions for events that can no longer be read. `oldest` is the oldest sequence by shard.
     pub(crate) fn forget(&mut self, oldest: &[u64]) {
         let is_over = |next: &Term| oldest.iter().zip(&next.after).all(|(oldest, after)| after < oldest);
         let over = self.0.iter().skip(1).take_while(|next| is_over(next)).count();
@@ -112,7 +113,7 @@ impl Terms {
     }
 }
 
-/// The events of a type that go one lane's way: a run of positions, and conditions from some of them on.
+/// The events of a type that a lane delivers: a run of positions, and conditions from some of them on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Passage {
@@ -122,18 +123,18 @@ pub struct Passage {
     pub until: u64,
     /// Each holds after its sequence; they ascend.
     pub conditions: Vec<(u64, Option<Condition>)>,
-    /// What isn't of the run: after the first and up to the second sequence; they ascend, and none is empty.
+    /// Exceptions of the run: after the first and up to the second sequence. They ascend, and none is empty.
     pub gaps: Vec<(u64, u64)>,
 }
 
-/// What a route says of an event.
+/// The decision of a route about an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RouteDecision {
     /// The event goes to the sink.
     Taken,
     /// It doesn't.
     Skipped,
-    /// It can't say: why.
+    /// Its condition is undecided, with the reason.
     Undecided(String),
 }
 
@@ -142,7 +143,7 @@ impl Passage {
         Self { after, until, conditions: terms.of_shard(shard), gaps: Vec::new() }
     }
 
-    /// One that nothing comes through.
+    /// A passage without events.
     pub(crate) const fn closed() -> Self {
         Self { after: u64::MAX, until: 0, conditions: Vec::new(), gaps: Vec::new() }
     }
@@ -157,7 +158,7 @@ impl Passage {
         self.gaps.get(next).is_some_and(|(after, _)| sequence > *after)
     }
 
-    /// What becomes of an event of the run. What it took to find out is added to `spent`, in steps.
+    /// The decision about an event of the run. Adds the steps to `spent`.
     pub fn judge(&self, sequence: u64, payload: &[u8], spent: &mut usize) -> RouteDecision {
         let term = self.conditions.iter().rev().find(|(after, _)| sequence > *after);
         let Some(condition) = term.and_then(|(_, when)| when.as_ref()) else { return RouteDecision::Taken };
@@ -169,7 +170,7 @@ impl Passage {
     }
 }
 
-/// Events of which a route can't say whether they are its sink's, and why not, in order.
+/// Events whose route condition is undecided, with the reasons, in order.
 pub type Undecided = Vec<(u64, String)>;
 
 #[cfg(test)]
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_is_held_against_the_condition_of_its_place() {
+    fn event_is_judged_by_condition_at_its_position() {
         let mut terms = Terms::default();
         assert_eq!(judged(&terms, 1, "1"), RouteDecision::Taken);
         terms.change(Some(&condition("a == 1")), &[7, 5]);
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_event_may_take_more_than_a_small_one() {
+    fn large_event_may_use_more_steps() {
         let condition = condition("l.all(x, l.all(y, x + y > 0))");
         let judged = |elements: usize| {
             let payload = format!(r#"{{"l":[{}1]}}"#, "1,".repeat(elements - 1));
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_known_as_long_as_their_events() {
+    fn conditions_are_kept_as_long_as_their_events() {
         let mut terms = Terms::beginning(Some(&condition("a")));
         terms.change(Some(&condition("b")), &[7, 5]);
         terms.change(None, &[9, 10]);

@@ -1,13 +1,13 @@
 //! Disputes between a lane's store and its journal.
 
-/// In what a lane's store and journal disagree.
+/// The disagreement of a lane's store and its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispute {
     /// The store holds the claim of another process.
     Claimed,
     /// The store has positions that the journal has never had.
     StoreAhead,
-    /// The store has lost events that the journal doesn't have any longer.
+    /// The store has lost events that are no longer in the journal.
     Lost,
 }
 

@@ -1,7 +1,7 @@
 //! The ledger: for each type and each of its sinks, accepted = stored + dead + skipped + lost + pending, at every moment.
 //!
-//! Events are counted as accepted before a lane can see them. Whoever reads holds the accepted counts still first and
-//! then the outcomes, so there are never more outcomes than events.
+//! Events are counted as accepted before a lane can see them. A reader locks the accepted counts first and then the
+//! outcomes, so there are never more outcomes than events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,20 +24,20 @@ fn filtered(counts: &AcceptedCounts) -> Vec<(FilterStep, u64)> {
     counts.filtered.iter().map(|(step, events)| (step.clone(), *events)).collect()
 }
 
-/// The state, and what is known of it as a whole.
+/// The state, and its counters as a whole.
 pub(crate) struct Inner {
     pub(crate) state: LedgerState,
     /// How many types of the process have their routes registered.
     registered: usize,
-    /// Times that it was changed.
+    /// The number of changes.
     changes: u64,
 }
 
-/// What changes whenever anything does that is to be saved.
+/// Changes whenever anything changes that is saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     counted_up_to: Vec<u64>,
-    /// Events that steps took out, of all types.
+    /// Events that steps filtered, of all types.
     filtered: u64,
     types: usize,
     changes: u64,
@@ -50,13 +50,13 @@ pub struct Ledger {
     inner: Mutex<Inner>,
     waiting: Arc<DeliveryWatch>,
     errors: Counter,
-    /// Up to which of its changes both generations are saved, and up to which somebody waits for that.
+    /// The number of the last change that is saved in both generations, and of the last one that a caller waits for.
     saved: watch::Sender<u64>,
     wanted: watch::Sender<u64>,
 }
 
 impl Inner {
-    /// Notes the routes of all types that were seen since it was last asked, and gives the names of all.
+    /// Registers the routes of the types that are new since the last call, and returns the names of all types.
     fn register_types(&mut self, types: &Types) -> Vec<TypeName> {
         let names = types.names();
         names.iter().skip(self.registered).for_each(|name| self.state.register_type(name));
@@ -66,7 +66,7 @@ impl Inner {
 }
 
 impl Ledger {
-    /// The counts of a process that delivers from `log`, from `state` on.
+    /// The counts of a process that delivers from `log`, starting with `state`.
     pub fn new(log: &EventLog, state: LedgerState) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
         let inner = Mutex::new(Inner { state, registered: 0, changes: 0 });
@@ -78,13 +78,13 @@ impl Ledger {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The counts at this moment: a row for each type, by name.
+    /// The present counts: a row for each type, by name.
     #[must_use]
     pub fn snapshot(&self) -> Vec<LedgerRow> {
         self.snapshot_with_filtered().0
     }
 
-    /// The same, and how many events each step has taken out at that moment.
+    /// The same, with the number of events that each step has filtered.
     #[must_use]
     pub fn snapshot_with_filtered(&self) -> (Vec<LedgerRow>, Vec<(FilterStep, u64)>) {
         let (accepted, mut inner) = self.lock_both();
@@ -96,7 +96,8 @@ impl Ledger {
         (rows, filtered(&accepted))
     }
 
-    /// The number of pending events of each configured sink that has any. Events of sinks that are no longer configured don't count.
+    /// The number of pending events of each configured sink that has any. Events of sinks that are no longer configured
+    /// do not count.
     #[must_use]
     pub fn pending_by_sink(&self) -> BTreeMap<SinkName, u64> {
         let configured: BTreeSet<SinkName> = self.lock().state.configured().cloned().collect();
@@ -109,15 +110,15 @@ impl Ledger {
         pending
     }
 
-    /// Times that the outcomes were found to be more than the events, or fewer than were taken back: a bug.
+    /// How often there were more outcomes than events, or fewer than a setback needs: a bug.
     #[must_use]
     pub const fn errors(&self) -> &Counter {
         &self.errors
     }
 
-    /// The sinks that aren't configured any longer and keep segments from being freed, each with how many events wait
-    /// for it.
-    pub fn left_behind(&self) -> Vec<(SinkName, u64)> {
+    /// The sinks that are no longer configured and keep segments from being freed, each with its number of pending
+    /// events.
+    pub fn removed_backlogs(&self) -> Vec<(SinkName, u64)> {
         let rows = self.snapshot();
         let pending = |name: &SinkName| {
             rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == *name).map(|row| row.pending).sum()
@@ -127,12 +128,12 @@ impl Ledger {
         left.map(|(name, _)| (name.clone(), pending(name))).collect()
     }
 
-    /// All that is known next to the accepted events.
+    /// A copy of the state.
     pub fn copy(&self) -> LedgerState {
         self.lock().state.clone()
     }
 
-    /// Goes on with another state, while no lane runs.
+    /// Replaces the state, while no lane runs.
     pub fn replace(&self, state: LedgerState) {
         let mut inner = self.lock();
         *inner = Inner { state, registered: 0, changes: inner.changes + 1 };
@@ -140,12 +141,12 @@ impl Ledger {
         self.waiting.notify_all();
     }
 
-    /// Those who wait for events look again at which lanes they wait for.
+    /// Requests that wait for events check again which lanes they wait for.
     pub(crate) fn end_waiting(&self) {
         self.waiting.notify_all();
     }
 
-    /// Accepted first, the state second: the order of all locks.
+    /// Locks the accepted counts first, then the state: the order of all locks.
     fn lock_both(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Inner>) {
         let accepted = self.accepted.hold();
         let inner = self.lock();
@@ -172,7 +173,7 @@ impl Ledger {
         value
     }
 
-    /// What is to be saved.
+    /// The content to save.
     pub fn document(&self) -> Document {
         let (accepted, mut inner) = self.lock_both();
         let names = inner.register_types(&self.types);
@@ -185,7 +186,8 @@ impl Ledger {
         }
     }
 
-    /// Where two are equal there is nothing new between them. With thousands of types it costs much to find that out otherwise.
+    /// If two stamps are equal, nothing has changed between them. With thousands of types, comparing the content would
+    /// be expensive.
     pub fn stamp(&self) -> Stamp {
         let (accepted, inner) = self.lock_both();
         let counted_up_to = accepted.counted_up_to.clone();
@@ -193,12 +195,12 @@ impl Ledger {
         Stamp { counted_up_to, filtered, types: self.types.len(), changes: inner.changes }
     }
 
-    /// The sink is bound to the store with this mark. Returns which change of the ledger that was.
+    /// Binds the sink to the store with this mark (store id). Returns the number of this change of the ledger.
     pub fn set_mark(&self, sink: &SinkName, mark: Option<Mark>) -> u64 {
         self.with_sink(sink, |state| state.mark = mark)
     }
 
-    /// Changes what is known of a sink, and says which change that was.
+    /// Changes the state of a sink, and returns the number of the change.
     pub(crate) fn with_sink(&self, sink: &SinkName, change: impl FnOnce(&mut SinkProgress)) -> u64 {
         let mut inner = self.lock();
         inner.changes += 1;
@@ -217,12 +219,12 @@ impl Ledger {
         change(&mut sink.lanes[shard])
     }
 
-    /// A copy of what is known of a lane.
+    /// A copy of the state of a lane.
     pub fn lane(&self, lane: &Lane) -> LaneProgress {
         self.with_lane(lane, |state| state.clone())
     }
 
-    /// Where the lane is now is what its store says.
+    /// The lane's cursor is confirmed by its store.
     pub fn confirm(&self, lane: &Lane) {
         let (cursor, is_news) = self.with_lane(lane, |state| {
             (state.confirmed, state.dispute) = (true, None);
@@ -245,12 +247,12 @@ impl Ledger {
         let mut saved = self.saved.subscribe();
         if *saved.borrow_and_update() < change {
             self.wanted.send_if_modified(|wanted| std::mem::replace(wanted, change.max(*wanted)) < change);
-            // The ledger has it for as long as itself.
+            // The sender lives as long as the ledger.
             let _ = saved.wait_for(|saved| *saved >= change).await;
         }
     }
 
-    /// Whether somebody waits for it to be saved.
+    /// Whether a caller waits for it to be saved.
     pub fn has_waiters(&self) -> bool {
         *self.wanted.borrow() > *self.saved.borrow()
     }
@@ -260,17 +262,17 @@ impl Ledger {
         self.waiting.asked(&lane.sink, lane.shard).await;
     }
 
-    /// Tells of each who begins to wait for it to be saved.
+    /// Notifies of each caller that begins to wait for it to be saved.
     pub fn save_requests(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
 
-    /// Both generations are saved as it was at `stamp`, or later.
+    /// Both generations are saved with the state at `stamp`, or a later one.
     pub fn note_saved(&self, stamp: &Stamp) {
         self.saved.send_if_modified(|saved| stamp.changes > std::mem::replace(saved, stamp.changes.max(*saved)));
     }
 
-    /// The events of type `name` that come a lane's way. `None` if there are none.
+    /// The events of type `name` that a lane delivers. `None` if there are none.
     pub(crate) fn passage(&self, lane: &Lane, name: &TypeName) -> Option<Passage> {
         let mut inner = self.lock();
         inner.state.register_type(name);
@@ -300,24 +302,24 @@ impl Ledger {
         self.waiting.advance(&lane.sink, lane.shard, cursor);
     }
 
-    /// The lanes that haven't brought all of the events to an end.
+    /// The lanes that have not ended all of the events.
     pub fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
         self.lock().state.pending(asked)
     }
 
     /// The sinks whose dead letters have been counted: each has a journal of them.
-    pub fn sinks_with_letters(&self) -> Vec<SinkName> {
+    pub fn sinks_with_dead_letters(&self) -> Vec<SinkName> {
         let inner = self.lock();
         inner.state.sinks.iter().filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Up to where the journal of the sink's dead letters has been taken into account.
+    /// The position up to which the journal of the sink's dead letters is counted.
     pub fn dead_up_to(&self, sink: &str) -> u64 {
         self.lock().state.sinks.get(sink).map_or(0, |sink| sink.dead_up_to)
     }
 
-    /// The journal of the sink's dead letters goes up to `position`, and `recounts` is what its newest part says of
-    /// older dead letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
+    /// The journal of the sink's dead letters reaches `position`, and `recounts` are the changes that its newest part
+    /// contains. Dead letters beyond their lane's cursor are not counted yet: the lane will count them.
     pub fn count_dead(&self, name: &str, position: u64, recounts: &[Recount]) {
         let mut inner = self.lock();
         inner.changes += 1;
@@ -331,7 +333,7 @@ impl Ledger {
                 *(if *is_stored { &mut outcomes.stored } else { &mut outcomes.dead }) += 1;
                 ended.push((*shard, lane.cursor));
             } else if let Some(outcomes) = lane.outcomes.get_mut(type_name) {
-                outcomes.turn(*is_stored);
+                outcomes.move_one(*is_stored);
             }
         }
         sink.dead_up_to = sink.dead_up_to.max(position);
@@ -340,21 +342,21 @@ impl Ledger {
         ended.into_iter().for_each(|(shard, cursor)| self.waiting.advance(name, shard, cursor));
     }
 
-    /// Whether what the route held at this sequence was given up.
-    pub fn has_given_up(&self, sink: &str, type_name: &TypeName, shard: u16, sequence: u64) -> bool {
+    /// Whether the route's backlog at this sequence was discarded.
+    pub fn is_discarded(&self, sink: &str, type_name: &TypeName, shard: u16, sequence: u64) -> bool {
         let inner = self.lock();
         let Some(sink) = inner.state.sinks.get(sink) else { return false };
         sink.routes.get(type_name).is_none_or(|route| sequence <= route.bounds(shard).0)
     }
 
-    /// Whether the lane of the sink and shard has passed an event, so it is counted.
+    /// Whether the lane of the sink and shard has passed an event, so the event is counted.
     pub fn has_passed(&self, sink: &str, shard: u16, sequence: u64) -> bool {
         let inner = self.lock();
         let lane = inner.state.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
         lane.is_some_and(|lane| sequence <= lane.cursor)
     }
 
-    /// The store has lost what was beyond `cursor`: those events are pending again.
+    /// The store has lost the events after `cursor`: they are pending again.
     pub fn take_back(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
         self.with_lane(lane, |state| {
             state.cursor = cursor;

@@ -1,13 +1,14 @@
 //! The ledger: for each type and each of its sinks, accepted = stored + dead + skipped + lost + pending, at every moment.
 //!
-//! It has the routes with their conditions, the cursors of all lanes and the outcomes of events. [`Ledger`] counts while a process runs;
-//! [`Reconciler`] compares what was saved with a configuration; [`RouteFilter`] says which events of its shard a lane delivers.
+//! It has the routes with their conditions, the cursors of all lanes and the outcomes of events. [`Ledger`] counts
+//! while a process runs; [`Reconciler`] compares the saved state with a configuration; [`RouteFilter`] decides which
+//! events of its shard a lane delivers.
 
 mod claims;
 mod codec;
 mod condition;
+mod discarded;
 mod dispute;
-mod given_up;
 mod ledger;
 mod load;
 mod outcomes;
@@ -22,10 +23,10 @@ mod state;
 pub use claims::SAVED_SOON;
 pub use codec::Document;
 pub use condition::{CONDITION_FAILED, Condition, Passage, RouteDecision, Undecided};
+pub use discarded::{Discarded, nothing_to_discard};
 pub use dispute::{Accept, Dispute};
-pub use given_up::{GivenUp, nothing_held};
 pub use ledger::{Ledger, Stamp};
-pub use load::{GiveUpError, LedgerLoadError, SavedLedger};
+pub use load::{DiscardError, LedgerLoadError, SavedLedger};
 pub use outcomes::{OutcomeCounts, Tally};
 pub use reconcile::{Begin, ConfiguredRoutes, ConfiguredSink, DeferredEvents, Reconciler};
 pub use recount::Recount;

@@ -7,17 +7,17 @@ use event::TypeName;
 use eventlog::{DataDirectory, InvalidFact, LogOptions, StateFile};
 
 use crate::codec::Document;
-use crate::given_up::{GivenUp, nothing_held};
+use crate::discarded::{Discarded, nothing_to_discard};
 use crate::routes::SinkName;
 use crate::rows::{LedgerRow, sink_row};
 use crate::state::LedgerState;
 
 const FILE: &str = "ledger";
 
-/// The ledger and the cursors as they were saved. To be loaded before the event log is opened.
+/// The saved ledger with the cursors. Load it before the event log is opened.
 pub struct SavedLedger {
     file: StateFile,
-    /// `None` where nothing was saved, or all of it is damaged.
+    /// `None` if nothing was saved, or all of it is damaged.
     document: Option<Document>,
     findings: Vec<String>,
 }
@@ -30,7 +30,7 @@ pub enum LedgerLoadError {
     Io {
         /// The file, without the number of its generation.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The checksum is right and the content is unknown: another version wrote it.
@@ -43,12 +43,12 @@ pub enum LedgerLoadError {
     },
 }
 
-/// Why nothing was given up.
+/// Why nothing was discarded.
 #[derive(Debug, thiserror::Error)]
-pub enum GiveUpError {
-    /// There is nothing to give up.
+pub enum DiscardError {
+    /// There is nothing to discard.
     #[error("{0}")]
-    NothingHeld(String),
+    NothingToDiscard(String),
     /// The ledger can't be saved.
     #[error("can't save the ledger: {0}")]
     Save(#[from] io::Error),
@@ -64,10 +64,11 @@ impl SavedLedger {
         let opened = StateFile::open(directory.disk().clone(), directory.path(), FILE);
         let (file, state) = opened.map_err(|source| LedgerLoadError::Io { path: path.clone(), source })?;
         let mut findings: Vec<String> =
-            state.damaged.iter().map(|path| format!("{} is damaged; the other copy is used", path.display())).collect();
+            state.damaged.iter().map(|path| format!("{} is damaged and was skipped", path.display())).collect();
         if state.content.is_none() && !findings.is_empty() {
             findings.push(
-                "no copy of the ledger is sound: events are counted anew, from the oldest that the journal has".into(),
+                "all copies of the ledger are damaged: events are recounted from the oldest that the journal has"
+                    .into(),
             );
         }
         let document = state.content.map(|text| Document::decode(&text)).transpose();
@@ -75,7 +76,7 @@ impl SavedLedger {
         Ok(Self { file, document, findings })
     }
 
-    /// The sinks and their routes as they were saved, if they were.
+    /// The saved sinks and their routes, if there are any.
     #[must_use]
     pub fn state(&self) -> Option<&LedgerState> {
         self.document.as_ref().map(|document| &document.state)
@@ -87,13 +88,13 @@ impl SavedLedger {
         (self.file, self.document)
     }
 
-    /// Damage that was found, in words for a person.
+    /// Messages about damage that was found.
     #[must_use]
     pub fn findings(&self) -> &[String] {
         &self.findings
     }
 
-    /// The counts as they were saved, by type. What was accepted since the last save isn't in them; a start counts it.
+    /// The saved counts, by type. Events accepted since the last save are not in them; a start counts them.
     #[must_use]
     pub fn rows(&self) -> Vec<LedgerRow> {
         let Some(document) = &self.document else { return Vec::new() };
@@ -112,13 +113,13 @@ impl SavedLedger {
         rows
     }
 
-    /// By shard the last position that was counted as accepted.
+    /// The last position that was counted as accepted, by shard.
     #[must_use]
     pub fn counted_up_to(&self) -> &[u64] {
         self.document.as_ref().map_or(&[], |document| &document.counted_up_to)
     }
 
-    /// The first position of a shard that a sink of the configuration hasn't passed, if there are sinks.
+    /// The first position of a shard that some configured sink has not passed, if there are sinks.
     #[must_use]
     pub fn needed_from(&self, shard: u16) -> Option<u64> {
         let sinks = self.document.iter().flat_map(|document| document.state.sinks.values());
@@ -126,41 +127,41 @@ impl SavedLedger {
         lanes.map(|lane| lane.cursor + 1).min()
     }
 
-    /// Up to where the journal of a sink's dead letters was counted.
+    /// The position up to which the journal of a sink's dead letters was counted.
     pub fn dead_up_to(&self, sink: &str) -> u64 {
         let sinks = self.document.iter().flat_map(|document| &document.state.sinks);
         sinks.filter(|(name, _)| ***name == *sink).map(|(_, sink)| sink.dead_up_to).sum()
     }
 
     /// The sinks whose dead letters were counted.
-    pub fn sinks_with_letters(&self) -> impl Iterator<Item = &SinkName> {
+    pub fn sinks_with_dead_letters(&self) -> impl Iterator<Item = &SinkName> {
         let sinks = self.document.iter().flat_map(|document| &document.state.sinks);
         sinks.filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name)
     }
 
     /// Whether events were routed to such a sink.
     #[must_use]
-    pub fn knows(&self, sink: &str) -> bool {
+    pub fn has_sink(&self, sink: &str) -> bool {
         self.document.as_ref().is_some_and(|document| document.state.sinks.keys().any(|name| **name == *sink))
     }
 
-    /// Gives up what routes to this sink hold, from one type or from all, that were out of the configuration when Forebay
-    /// ran last.
+    /// Discards the backlog of this sink's routes, from one type or from all, that were not in the configuration of the
+    /// last run.
     ///
     /// # Errors
-    /// [`GiveUpError`]: nothing was given up.
-    pub fn give_up(&mut self, sink: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, GiveUpError> {
+    /// [`DiscardError`]: nothing was discarded.
+    pub fn discard(&mut self, sink: &SinkName, only: Option<&TypeName>) -> Result<Discarded, DiscardError> {
         let state = self.document.as_mut().map(|document| &mut document.state);
         let routes =
-            state.and_then(|state| state.sinks.get_mut(sink)).map(|sink| sink.give_up(only)).unwrap_or_default();
+            state.and_then(|state| state.sinks.get_mut(sink)).map(|sink| sink.discard(only)).unwrap_or_default();
         let Some(document) = self.document.as_ref().filter(|_| !routes.is_empty()) else {
-            return Err(GiveUpError::NothingHeld(nothing_held(sink, only)));
+            return Err(DiscardError::NothingToDiscard(nothing_to_discard(sink, only)));
         };
         self.file.write(&document.encode()?)?;
-        Ok(GivenUp { routes, lanes: 0 })
+        Ok(Discarded { routes, lanes: 0 })
     }
 
-    /// What the event log is to be opened with.
+    /// The options to open the event log with.
     #[must_use]
     pub fn log_options(&self, shards: u16) -> LogOptions {
         let Some(document) = &self.document else { return LogOptions { shards, ..LogOptions::default() } };

@@ -2,7 +2,7 @@
 
 use event::TypeName;
 
-/// What became of events.
+/// The outcomes of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeCounts {
     /// The store has them.
@@ -24,9 +24,8 @@ impl OutcomeCounts {
         self.skipped += other.skipped;
     }
 
-    /// An event that was dead is stored, or the other way round. Where none was counted nothing changes, so the sum
-    /// stays what it is.
-    pub(crate) const fn turn(&mut self, is_stored: bool) {
+    /// Moves an event from dead to stored, or back. If none was counted nothing changes, so the sum stays the same.
+    pub(crate) const fn move_one(&mut self, is_stored: bool) {
         let (from, to) =
             if is_stored { (&mut self.dead, &mut self.stored) } else { (&mut self.stored, &mut self.dead) };
         if *from > 0 {
@@ -35,7 +34,7 @@ impl OutcomeCounts {
         }
     }
 
-    /// `None` where there are fewer.
+    /// `None` if there are fewer.
     pub(crate) fn less(self, other: Self) -> Option<Self> {
         Some(Self {
             stored: self.stored.checked_sub(other.stored)?,
@@ -45,5 +44,5 @@ impl OutcomeCounts {
     }
 }
 
-/// What a batch comes to: how many events of each type had which outcome.
+/// The outcomes of a batch: for each type its number of events with each outcome.
 pub type Tally = Vec<(TypeName, OutcomeCounts)>;

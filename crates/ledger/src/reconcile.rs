@@ -1,5 +1,5 @@
-//! Reconciles the saved ledger with the configuration at a start: new routes begin, removed routes are closed, and the equation of the
-//! ledger holds for all of them from the first moment.
+//! Reconciles the saved ledger with the configuration at a start: new routes begin, removed routes are closed, and the
+//! equation of the ledger holds for all of them from the start.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -22,7 +22,7 @@ pub enum Begin {
     Oldest,
 }
 
-/// A sink of the configuration, to the extent that the ledger needs it.
+/// The part of a sink's configuration that the ledger needs.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfiguredSink<'a> {
     /// Its name.
@@ -47,19 +47,19 @@ pub struct ConfiguredRoutes<'a> {
 /// Reads the events of a sink that are deferred.
 pub type DeferredEvents<'a> = &'a dyn Fn(&SinkName) -> io::Result<Vec<(u16, u64, TypeName)>>;
 
-/// What a start finds.
+/// The state of a start.
 pub struct Reconciler<'a> {
     log: &'a EventLog,
-    /// The events of a sink that are deferred: shard, sequence and type of each.
+    /// The deferred events of a sink: shard, sequence and type of each.
     deferred: DeferredEvents<'a>,
-    /// Where the journal ends, and what it was counted to hold.
+    /// Where the journal ends, and its counts.
     counts: AcceptedCounts,
     names: Vec<TypeName>,
     saved: Option<LedgerState>,
 }
 
 impl<'a> Reconciler<'a> {
-    /// Compares `saved`, if there is one, with the log as it was opened.
+    /// Compares `saved`, if there is one, with the opened log.
     pub fn new(log: &'a EventLog, deferred: DeferredEvents<'a>, routes: &Routes, saved: Option<LedgerState>) -> Self {
         for (name, _) in routes.named() {
             log.types().intern(name);
@@ -114,14 +114,15 @@ impl<'a> Reconciler<'a> {
         before: Option<&Routes>,
     ) -> io::Result<SinkProgress> {
         let from_oldest = before.is_none() || setup.begin == Begin::Oldest;
-        // Where a store with cursors separate is is known when it has been asked. What it has passed it can't get any
-        // longer, and what was passed over would be taken for stored: after the end that can't be.
-        let joins_behind_cursors = from_oldest && (known.is_none() || !setup.is_fenced);
+        // The position of a store with separate cursors is known only after it was asked. The sink can no longer get
+        // events that the store's cursor has passed, and skipped events would count as stored. After the end neither
+        // can happen.
+        let joins_after_cursors = from_oldest && (known.is_none() || !setup.is_fenced);
         let returns = known.is_some() && before.is_some_and(|before| !before.mentions(setup.name));
         let mut sink = SinkProgress { configured: true, ..known.unwrap_or_else(|| self.new_sink(from_oldest)) };
         sink.lanes.resize_with(self.log.shards().len().max(sink.lanes.len()), LaneProgress::default);
-        let goes_on = returns && sink.waits();
-        if returns && !goes_on {
+        let continues = returns && sink.waits();
+        if returns && !continues {
             self.go_to_end(&mut sink);
         }
         let cursors: Vec<u64> = sink.lanes.iter().map(|lane| lane.cursor).collect();
@@ -137,16 +138,16 @@ impl<'a> Reconciler<'a> {
                     route.terms.change(when, &self.counts.counted_up_to);
                     route
                 }
-                Some(route) if !route.is_given_up() => {
+                Some(route) if !route.is_discarded() => {
                     let mut route = route.clone();
-                    route.put_back(goes_on, &self.counts.counted_up_to, accepted);
-                    // What waits for it is compared with the conditions that it had.
+                    route.restore(continues, &self.counts.counted_up_to, accepted);
+                    // Its backlog is evaluated with the conditions that applied to it.
                     route.terms.change(when, &self.counts.counted_up_to);
                     route
                 }
-                // A type that first came after the ledger was saved: its route is as old as itself.
+                // A type that first appeared after the ledger was saved: its route is as old as the type.
                 None if before.is_some_and(|before| before.leads(name, setup.name)) => RouteState::beginning(when),
-                _ if joins_behind_cursors => {
+                _ if joins_after_cursors => {
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
                     RouteState { base, from: cursors.clone(), terms, ..RouteState::default() }
                 }
@@ -160,7 +161,7 @@ impl<'a> Reconciler<'a> {
         Ok(sink)
     }
 
-    /// A sink that comes back, for which nothing waits, begins again at the journal's end.
+    /// A sink that was added again and has no backlog begins at the journal's end.
     fn go_to_end(&self, sink: &mut SinkProgress) {
         for (lane, end) in sink.lanes.iter_mut().zip(&self.counts.counted_up_to) {
             lane.cursor = lane.cursor.max(*end);
@@ -182,7 +183,7 @@ impl<'a> Reconciler<'a> {
         sink
     }
 
-    /// Closes the routes that were there before and aren't now, at the journal's end.
+    /// Closes the routes that are no longer configured, at the journal's end.
     fn close_unrouted(&self, state: &mut LedgerState, saved: Option<&LedgerState>, routes: &Routes) {
         for (index, name) in self.names.iter().enumerate() {
             let accepted = self.counts.by_type.get(index).copied().unwrap_or(0);
@@ -198,15 +199,15 @@ impl<'a> Reconciler<'a> {
         }
     }
 
-    /// Conditions of routes, and where they were out, are needed for as long as somebody may read their events again.
+    /// Conditions and gaps of routes are needed as long as a lane may read their events again.
     fn forget_unreadable(&self, state: &mut LedgerState) {
         let oldest: Vec<u64> = self.log.shards().iter().map(|shard| shard.segments().oldest().unwrap_or(1)).collect();
         let routes = state.sinks.values_mut().flat_map(|sink| sink.routes.values_mut());
         routes.for_each(|route| route.forget(&oldest));
     }
 
-    /// Counts again which events of each route are lost, if more is known to be lost than when they were counted last:
-    /// those without an outcome that no lane can read any longer. Whether it has counted.
+    /// Counts the lost events of each route again, if more losses are known than at the last count: those without an
+    /// outcome that no lane can read any longer. Returns whether it has counted.
     fn count_lost(&self, state: &mut LedgerState) -> io::Result<bool> {
         let known = state.known_lost(self.log.losses().all().len());
         if known == state.counted_lost {
@@ -234,7 +235,7 @@ impl<'a> Reconciler<'a> {
         Ok(true)
     }
 
-    /// How many events of each of the sink's routes its lanes have before them.
+    /// How many events of each of the sink's routes its lanes have yet to pass.
     fn count_readable(&self, sink: &SinkProgress) -> io::Result<BTreeMap<TypeName, u64>> {
         let mut counts = BTreeMap::new();
         for (shard, lane) in self.log.shards().iter().zip(&sink.lanes) {
@@ -259,7 +260,7 @@ impl<'a> Reconciler<'a> {
         Ok(counts)
     }
 
-    /// How many events of each type are beyond these cursors.
+    /// How many events of each type follow these cursors.
     fn count_beyond(&self, cursors: &[u64]) -> io::Result<BTreeMap<TypeName, u64>> {
         let mut counts = BTreeMap::new();
         for (shard, cursor) in self.log.shards().iter().zip(cursors) {
@@ -286,7 +287,7 @@ fn was_closed(saved: Option<&LedgerState>, sink: &SinkName, name: &TypeName) -> 
     route.is_some_and(|route| route.closed.is_some())
 }
 
-/// The events that wait for one sink, counted when they are first asked for.
+/// The backlog of one sink, counted when it is first needed.
 struct Waiting<'a> {
     start: &'a Reconciler<'a>,
     cursors: &'a [u64],

@@ -2,16 +2,16 @@
 
 use event::TypeName;
 
-/// An event that is to be counted otherwise, if it was counted at all.
+/// An event whose outcome changes, if it was counted at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recount {
     /// The shard that the event came from.
     pub shard: u16,
-    /// The event's place in its shard.
+    /// The event's position in its shard.
     pub sequence: u64,
     /// Its type.
     pub type_name: TypeName,
-    /// Whether it is stored now and was dead; else the other way round.
+    /// Whether it is stored now and was dead; if not, the reverse.
     pub is_stored: bool,
     /// Whether it was deferred, and counted as pending.
     pub was_pending: bool,

@@ -10,8 +10,8 @@ use crate::condition::{Passage, RouteDecision};
 use crate::ledger::Ledger;
 use crate::outcomes::{OutcomeCounts, Tally};
 
-/// Steps of conditions that are taken before other lanes have their turn: some milliseconds.
-const STEPS_A_TURN: usize = 100_000;
+/// Steps that conditions take in one slice, before other lanes continue: some milliseconds.
+const STEPS_PER_SLICE: usize = 100_000;
 
 /// The rules of one lane, and the types they are for by *slot*.
 pub struct RouteFilter {
@@ -20,18 +20,18 @@ pub struct RouteFilter {
     slots: BTreeMap<Box<str>, usize>,
     rules: Vec<TypeRoute>,
     last: usize,
-    /// Steps that conditions took in this turn.
+    /// Steps that conditions took in this slice.
     spent: usize,
 }
 
 struct TypeRoute {
     text: Box<str>,
-    /// `None` for a type that never comes this way.
+    /// `None` for a type that this lane never delivers.
     name: Option<TypeName>,
     passage: Passage,
 }
 
-/// What events came to, by the slot of their type.
+/// The outcomes of events, by the slot of their type.
 #[derive(Default)]
 pub struct CountsBySlot(Vec<OutcomeCounts>);
 
@@ -52,7 +52,7 @@ impl CountsBySlot {
 }
 
 impl RouteFilter {
-    /// The rules of a lane, as the ledger has them.
+    /// The rules of a lane, from the ledger.
     pub const fn new(ledger: Arc<Ledger>, lane: Lane) -> Self {
         Self { ledger, lane, slots: BTreeMap::new(), rules: Vec::new(), last: 0, spent: 0 }
     }
@@ -62,7 +62,7 @@ impl RouteFilter {
         Self::new(self.ledger.clone(), self.lane.clone())
     }
 
-    /// The slot of the type, if its event at `sequence` comes this way, or would but for a condition.
+    /// The slot of the type, if this lane delivers its event at `sequence`, or would without a condition.
     pub fn slot_of(&mut self, type_name: &str, sequence: u64) -> Option<usize> {
         if self.rules.get(self.last).is_none_or(|rule| *rule.text != *type_name) {
             self.last = self.find(type_name);
@@ -70,7 +70,7 @@ impl RouteFilter {
         self.rules[self.last].passage.covers(sequence).then_some(self.last)
     }
 
-    /// What the route says of an event for which [`RouteFilter::slot_of`] gave this slot.
+    /// The route's decision about an event for which [`RouteFilter::slot_of`] returned this slot.
     pub fn judge(&mut self, slot: usize, sequence: u64, payload: &[u8]) -> RouteDecision {
         let Some(passage) = self.passage(slot).filter(|passage| !passage.conditions.is_empty()) else {
             return RouteDecision::Taken;
@@ -81,22 +81,22 @@ impl RouteFilter {
         verdict
     }
 
-    /// Other lanes had their turn.
-    pub const fn begin_turn(&mut self) {
+    /// A new slice begins.
+    pub const fn begin_slice(&mut self) {
         self.spent = 0;
     }
 
-    /// Whether conditions took so long that others should have their turn.
-    pub const fn is_turn_over(&self) -> bool {
-        self.spent >= STEPS_A_TURN
+    /// Whether conditions took so long that other lanes should continue.
+    pub const fn is_slice_over(&self) -> bool {
+        self.spent >= STEPS_PER_SLICE
     }
 
-    /// The type of a slot that [`RouteFilter::slot_of`] has given.
+    /// The type of a slot that [`RouteFilter::slot_of`] returned.
     pub fn name(&self, slot: usize) -> Option<&TypeName> {
         self.rules.get(slot).and_then(|rule| rule.name.as_ref())
     }
 
-    /// Which events of the type of a slot come this way.
+    /// Which events of the type of a slot the lane delivers.
     pub fn passage(&self, slot: usize) -> Option<&Passage> {
         self.rules.get(slot).map(|rule| &rule.passage)
     }

@@ -7,17 +7,17 @@ use event::TypeName;
 
 use crate::condition::Condition;
 
-/// A sink's name in the configuration: dead letters a-z, digits, `_` and `-`. It is also the name of the directory of
-/// its dead letters.
+/// A sink's name in the configuration: `a`-`z`, digits, `_` and `-`. It is also the name of the directory of its dead
+/// letters.
 pub type SinkName = Arc<str>;
 
-/// Type → sinks: the types that have entries of their own, and one entry for all others.
+/// Type → sinks: the types with their own entries, and one entry for all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
     /// Shared by copies: there may be thousands, and each copy of the ledger has them.
     named: Arc<BTreeMap<TypeName, BTreeSet<SinkName>>>,
     others: BTreeSet<SinkName>,
-    /// Of the routes that have one; of all other types without a name.
+    /// Conditions of the routes that have one; without a type name for all other types.
     conditions: BTreeMap<(Option<TypeName>, SinkName), Condition>,
 }
 
@@ -35,14 +35,14 @@ impl Routes {
         self
     }
 
-    /// Sends events of the types that have no entry of their own to these sinks.
+    /// Sends events of the types without their own entries to these sinks.
     #[must_use]
     pub fn with_others(mut self, sinks: impl IntoIterator<Item = SinkName>) -> Self {
         self.others = sinks.into_iter().collect();
         self
     }
 
-    /// Of the events of type `of`, or of the types that have no entry of their own, `sink` gets only those on which the
+    /// Of the events of type `of`, or of the types without their own entries, `sink` gets only those for which the
     /// condition is true.
     #[must_use]
     pub fn when(mut self, of: Option<TypeName>, sink: SinkName, condition: Condition) -> Self {
@@ -50,7 +50,7 @@ impl Routes {
         self
     }
 
-    /// Whether events of type `name` go to `sink`, if they fulfil its condition.
+    /// Whether events of type `name` go to `sink`, if its condition is true for them.
     #[must_use]
     pub fn leads(&self, name: &TypeName, sink: &str) -> bool {
         self.named.get(name).unwrap_or(&self.others).contains(sink)
@@ -66,7 +66,7 @@ impl Routes {
         self.conditions.get(&(of, sink.clone()))
     }
 
-    /// All conditions: of which type, or of all others, to which sink.
+    /// All conditions with their type (`None`: all others) and sink.
     pub fn conditions(&self) -> impl Iterator<Item = (Option<&TypeName>, &SinkName, &Condition)> {
         self.conditions.iter().map(|((of, sink), condition)| (of.as_ref(), sink, condition))
     }
@@ -77,13 +77,13 @@ impl Routes {
         self.others.contains(sink) || self.named.values().any(|sinks| sinks.contains(sink))
     }
 
-    /// Whether the type has an entry separate.
+    /// Whether the type has its own entry.
     #[must_use]
     pub fn has_entry(&self, name: &TypeName) -> bool {
         self.named.contains_key(name)
     }
 
-    /// The types that have entries of their own, with their sinks.
+    /// The types with their own entries, and their sinks.
     pub fn named(&self) -> impl Iterator<Item = (&TypeName, &BTreeSet<SinkName>)> {
         self.named.iter()
     }

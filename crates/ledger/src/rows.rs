@@ -11,15 +11,15 @@ use crate::state::SinkProgress;
 pub struct LedgerRow {
     /// The type.
     pub type_name: TypeName,
-    /// Its events that are in the journal, or were.
+    /// Its events that are or were in the journal.
     pub accepted: u64,
     /// Whether they are results of an aggregate.
     pub derived: bool,
-    /// What became of them, for each sink that the type has a route to, or had.
+    /// Their outcomes, for each sink that the type has or had a route to.
     pub sinks: Vec<SinkRow>,
 }
 
-/// What became of a type's events in one sink.
+/// The outcomes of a type's events in one sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkRow {
     /// The sink.
@@ -28,18 +28,18 @@ pub struct SinkRow {
     pub stored: u64,
     /// Events that the store rejected permanently.
     pub dead: u64,
-    /// Events that were not for the sink: accepted before the route began, or after it was closed, or such that its
-    /// condition is false on them.
+    /// Events that were not for the sink: accepted before the route began or after it was closed, or its condition is
+    /// false for them.
     pub skipped: u64,
-    /// Events that are lost from the journal: damage has made them unreadable, or their segments are gone.
+    /// Events that are lost from the journal: they are damaged, or their segments are gone.
     pub lost: u64,
     /// Events without an outcome yet.
     pub pending: u64,
-    /// Whether the route was taken out of the configuration: what is pending is held.
+    /// Whether the route was removed from the configuration: pending events are kept.
     pub removed: bool,
 }
 
-/// A type's events in one sink, if they have a route there, and whether the counts add up.
+/// The outcomes of a type in one sink, if they have a route, and whether the counts add up.
 pub(crate) fn sink_row(
     sink: &SinkName,
     state: &SinkProgress,

@@ -123,7 +123,7 @@ pub const TRACED_STEPS_MAX: usize = 1_000;
 pub const TRACED_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
 /// Rules of a schema that are checked for settings that name impossible places, for each type. Beyond it nothing is
 /// reported.
-pub const SCHEMA_LOOKS_MAX: usize = 200_000;
+pub const SCHEMA_CHECKS_MAX: usize = 200_000;
 /// Bytes of a lookup table: it is kept in memory.
 pub const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Values that a step remembers to drop duplicates: the maximum, and the default.

@@ -1,4 +1,4 @@
-//! Which part of a payload becomes an object of its own.
+//! Which part of a payload becomes a separate object: an attachment.
 
 use std::sync::Arc;
 
@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::SideFolder;
 
-/// Where it stands. A manifest has it, so that what is written again is the same, whatever the configuration says meanwhile.
+/// The rule for attachments. A manifest contains it, so a second attempt writes the same bytes even if the
+/// configuration has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttachmentRule {
-    /// The JSON pointer to a text in base64 (RFC 4648 §4). Its bytes become an object, whose name takes its place.
+    /// The JSON pointer to a text in base64 (RFC 4648 §4). Its bytes become an object, and the object's name replaces
+    /// it.
     pub data: Arc<str>,
     /// The JSON pointer to the object's content type.
     pub content_type: Option<Arc<str>>,
-    /// The folder of such objects.
+    /// The folder of attachments.
     pub folder: SideFolder,
 }

@@ -1,5 +1,5 @@
-//! How an object is coded. The same lines, put in by the same pieces, give the same bytes each time: no clock, no threads.
-//! (Bytes of gzip depend on the pieces.)
+//! How an object is encoded. The same lines, added in the same pieces, give the same bytes each time: no clock, no
+//! threads. (Bytes of gzip depend on the pieces.)
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,21 +14,21 @@ const GZIP_LEVEL: u32 = 6;
 /// The default of zstd's own tool.
 pub(super) const ZSTD_LEVEL: i32 = 3;
 
-/// What an object is: lines in some coding, or a table.
+/// The encoding of an object: lines with a codec, or a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codec {
-    /// The lines as they are.
+    /// Plain lines.
     #[default]
     None,
-    /// Lines, coded by RFC 1952.
+    /// Lines, compressed by RFC 1952.
     Gzip,
-    /// Lines, coded by RFC 8878.
+    /// Lines, compressed by RFC 8878.
     Zstd,
     /// A table of Apache Parquet.
     Parquet,
 }
 
-/// A coding of lines.
+/// A codec of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineCodec {
     None,
@@ -36,7 +36,7 @@ pub(super) enum LineCodec {
     Zstd,
 }
 
-/// A text that names no coding.
+/// A text that isn't the name of a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("wanted \"none\", \"gzip\", \"zstd\" or \"parquet\"")]
 pub struct UnknownCodec;
@@ -54,7 +54,7 @@ impl Codec {
         }
     }
 
-    /// What names of objects end with.
+    /// The suffix of objects' names.
     #[must_use]
     pub const fn ending(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Codec {
         }
     }
 
-    /// What HTTP calls it, without a content coding: what is fetched is what was stored.
+    /// The content type in HTTP, without a content coding: a client gets the stored bytes.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl Codec {
         }
     }
 
-    /// How its lines are coded, if it has lines.
+    /// The codec of its lines, if it has lines.
     pub(super) const fn of_lines(self) -> Option<LineCodec> {
         match self {
             Self::None => Some(LineCodec::None),
@@ -103,7 +103,7 @@ impl FromStr for Codec {
     }
 }
 
-/// Codes what is written to it, piece by piece, and passes it on.
+/// Encodes bytes piece by piece, and writes the result to the output.
 pub(super) enum Encoder<W: Write> {
     None(W),
     Gzip(Box<GzEncoder<W>>),
@@ -131,7 +131,7 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Passes on what is left, and gives back where it went.
+    /// Writes the rest, and returns the output.
     pub(super) fn finish(self) -> io::Result<W> {
         match self {
             Self::None(output) => Ok(output),

@@ -1,5 +1,6 @@
-//! What stands beside an object for those who read the store: a JSON text that says what it holds, so that they can tell
-//! whether it is whole and whether all are there. Its format is described in `docs/directory.md`.
+//! The description of an object for readers of the store: a JSON text that says what the object holds. With it a reader
+//! can check whether the object is complete, and whether all objects exist. Its format is described in
+//! `docs/directory.md`.
 
 use std::fmt::{Display, Write};
 
@@ -10,8 +11,8 @@ use super::sealed::{Edge, Sealed};
 use super::{Codec, Line, Manifest};
 use sink::envelope::write_text;
 
-/// The number of a format that has envelopes in lines, of one that has payloads, and of one that has no lines: who reads the one would
-/// misread the other.
+/// The number of the format: with envelopes in lines, with payloads in lines, or without lines. A reader of one format
+/// would misread another.
 const fn format(line: Line, codec: Codec) -> u32 {
     match (codec, line) {
         (Codec::Parquet, _) => 3,
@@ -20,7 +21,7 @@ const fn format(line: Line, codec: Codec) -> u32 {
     }
 }
 
-/// The description of an object: the same text each time. `apart` is how many parts of its payloads are objects of their own.
+/// The description of an object: the same text each time. `apart` is the number of attachments.
 #[must_use]
 pub fn text(manifest: &Manifest, sealed: &Sealed, apart: Option<u64>) -> Vec<u8> {
     let Manifest { lane, first, last, line, codec, previous, name, .. } = manifest;

@@ -1,4 +1,4 @@
-//! The bytes of an object, made part by part: memory holds one part, whatever the object's size.
+//! The bytes of an object, encoded part by part: memory holds one part, regardless of the object's size.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,66 +11,66 @@ use super::sealed::{BUFFER_BYTES, Sealed};
 use super::writer::Writer;
 use sink::Record;
 
-/// Why an object's bytes weren't made.
-pub enum Unmade {
+/// Why an object couldn't be encoded.
+pub enum EncodeError {
     /// Its events can't be read.
     Parts(NoParts),
     /// They can't be written.
     Output(io::Error),
-    /// Nobody waits for it any more.
+    /// The caller no longer waits for it.
     Abandoned,
 }
 
-impl From<io::Error> for Unmade {
+impl From<io::Error> for EncodeError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
-/// What stands in a line in the place of a record's payload, where that is something else.
+/// The text that replaces a record's payload in its line, if there is one.
 pub type Replacing<'a> = &'a dyn Fn(&Record<'_>) -> Option<Vec<u8>>;
 
-/// Writes the object of `manifest` to `output`, and says what it came to.
+/// Writes the object of `manifest` to `output`, and returns its sizes and digests.
 ///
 /// # Errors
-/// [`Unmade`]
+/// [`EncodeError`]
 pub fn write(
     manifest: &Manifest,
     parts: &mut dyn Parts,
     output: &mut dyn Write,
     abandoned: &AtomicBool,
-    replacing: Replacing<'_>,
-) -> Result<Sealed, Unmade> {
+    replacement: Replacing<'_>,
+) -> Result<Sealed, EncodeError> {
     let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
-    pour(manifest, parts, &mut digested, (abandoned, replacing), |record, bytes| sealed.count(record, bytes))?;
+    encode(manifest, parts, &mut digested, (abandoned, replacement), |record, bytes| sealed.count(record, bytes))?;
     Ok(digested.seal(sealed))
 }
 
-/// Writes the object of `manifest` once more: what it comes to is known.
+/// Writes the object of `manifest` once more, when its sizes and digests are known.
 pub(crate) fn write_again(
     manifest: &Manifest,
     parts: &mut dyn Parts,
     output: &mut dyn Write,
     abandoned: &AtomicBool,
-    replacing: Replacing<'_>,
-) -> Result<(), Unmade> {
-    pour(manifest, parts, output, (abandoned, replacing), |_, _| {})
+    replacement: Replacing<'_>,
+) -> Result<(), EncodeError> {
+    encode(manifest, parts, output, (abandoned, replacement), |_, _| {})
 }
 
-fn pour(
+fn encode(
     manifest: &Manifest,
     parts: &mut dyn Parts,
     output: &mut dyn Write,
-    (abandoned, replacing): (&AtomicBool, Replacing<'_>),
+    (abandoned, replacement): (&AtomicBool, Replacing<'_>),
     mut written: impl FnMut(&Record<'_>, usize),
-) -> Result<(), Unmade> {
+) -> Result<(), EncodeError> {
     let mut writer = Writer::new(manifest, io::BufWriter::with_capacity(BUFFER_BYTES, output))?;
-    while let Some(part) = parts.next().map_err(Unmade::Parts)? {
+    while let Some(part) = parts.next().map_err(EncodeError::Parts)? {
         for record in part.records() {
             if abandoned.load(Ordering::Relaxed) {
-                return Err(Unmade::Abandoned);
+                return Err(EncodeError::Abandoned);
             }
-            let replaced = replacing(&record);
+            let replaced = replacement(&record);
             let shown = Record { payload: replaced.as_deref().unwrap_or(record.payload), ..record };
             written(&record, writer.add(&shown)?);
         }
@@ -79,7 +79,7 @@ fn pour(
     Ok(())
 }
 
-/// Takes the digest of what passes.
+/// Computes the digest of the bytes that pass through.
 struct Digested<'a> {
     output: &'a mut dyn Write,
     sha256: Sha256,
@@ -122,7 +122,7 @@ mod tests {
 
     fn rules(line: Line, codec: Codec) -> ObjectFormat {
         let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
-        let manifests = SideFolder::BESIDE;
+        let manifests = SideFolder::NONE;
         ObjectFormat { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None, manifests }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         format!("{{\"n\":{number},\"hash\":{}}}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The same events, so many in a part.
+    /// The same events, with this many in each part.
     struct Parted(u64, u64);
 
     impl Parts for Parted {
@@ -161,9 +161,9 @@ mod tests {
         }
     }
 
-    /// One that an older version has begun must be the same again, and so must one that is read in other parts.
+    /// An object that an older version has begun must be the same again, and so must one that is read in other parts.
     #[test]
-    fn an_object_is_the_same_as_by_lines_that_are_put_in_one_by_one() {
+    fn object_bytes_do_not_depend_on_parts() {
         for (line, codec) in
             [Line::Payload, Line::Envelope].into_iter().flat_map(|line| Codec::ALL.map(|codec| (line, codec)))
         {
@@ -179,7 +179,7 @@ mod tests {
             for count in [1, 7, COUNT] {
                 let (mut object, kept) = (Vec::new(), AtomicBool::new(false));
                 let written = write(&manifest, &mut Parted(1, count), &mut object, &kept, &|_| None);
-                let Ok(sealed) = written else { panic!("memory takes everything") };
+                let Ok(sealed) = written else { panic!("writes to memory don't fail") };
                 assert_eq!((sealed.records, sealed.bytes), (COUNT, object.len() as u64));
                 assert!(object == by_lines, "{codec} in parts of {count}");
             }

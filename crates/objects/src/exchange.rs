@@ -1,4 +1,4 @@
-//! Objects that a writer stores and returns for gateways: the gateway made their bytes and chose their names.
+//! Objects that a writer stores and returns for gateways: the gateway created their bytes and chose their names.
 
 use std::ops::Range;
 

@@ -1,41 +1,42 @@
-//! One event as a line of an object: its payload alone, or with what else is known of it.
+//! One event as a line of an object: its payload alone, or with the event's other fields.
 //!
 //! ```text
 //! {"a": 1}
 //! {"id":"…","type":"access","source":"","received_at":"2026-11-21T13:00:00.140466Z","position":"0:12","payload":{"a": 1}}
 //! ```
 //!
-//! The payload stands there byte for byte as it was sent. One that has a line break between its parts can't stand in a
-//! line: alone it has spaces in their place; in an envelope its text stands, as a JSON string `payload_text` in the place of `payload`.
+//! The payload is unchanged, byte for byte. Only a payload with a line break between its parts doesn't fit in a line.
+//! Alone it has spaces instead of line breaks. In an envelope its text is a JSON string, `payload_text`, instead of
+//! `payload`.
 
 use sink::Record;
 use sink::envelope::{write_members, write_text};
 
-/// What stands in a line of an object.
+/// The content of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Line {
     /// The payload.
     #[default]
     Payload,
-    /// The payload, beside what else is known of the event.
+    /// The payload, with the event's other fields.
     Envelope,
 }
 
-/// Bytes of an envelope beside the payload and the names: id, time, position, keys, the line's end.
+/// Bytes of an envelope without the payload and the names: id, time, position, keys, the line's end.
 const FRAME_BYTES: usize = 160;
 
-/// About how many bytes the line of a record with such a type, source and payload has.
+/// The approximate number of bytes of the line of a record with such a type, source and payload.
 #[must_use]
 pub const fn line_bytes(line: Line, type_name: &str, source: &str, payload: &[u8]) -> u64 {
-    let beside = match line {
+    let frame = match line {
         Line::Payload => 1,
         Line::Envelope => FRAME_BYTES + type_name.len() + source.len(),
     };
-    (beside + payload.len()) as u64
+    (frame + payload.len()) as u64
 }
 
-/// Writes the line of `record`, which stands in `shard`, with its end.
+/// Writes the line of `record`, which is in `shard`, with its end.
 pub(super) fn write(output: &mut Vec<u8>, line: Line, shard: u16, record: &Record<'_>) {
     match line {
         Line::Payload => write_payload(output, record.payload),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_alone_is_a_line_whatever_is_between_its_parts() {
+    fn payload_with_line_breaks_becomes_one_line() {
         for (payload, expected) in [
             ("{\"a\" :\t1e0}", "{\"a\" :\t1e0}\n"),
             ("{\r\n\t\"a\": \"\\n\"\n}", "{  \t\"a\": \"\\n\" }\n"),
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_stands_in_its_line_byte_for_byte() {
+    fn payload_in_an_envelope_is_unchanged() {
         let expected = concat!(
             r#"{"id":"11111111-1111-1111-1111-111111111111","type":"access","source":"a\"b","#,
             r#""received_at":"2025-10-09T08:53:20.000001Z","position":"3:12","payload":{"a" :	1e0}}"#,
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_with_line_breaks_stands_there_as_text() {
+    fn payload_with_line_breaks_becomes_text() {
         let line = line(&record(b"{\r\n\t\"a\": \"\\n\"\n}"));
         assert!(line.ends_with("\"payload_text\":\"{\\r\\n\\t\\\"a\\\": \\\"\\\\n\\\"\\n}\"}\n"), "{line}");
         assert_eq!(line.matches('\n').count(), 1);

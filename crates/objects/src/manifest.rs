@@ -1,4 +1,4 @@
-//! What is fixed about an object before it is written.
+//! The properties of an object that are fixed before it is written.
 
 use std::ops::RangeInclusive;
 
@@ -9,10 +9,10 @@ use text::rfc3339;
 use super::{AttachmentRule, Codec, Line, ObjectFormat, Period};
 use sink::Claim;
 
-/// Digits of a claim that names are made of.
+/// The number of a claim's digits in names.
 pub(super) const TOKEN: usize = 16;
 
-/// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
+/// The properties of an object, fixed and durable before its first byte is written: its events, its codec and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -24,11 +24,11 @@ pub struct Manifest {
     pub last: u64,
     /// When the first of its events was received: microseconds since 1970, UTC.
     pub received_at: i64,
-    /// What stands in a line.
+    /// The content of a line.
     pub line: Line,
-    /// How it is coded.
+    /// Its codec.
     pub codec: Codec,
-    /// What of its events' payloads is an object of its own.
+    /// Which part of its events' payloads is a separate object.
     #[serde(rename = "attachments")]
     pub apart: Option<AttachmentRule>,
     /// The name of the lane's object before this one.
@@ -62,8 +62,8 @@ impl<'a> Portion<'a> {
 }
 
 impl Manifest {
-    /// An object of these positions, as the rules have it now: what they say later doesn't change it. A process with a `claim` has names of
-    /// its own: another one, on a copy of the data directory, may give the same positions to other events.
+    /// An object of these positions by the current rules: later rules don't change it. A process with a `claim` uses
+    /// separate names: another process, on a copy of the data directory, may assign the same positions to other events.
     #[must_use]
     pub fn new(
         lane: Lane,
@@ -82,13 +82,14 @@ impl Manifest {
         Self { lane, first, last, received_at, line, codec, apart, previous, name, description, period }
     }
 
-    /// Its name without what says how it is coded.
+    /// Its name without the codec's suffix.
     pub(super) fn stem(&self) -> &str {
         self.name.strip_suffix(self.codec.ending()).unwrap_or(&self.name)
     }
 }
 
-/// The name sorts by time, and tells sinks, origins and processes apart, so that two objects never have the same name.
+/// The name sorts by time. It contains the sink, the gateway id and the process, so two objects never have the same
+/// name.
 fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec, claim: Option<Claim>) -> String {
     let Lane { origin, shard, sink } = lane;
     let time = rfc3339::format(received_at);
@@ -110,7 +111,7 @@ mod tests {
     use crate::SideFolder;
 
     #[test]
-    fn a_name_is_made_of_sink_time_lane_and_first_position() {
+    fn name_contains_sink_time_lane_and_first_position() {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
         let age_max = Duration::from_secs(1);
         let (prefix, portion) = ("{day}/".parse().unwrap(), Portion::received("access", 1_760_000_000_123_456));

@@ -1,5 +1,5 @@
-//! The memory in which a store keeps the bytes of its objects until they are stored. An object waits until there is room for it, and takes no
-//! more afterwards: so each that waits gets room in the end.
+//! The memory in which a store keeps the bytes of its objects until they are stored. An object waits once until there
+//! is room for it: so every waiting object gets room eventually.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,7 +26,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Makes it as small as the budgets say. To be called before it is used.
+    /// Shrinks it to the budgets. Call it before the first use.
     pub(super) fn shrink_to(&self, memory: &Budgets) {
         self.free.forget_permits(OBJECTS_KEPT_BYTES_MAX.saturating_sub(memory.objects_kept_bytes));
         let object_max = u32::try_from(memory.object_kept_bytes).unwrap_or(u32::MAX);
@@ -61,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn two_of_the_largest_objects_have_room_and_others_wait() {
+    fn two_largest_objects_fit_and_others_wait() {
         let budget = MemoryBudget::new();
         let object = Some(OBJECT_KEPT_BYTES_MAX as usize);
         assert_eq!([taken(&budget), taken(&budget), taken(&budget)], [object, object, None]);
     }
 
     #[test]
-    fn with_little_memory_the_budget_is_smaller_and_an_object_still_gets_room() {
+    fn small_budget_has_room_for_two_objects() {
         let budget = MemoryBudget::new();
         budget.shrink_to(&Budgets::LEAST);
         let object = Some(Budgets::LEAST.object_kept_bytes);

@@ -7,7 +7,7 @@ const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 const HOURS: i64 = 24;
 
-/// What of a time is in the names of objects.
+/// The part of a time that is in the names of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PeriodUnit {
     /// The day.
@@ -28,7 +28,7 @@ pub struct Period {
     number: i64,
 }
 
-/// A text that is no period.
+/// A text that isn't a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a period")]
 pub struct InvalidPeriod;
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_one_name_are_one_period() {
+    fn times_with_one_name_have_one_period() {
         for (unit, time, same, other) in [
             (PeriodUnit::Day, 0, DAY - 1, DAY),
             (PeriodUnit::Day, -1, -DAY, 0),

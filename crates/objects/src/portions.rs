@@ -29,7 +29,7 @@ pub(crate) fn shown<'a>(first: &Record<'a>, rules: &ObjectFormat) -> Portion<'a>
 }
 
 fn key<'a>(record: &Record<'a>, rules: &ObjectFormat) -> Key<'a> {
-    let type_name = rules.prefix.tells_types().then_some(record.type_name);
+    let type_name = rules.prefix.has_type().then_some(record.type_name);
     (type_name, rules.prefix.period(record.naming_time()))
 }
 
@@ -50,7 +50,7 @@ mod tests {
         let mut batch = Batch::new(lane, 1);
         let block = bytes::Bytes::from_static(b"1ab");
         let text = |at: usize| std::str::from_utf8(&block[at..=at]).unwrap();
-        // The third one says that it is years ahead: a day is the most that names follow.
+        // The third event's time is years ahead: names follow it by a day at most.
         let times = [(1, Some(-HOUR)), (2, None), (1, Some(900 * 24 * HOUR)), (1, Some(HOUR)), (1, Some(-1))];
         for (sequence, (name, event_time)) in (1..).zip(times) {
             let (id, type_name) = (EventId(u128::from(sequence).to_be_bytes()), text(name));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_an_object_for_each_type_and_period_where_these_are_told_apart() {
+    fn batch_is_split_by_type_and_period() {
         let (batch, plain) = (batch(), |text: &str| text.parse::<crate::Prefix>().unwrap());
         for (prefix, expected) in [
             (plain("{day}/"), vec![vec![1, 2, 3, 4, 5]]),
@@ -78,7 +78,7 @@ mod tests {
                 age_max: Duration::from_secs(1),
                 prefix,
                 apart: None,
-                manifests: SideFolder::BESIDE,
+                manifests: SideFolder::NONE,
             };
             let parts = of(&batch, &rules);
             let sequences: Vec<Vec<u64>> =

@@ -1,4 +1,5 @@
-//! What names of objects begin with, in a store that has no directories: a text in which the type, the day or the hour may stand.
+//! The prefix of objects' names, in a store without directories: a text with placeholders for the type, the day and the
+//! hour.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,49 +11,49 @@ use text::rfc3339;
 
 use crate::period::{Period, PeriodUnit};
 
-/// Stores take names of 1,024 bytes; what a manifest makes is shorter than 256.
+/// Stores accept names of 1,024 bytes. The part that a manifest adds is shorter than 256.
 const BYTES_MAX: usize = 256;
 const TYPE: &str = "{type}";
 const DAY: &str = "{day}";
 const HOUR: &str = "{hour}";
 
-/// The beginning of names: letters, digits and `. _ - = /`, with `{day}` (`2026-11-21`) and `{hour}` (`13`) of when an object's first
-/// event was received, in UTC, and `{type}`, with which an object holds events of one type. [By the time of events](Self::by_event_time)
-/// an object holds events of one day or hour. Cheap to clone.
+/// The prefix of names: ASCII letters, digits and `. _ - = /`, with `{day}` (`2026-11-21`) and `{hour}` (`13`) of the
+/// time when an object's first event was received, in UTC, and `{type}`, with which an object holds events of one type.
+/// [By the time of events](Self::by_event_time) an object holds events of one day or hour. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefix {
     text: Option<Arc<str>>,
-    /// Asked for each record.
-    tells_types: bool,
-    /// What of the events' time is in names, if they follow it.
+    /// Read for each record.
+    has_type: bool,
+    /// The part of the events' time that is in names, if they follow it.
     unit: Option<PeriodUnit>,
 }
 
-/// Why a text can't be the beginning of names.
+/// Why a text can't be a prefix of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPrefix {
-    /// Something else stands between braces.
-    #[error("between braces only {{type}}, {{day}} and {{hour}} can stand")]
+    /// There is something else in braces.
+    #[error("only {{type}}, {{day}} and {{hour}} are allowed in braces")]
     Name,
-    /// A character that some stores or tools take for something else.
-    #[error("wanted letters a-z, digits and . _ - = / beside {{type}}, {{day}} and {{hour}}")]
+    /// A character that some stores or tools interpret.
+    #[error("wanted ASCII letters, digits, . _ - = /, {{type}}, {{day}} and {{hour}}")]
     Character,
     /// Names would be too long.
-    #[error("wanted at most {BYTES_MAX} bytes, with the longest name of a type")]
+    #[error("wanted at most {BYTES_MAX} bytes, with the longest type name for each {{type}}")]
     Long,
-    /// A path that tools would understand as another one.
-    #[error("it must not begin with /, nor have //, . or .. as a part")]
+    /// A path that tools would interpret as another one.
+    #[error("it must not begin with /, or contain //, . or .. as a part")]
     Path,
 }
 
 impl Prefix {
-    /// Names begin with what tells objects apart.
-    pub const NONE: Self = Self { text: None, tells_types: false, unit: None };
+    /// No prefix.
+    pub const NONE: Self = Self { text: None, has_type: false, unit: None };
 
     /// Whether objects hold events of one type each.
     #[must_use]
-    pub const fn tells_types(&self) -> bool {
-        self.tells_types
+    pub const fn has_type(&self) -> bool {
+        self.has_type
     }
 
     /// Whether a day or an hour is in names.
@@ -89,7 +90,7 @@ impl Prefix {
         }
     }
 
-    /// The text for an object of this type, if types are told apart, and of this time: microseconds since 1970, UTC.
+    /// The prefix for an object of this type, if it contains the type, and of this time: microseconds since 1970, UTC.
     #[must_use]
     pub fn at(&self, type_name: &str, time: i64) -> String {
         let Some(text) = &self.text else { return String::new() };
@@ -97,23 +98,25 @@ impl Prefix {
         text.replace(DAY, &day).replace(HOUR, &hour).replace(TYPE, type_name)
     }
 
-    /// What all names begin with, whatever their types and times are.
+    /// The part before the first placeholder, with which all names begin.
     pub(super) fn fixed(&self) -> &str {
         self.text.as_deref().unwrap_or_default().split('{').next().unwrap_or_default()
     }
 
-    /// Whether it can come to this text.
+    /// Whether the prefix can expand to this text.
     pub(super) fn can_be(&self, text: &str) -> bool {
-        can_come_to(self.text.as_deref().unwrap_or_default(), text)
+        can_expand_to(self.text.as_deref().unwrap_or_default(), text)
     }
 }
 
-/// So few types have room in it that to try each length of their names is little work.
-fn can_come_to(mut left: &str, mut text: &str) -> bool {
+/// Only few placeholders for types fit, so trying each length of their names is little work.
+fn can_expand_to(mut left: &str, mut text: &str) -> bool {
     while let Some(next) = left.chars().next() {
         if let Some(rest) = left.strip_prefix(TYPE) {
             let names = (1..=TYPE_NAME_BYTES_MAX).filter_map(|bytes| text.split_at_checked(bytes));
-            return names.into_iter().any(|(name, behind)| TypeName::new(name).is_ok() && can_come_to(rest, behind));
+            return names
+                .into_iter()
+                .any(|(name, rest_of_text)| TypeName::new(name).is_ok() && can_expand_to(rest, rest_of_text));
         }
         let (of_left, of_text) = match () {
             () if left.starts_with(DAY) => (DAY.len(), matching(text, "dddd-dd-dd")),
@@ -126,7 +129,7 @@ fn can_come_to(mut left: &str, mut text: &str) -> bool {
     text.is_empty()
 }
 
-/// How many bytes of a text are as `form` says, if it begins so: `d` is for a digit.
+/// How many bytes at the start of a text match `form`, in which `d` is a digit.
 fn matching(text: &str, form: &str) -> Option<usize> {
     let fits = |(byte, form): (u8, u8)| if form == b'd' { byte.is_ascii_digit() } else { byte == form };
     (text.len() >= form.len() && text.bytes().zip(form.bytes()).all(fits)).then_some(form.len())
@@ -150,8 +153,8 @@ impl FromStr for Prefix {
         if text.starts_with('/') || (!text.is_empty() && parts().any(|part| matches!(part, "" | "." | ".."))) {
             return Err(InvalidPrefix::Path);
         }
-        let (filled, tells_types) = (Some(text.into()).filter(|_| !text.is_empty()), text.contains(TYPE));
-        Ok(Self { text: filled, tells_types, unit: None })
+        let (filled, has_type) = (Some(text.into()).filter(|_| !text.is_empty()), text.contains(TYPE));
+        Ok(Self { text: filled, has_type, unit: None })
     }
 }
 
@@ -166,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_it_can_be_is_known_from_what_it_cannot() {
+    fn possible_expansions_are_recognised() {
         for (prefix, text, can_be) in [
             ("", "", true),
             ("", "a", false),
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn by_the_time_of_events_each_text_has_a_period_of_its_own() {
+    fn event_time_gives_each_prefix_a_period() {
         const HOUR: i64 = 3_600_000_000;
         for (text, same, other) in [
             ("{day}/", Some(HOUR), Some(24 * HOUR)),
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn days_and_hours_are_put_in_and_other_texts_refused() {
+    fn placeholders_expand_and_other_texts_are_rejected() {
         let at = |text: &str| text.parse().map(|prefix: Prefix| prefix.at("a.b", 1_760_000_000_123_456));
         for (text, expected) in [
             ("", ""),

@@ -5,32 +5,33 @@ use std::time::Duration;
 
 use crate::{AttachmentRule, Codec, Line, Prefix, SideFolder};
 
-/// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
+/// The size and encoding of objects: what delivery must know before it creates a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectFormat {
-    /// What stands in a line.
+    /// The content of a line.
     pub line: Line,
-    /// How an object is coded.
+    /// The codec of an object.
     pub codec: Codec,
-    /// Bytes of lines, or of what would be lines, before they are coded, at which an object ends, unless one event alone is larger.
+    /// The bytes of lines, before they are encoded, at which an object ends, unless one event alone is larger. For
+    /// other formats: of the equivalent lines.
     pub bytes_max: u64,
-    /// Events of an object.
+    /// The maximum of events in an object.
     pub records_max: u64,
     /// How long the first event of an object waits for others.
     pub age_max: Duration,
-    /// What their names begin with. For stores without directories.
+    /// The prefix of their names. For stores without directories.
     pub prefix: Prefix,
-    /// What of a payload is an object of its own, if anything is. For stores over HTTP.
+    /// Which part of a payload is a separate object, if any. For stores over HTTP.
     pub apart: Option<AttachmentRule>,
     /// Where their manifests are.
     pub manifests: SideFolder,
 }
 
-/// Bytes that a Parquet file takes while it is written.
+/// Bytes of memory that a Parquet file needs while it is written.
 const PARQUET_BYTES: usize = 16 << 20;
 
 impl ObjectFormat {
-    /// When an object ends, and what isn't in it, to be displayed.
+    /// The limits of an object and its attachments, for display.
     #[must_use]
     pub fn limits(&self) -> impl fmt::Display {
         let Self { line, bytes_max, records_max, age_max, apart, .. } = self;
@@ -41,7 +42,7 @@ impl ObjectFormat {
         format!("{bytes_max} bytes, {records}, {age}{envelopes}{apart}")
     }
 
-    /// The codec, the prefix of names and the limits of objects over HTTP, to be displayed.
+    /// The codec, the prefix of names and the limits of objects over HTTP, for display.
     #[must_use]
     pub fn summary(&self) -> impl fmt::Display {
         let prefix = if self.prefix == Prefix::NONE { String::new() } else { format!(" {}", self.prefix) };
@@ -49,7 +50,7 @@ impl ObjectFormat {
         format!("codec {}, objects{prefix}{time} of at most {}", self.codec, self.limits())
     }
 
-    /// Bytes of memory that a writer of objects takes, whatever the budgets are.
+    /// Bytes of memory that a writer of objects needs in addition to the budgets.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         if self.codec == Codec::Parquet { PARQUET_BYTES } else { 0 }

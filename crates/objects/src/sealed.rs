@@ -1,11 +1,11 @@
-//! What an object's bytes come to.
+//! The size, digest and statistics of a finished object.
 
 use std::collections::BTreeMap;
 
 use event::EventId;
 use sink::Record;
 
-/// Bytes that are gathered before they are written.
+/// Bytes that are buffered before they are written.
 pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
 /// An event at the beginning or the end of an object.
@@ -16,7 +16,7 @@ pub(super) struct Edge {
     pub(super) received_at: i64,
 }
 
-/// What an object came to.
+/// The size, digest and statistics of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sealed {
     pub(super) records: u64,

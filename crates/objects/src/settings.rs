@@ -7,7 +7,7 @@ use sink::{Layout, NONE};
 
 use crate::{Codec, Line, ObjectFormat, Prefix, SideFolder};
 
-/// The settings of all stores of objects. A gateway reads them for a writer's sink too, because it makes the objects.
+/// The settings of all stores of objects. A gateway reads them for a writer's sink too, because it creates the objects.
 pub const OBJECT_LAYOUT: &[&str] =
     &["envelope", "manifests", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
 
@@ -34,16 +34,16 @@ pub fn read_rules(
     }
 }
 
-/// Reads the folder of what isn't rows.
+/// Reads a folder for objects that aren't rows.
 pub(super) fn folder(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Option<SideFolder> {
-    let folder = parsed("can't be a folder");
+    let folder = parsed("isn't a valid folder");
     let parse = |text: &str| folder(text).map_err(|wrong| wrong.help("for example \"_manifests\""));
     reader.text(section, key, parse).map(|found| found.value)
 }
 
 /// Reads the rules of objects that are files: their names have no prefix.
 pub fn rules_of_files(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectFormat {
-    let codec = reader.text(section, "codec", parsed("is not a coding")).map_or(Codec::default(), |found| found.value);
+    let codec = reader.text(section, "codec", parsed("isn't a codec")).map_or(Codec::default(), |found| found.value);
     read_rules(reader, section, codec, Prefix::NONE)
 }
 

@@ -1,5 +1,5 @@
-//! Folders for what isn't rows. Query engines read every object behind a prefix as rows, so manifests and parts of payloads have places of
-//! their own.
+//! Folders for objects that aren't rows. Query engines read every object with a prefix as rows, so manifests and
+//! attachments are in separate folders.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ const PARTS: &str = "_parts";
 /// The end of manifests' names.
 pub(super) const MANIFEST: &str = ".manifest.json";
 
-/// A folder in a container or directory, in which things have the same names as beside objects. Cheap to clone.
+/// A folder in a container or directory, in which names are the same as next to objects. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideFolder(Option<Arc<str>>);
 
@@ -21,19 +21,19 @@ pub struct SideFolder(Option<Arc<str>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFolder {
     /// A character that some stores or tools interpret.
-    #[error("wanted letters a-z, digits and . _ - = /")]
+    #[error("wanted ASCII letters, digits and . _ - = /")]
     Character,
     /// Names would be too long.
     #[error("wanted at most {BYTES_MAX} bytes")]
     Long,
     /// A path that tools would interpret as another one, or a hidden folder.
-    #[error("it must not begin with / or ., nor have //, . or .. as a part")]
+    #[error("it must not begin with / or ., or contain //, . or .. as a part")]
     Path,
 }
 
 impl SideFolder {
-    /// No folder: everything is beside objects.
-    pub const BESIDE: Self = Self(None);
+    /// No folder: manifests and attachments are next to objects.
+    pub const NONE: Self = Self(None);
 
     /// The folder of manifests, unless the configuration names another one.
     #[must_use]
@@ -41,13 +41,13 @@ impl SideFolder {
         Self(Some(MANIFESTS.into()))
     }
 
-    /// The folder of parts of payloads, unless the configuration names another one.
+    /// The folder of attachments, unless the configuration names another one.
     #[must_use]
     pub fn parts() -> Self {
         Self(Some(PARTS.into()))
     }
 
-    /// The whole name of what would have this name beside objects.
+    /// The whole name of an object that would have this name next to objects.
     #[must_use]
     pub fn path(&self, name: &str) -> String {
         self.0.as_deref().map_or_else(|| name.to_owned(), |folder| format!("{folder}/{name}"))
@@ -70,10 +70,10 @@ event::serde_as_text!(SideFolder);
 impl FromStr for SideFolder {
     type Err = InvalidFolder;
 
-    /// A slash at the end is optional. An empty text is [`SideFolder::BESIDE`].
+    /// A slash at the end is optional. An empty text is [`SideFolder::NONE`].
     fn from_str(text: &str) -> Result<Self, InvalidFolder> {
         if text.is_empty() {
-            return Ok(Self::BESIDE);
+            return Ok(Self::NONE);
         }
         let folder = text.strip_suffix('/').unwrap_or(text);
         if !folder.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-=/".contains(&byte)) {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_whole_within_its_folder() {
+    fn folder_is_put_before_the_name() {
         let name = |text: &str| text.parse::<SideFolder>().map(|folder| folder.path("a/b.json"));
         assert_eq!(name("").unwrap(), "a/b.json");
         assert_eq!(name("_m/x/").unwrap(), "_m/x/a/b.json");
@@ -109,7 +109,7 @@ mod tests {
             ["_manifests/b", "_parts/b"]
         );
         assert_eq!(SideFolder::manifests().manifest_of("a/b.ndjson"), "_manifests/a/b.ndjson.manifest.json");
-        assert_eq!(SideFolder::BESIDE.manifest_of("b.ndjson"), "b.ndjson.manifest.json");
+        assert_eq!(SideFolder::NONE.manifest_of("b.ndjson"), "b.ndjson.manifest.json");
         for (wrong, why) in [
             ("a b", InvalidFolder::Character),
             ("{day}", InvalidFolder::Character),

@@ -29,7 +29,7 @@ impl ObjectSink {
         Self { store: Arc::new(store) }
     }
 
-    /// The sink of objects behind this handle, if it is one.
+    /// The sink of objects in this handle, if it is one.
     #[must_use]
     pub fn of(sink: &Sink) -> Option<&Self> {
         sink.downcast_ref()
@@ -47,13 +47,13 @@ impl ObjectSink {
         self.store.is_on_this_disk()
     }
 
-    /// Why an event with this payload can't be stored; `None` if it can. Such an event must be left out of every manifest.
+    /// Why an event with this payload can't be stored; `None` if it can. Such an event must not be in a manifest.
     #[must_use]
     pub fn refusal(&self, payload: &[u8]) -> Option<Reason> {
         self.store.refusal(payload).map(visible)
     }
 
-    /// Keeps no more in memory than the budgets say. To be called before the first write.
+    /// Limits the memory to the budgets. Call it before the first write.
     pub fn shrink_to(&self, memory: &Budgets) {
         if let Some(budget) = self.store.memory_budget() {
             budget.shrink_to(memory);
@@ -63,7 +63,7 @@ impl ObjectSink {
     /// Stores the object of `manifest`, whose events `parts` returns, and returns `parts` when the object is durable under its name. If an
     /// object exists there, it is compared with what would be written.
     ///
-    /// If the future is dropped before it ends, the object is there as a whole or not at all.
+    /// If the future is dropped before it ends, the object exists completely or not at all.
     ///
     /// # Errors
     /// [`SinkError`] if the object may not be there: the same manifest with the same events must be sent again.
@@ -112,7 +112,7 @@ impl ObjectSink {
 #[async_trait]
 impl Store for ObjectSink {
     fn capabilities(&self) -> Capabilities {
-        // A service of objects answers when most copies of an object are on disks: none of them takes over from another.
+        // A service of objects answers when most copies of an object are on disks: there is no standby that takes over.
         Capabilities { on_this_disk: self.store.is_on_this_disk(), ..Capabilities::default() }
     }
 
@@ -124,7 +124,8 @@ impl Store for ObjectSink {
         self.store.mark().await.map(Some)
     }
 
-    /// A batch that comes by itself is an object of its own, or one for each of its types and periods, known by its lane and first position.
+    /// A batch without a manifest becomes one object, or one for each of its types and periods, named by its lane and
+    /// first position.
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         if let Some(rejected) = batch.misnamed() {
             return Ok(rejected);

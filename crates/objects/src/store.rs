@@ -7,8 +7,8 @@ use crate::memory_budget::MemoryBudget;
 use crate::read::ObjectStoreReader;
 use crate::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectUpload, Parts};
 
-/// A store of whole objects, as its crate implements it. Everyone else calls it through an [`ObjectSink`](crate::ObjectSink), which escapes
-/// control characters in what a store says.
+/// A store of whole objects, as its crate implements it. All others call it through an
+/// [`ObjectSink`](crate::ObjectSink), which escapes control characters in a store's messages.
 #[async_trait]
 pub trait ObjectStore: Send + Sync + 'static {
     /// The rules of its objects.
@@ -33,13 +33,13 @@ pub trait ObjectStore: Send + Sync + 'static {
     /// Connects to the store, creates what is missing in it and checks what exists.
     async fn connect(&self) -> Result<(), SinkError>;
 
-    /// The mark of what the objects are kept in. It is created if there is none.
+    /// The store id of the container or directory. It is created if there is none.
     async fn mark(&self) -> Result<Mark, SinkError>;
 
     /// See [`ObjectSink::put`](crate::ObjectSink::put). Returns the same `parts`.
     async fn put(&self, manifest: &Manifest, parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError>;
 
-    /// The same store for readers, with connections of its own: no read waits for a write.
+    /// The same store for readers, with separate connections: no read waits for a write.
     fn reader(&self) -> Box<dyn ObjectStoreReader>;
 
     /// See [`ObjectSink::accept`](crate::ObjectSink::accept).

@@ -24,12 +24,12 @@ pub(crate) struct VerifiedBody {
 }
 
 impl VerifiedBody {
-    /// A body that must have so many bytes, with this MD5 and this SHA-256.
+    /// A body that must have this many bytes, with this MD5 and this SHA-256.
     pub(crate) fn new(from: RequestBody, bytes: u64, expected: ([u8; 16], [u8; 32])) -> Self {
         Self { from, left: bytes, md5: Md5::new(), sha256: Sha256::new(), expected, is_checked: false }
     }
 
-    /// Takes the next bytes; once all are there, checks them.
+    /// Adds the next bytes, and checks them once they are complete.
     fn take(&mut self, bytes: &[u8]) -> Result<(), BodyError> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or(DIFFERS)?;
         self.md5.update(bytes);
@@ -75,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    /// The bytes that a store gets of a body of these pieces; none if it fails.
-    async fn passed(pieces: &[&'static [u8]], bytes: u64, expected: ([u8; 16], [u8; 32])) -> (Vec<u8>, bool) {
+    /// The bytes that a store gets from a body of these pieces, and whether the body succeeds.
+    async fn received(pieces: &[&'static [u8]], bytes: u64, expected: ([u8; 16], [u8; 32])) -> (Vec<u8>, bool) {
         let frames: Vec<Result<_, BodyError>> =
             pieces.iter().map(|piece| Ok(Frame::data(Bytes::from_static(piece)))).collect();
         let from = BodyExt::boxed_unsync(StreamBody::new(stream::iter(frames)));
@@ -89,17 +89,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn body_fails_before_its_end_unless_both_digests_match() {
+    async fn body_fails_unless_both_digests_match() {
         let digests: ([u8; 16], [u8; 32]) = (Md5::digest(b"abcdef").into(), Sha256::digest(b"abcdef").into());
         let pieces: &[&[u8]] = &[b"abc", b"def"];
-        assert_eq!(passed(pieces, 6, digests).await, (b"abcdef".to_vec(), true));
+        assert_eq!(received(pieces, 6, digests).await, (b"abcdef".to_vec(), true));
         for (bytes, expected) in [(6, ([0; 16], digests.1)), (6, (digests.0, [0; 32]))] {
-            assert_eq!(passed(pieces, bytes, expected).await, (b"abc".to_vec(), false), "the last piece is held back");
+            assert_eq!(
+                received(pieces, bytes, expected).await,
+                (b"abc".to_vec(), false),
+                "the last piece is held back"
+            );
         }
-        assert_eq!(passed(pieces, 5, digests).await, (b"abc".to_vec(), false), "too many bytes");
-        assert_eq!(passed(pieces, 7, digests).await, (b"abcdef".to_vec(), false), "too few bytes");
+        assert_eq!(received(pieces, 5, digests).await, (b"abc".to_vec(), false), "too many bytes");
+        assert_eq!(received(pieces, 7, digests).await, (b"abcdef".to_vec(), false), "too few bytes");
         let nothing = (Md5::digest(b"").into(), Sha256::digest(b"").into());
-        assert_eq!(passed(&[], 0, nothing).await, (Vec::new(), true));
-        assert_eq!(passed(&[], 0, digests).await, (Vec::new(), false));
+        assert_eq!(received(&[], 0, nothing).await, (Vec::new(), true));
+        assert_eq!(received(&[], 0, digests).await, (Vec::new(), false));
     }
 }

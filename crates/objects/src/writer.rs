@@ -8,7 +8,7 @@ use super::sealed::BUFFER_BYTES;
 use super::{Line, Manifest, line};
 use sink::Record;
 
-/// What makes an object's bytes of its records.
+/// Encodes records as an object's bytes.
 pub(super) enum Writer<W: Write> {
     Lines(LineWriter<W>),
     Table(Table<W>),
@@ -23,7 +23,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Adds a record, and says how many bytes it has before they are coded.
+    /// Adds a record, and returns how many bytes it has before they are encoded.
     pub(super) fn add(&mut self, record: &Record<'_>) -> io::Result<usize> {
         match self {
             Self::Lines(lines) => lines.add(record),
@@ -31,7 +31,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Passes on what is left, and gives back where it went.
+    /// Writes the rest, and returns the output.
     pub(super) fn finish(self) -> io::Result<W> {
         match self {
             Self::Lines(lines) => lines.finish(),
@@ -46,7 +46,7 @@ pub(super) struct LineWriter<W: Write> {
     shard: u16,
     encoder: Encoder<W>,
     lines: Vec<u8>,
-    /// Bytes of lines that are put in at once.
+    /// Bytes of lines that are added together.
     piece_bytes: usize,
 }
 
@@ -74,8 +74,9 @@ impl<W: Write> LineWriter<W> {
     }
 }
 
-/// Plain lines pass the other buffer by when they are put in by many: they are copied once less. What coded ones come to
-/// depends on it, and must be the same as when another version has begun the object: they are put in one by one.
+/// The size of the pieces that lines are added in. Large pieces of plain lines bypass the output's buffer, which saves
+/// a copy. The bytes of compressed lines depend on the pieces, and must be the same if another version has begun the
+/// object: these lines are added one by one.
 const fn piece_bytes(codec: LineCodec) -> usize {
     match codec {
         LineCodec::None => BUFFER_BYTES,

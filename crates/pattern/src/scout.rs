@@ -31,7 +31,7 @@ const NEAR: usize = 256;
 /// Bytes of states that an automaton keeps; with more it starts again.
 const STATES_BYTES: usize = 512 * 1024;
 /// How often the work is compared with its limit.
-const LOOK_EVERY: usize = 256;
+const CHECK_INTERVAL: usize = 256;
 
 impl<'p> Scout<'p> {
     pub(crate) const fn new(pattern: &'p Pattern) -> Self {
@@ -51,7 +51,7 @@ impl<'p> Scout<'p> {
     }
 
     /// Scans from `from` on, and stops after more than `most` operations.
-    pub fn look(&mut self, text: &str, from: usize, most: usize) -> Scouted {
+    pub fn scan(&mut self, text: &str, from: usize, most: usize) -> Scouted {
         let left = text.len() - from;
         let worst = Scouted { operations: self.pattern.operations(left), may_find: true };
         if left <= NEAR { worst } else { self.go_ahead(text, from, most).unwrap_or(worst) }
@@ -74,7 +74,7 @@ impl<'p> Scout<'p> {
                     return Some(Scouted { operations: read + 1 + built_bytes(cache).saturating_sub(begun), may_find });
                 }
             }
-            if read.is_multiple_of(LOOK_EVERY) && read + built_bytes(cache).saturating_sub(begun) > most {
+            if read.is_multiple_of(CHECK_INTERVAL) && read + built_bytes(cache).saturating_sub(begun) > most {
                 return Some(Scouted { operations: usize::MAX, may_find: true });
             }
         }
@@ -103,8 +103,8 @@ mod tests {
         let pattern: Pattern = pattern.parse().unwrap();
         let mut scout = pattern.scout();
         // All states are built now.
-        scout.look(text, from, usize::MAX);
-        scout.look(text, from, usize::MAX)
+        scout.scan(text, from, usize::MAX);
+        scout.scan(text, from, usize::MAX)
     }
 
     #[test]
@@ -128,6 +128,6 @@ mod tests {
         };
         let bits: String = (0..100_000).map(|_| bit()).collect();
         let pattern: Pattern = "[01]*1[01]{200}x".parse().unwrap();
-        assert_eq!(pattern.scout().look(&bits, 0, 1_000_000), Scouted { operations: usize::MAX, may_find: true });
+        assert_eq!(pattern.scout().scan(&bits, 0, 1_000_000), Scouted { operations: usize::MAX, may_find: true });
     }
 }

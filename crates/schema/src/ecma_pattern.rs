@@ -221,7 +221,7 @@ mod tests {
             ("(?<!a)b", "behind"),
             (r"(a)\1", "back"),
             ("((a{1000}){1000}){1000}", "too large"),
-            ("(", "no regular"),
+            ("(", "not a regular"),
             (r"\", "ends with"),
             (r"\a", "nothing"),
             (r"\u12", "four"),

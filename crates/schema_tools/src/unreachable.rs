@@ -6,7 +6,7 @@ mod closed;
 
 use std::collections::BTreeMap;
 
-use limits::SCHEMA_LOOKS_MAX;
+use limits::SCHEMA_CHECKS_MAX;
 
 use closed::{Fault, Look, Why};
 use did_you_mean::nearest;
@@ -61,7 +61,7 @@ impl<'s> Reachability<'s> {
     /// The payloads that a schema accepts.
     #[must_use]
     pub fn new(schema: &'s Schema) -> Self {
-        Self { schema, root: Place::Said(vec![SubschemaId::ROOT]), left: SCHEMA_LOOKS_MAX }
+        Self { schema, root: Place::Said(vec![SubschemaId::ROOT]), left: SCHEMA_CHECKS_MAX }
     }
 
     /// Checks a pointer.

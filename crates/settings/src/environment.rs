@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn invisible_end_of_a_value_is_rejected_or_removed() {
+    fn invisible_end_of_a_value_is_no_value() {
         let get = |value: &str| {
             let environment: Environment = [("A", value)].into_iter().collect();
             environment.get("A").map(|value| value.map(|value| value.text.into_owned()))

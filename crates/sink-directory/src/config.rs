@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use objects::ObjectFormat;
 
-/// Which directory, and what its files are like.
+/// The directory, and the rules of its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryConfig {
-    /// The directory. It and those above it are made if they are missing.
+    /// The directory. It and those above it are created if they are missing.
     pub path: PathBuf,
-    /// How large files are.
+    /// The limits of files.
     pub rules: ObjectFormat,
 }

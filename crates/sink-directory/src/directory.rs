@@ -18,14 +18,14 @@ pub struct Directory(Arc<Shared>);
 struct Shared {
     config: DirectoryConfig,
     files: Arc<dyn Files>,
-    turn: Mutex<()>,
+    exclusive: Mutex<()>,
 }
 
 impl Directory {
-    /// A directory whose files are made through `files`. Nothing is made before the first call.
+    /// A directory whose files are created through `files`. Nothing is created before the first call.
     #[must_use]
     pub fn new(config: DirectoryConfig, files: Arc<dyn Files>) -> Self {
-        Self(Arc::new(Shared { config, files, turn: Mutex::new(()) }))
+        Self(Arc::new(Shared { config, files, exclusive: Mutex::new(()) }))
     }
 
     pub(super) fn rules(&self) -> &ObjectFormat {
@@ -39,39 +39,39 @@ impl Directory {
     ) -> Result<T, SinkError> {
         let shared = self.0.clone();
         let read = tokio::task::spawn_blocking(move || work(&shared.config.path)).await;
-        read.unwrap_or_else(|_| Err(error::unanswered(&self.0.config.path)))
+        read.unwrap_or_else(|_| Err(error::cancelled(&self.0.config.path)))
     }
 
-    /// Does `work` in its turn. It is told when nobody waits for it any more.
+    /// Does `work` exclusively. Its flag is set when the caller no longer waits for it.
     pub(super) async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
     ) -> Result<T, SinkError> {
         if self.0.files.may_block() {
-            return self.work_aside(work).await;
+            return self.work_on_thread(work).await;
         }
-        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.0.exclusive.lock().unwrap_or_else(PoisonError::into_inner);
         work(&*self.0.files, &self.0.config.path, &AtomicBool::new(false))
     }
 
     /// The same on a thread that may block.
-    pub(super) async fn work_aside<T: Send + 'static>(
+    pub(super) async fn work_on_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
     ) -> Result<T, SinkError> {
         let shared = self.0.clone();
         let caller = Caller(Arc::default());
         let abandoned = caller.0.clone();
-        let in_turn = move || {
-            let _turn = shared.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let exclusively = move || {
+            let _guard = shared.exclusive.lock().unwrap_or_else(PoisonError::into_inner);
             work(&*shared.files, &shared.config.path, &abandoned)
         };
-        let worked = tokio::task::spawn_blocking(in_turn).await;
-        worked.unwrap_or_else(|_| Err(error::unanswered(&self.0.config.path)))
+        let worked = tokio::task::spawn_blocking(exclusively).await;
+        worked.unwrap_or_else(|_| Err(error::cancelled(&self.0.config.path)))
     }
 }
 
-/// Whoever waits for an answer: with it goes the wish for one.
+/// The waiting caller: dropping this cancels the work.
 struct Caller(Arc<AtomicBool>);
 
 impl Drop for Caller {

@@ -1,4 +1,4 @@
-//! What a file system's errors mean for delivery, in words for the person who must act.
+//! What a file system's errors mean for delivery, with advice for the operator.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -6,42 +6,44 @@ use std::path::Path;
 use objects::Manifest;
 use sink::SinkError;
 
-/// A file of the directory, or the directory itself, can't be made or read.
+/// A file of the directory, or the directory itself, can't be created or read.
 pub(super) fn of_io(folder: &Path, error: &io::Error) -> SinkError {
     let folder = folder.display();
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            unavailable(format!("no space is left for files of directory {folder} ({error}): make room"))
+            unavailable(format!("no space is left for files of directory {folder} ({error}): free space"))
         }
         ErrorKind::NotFound => unavailable(format!(
-            "directory {folder} is gone ({error}): bring it back, or mount what it is on; nothing is lost meanwhile"
+            "directory {folder} is missing ({error}): restore it, or mount its disk. Forebay retries, and no event is \
+             lost"
         )),
         ErrorKind::WouldBlock => unavailable(format!(
-            "directory {folder} is being written to by another process, or by a configuration that has just ended: it is \
-             tried again"
+            "another process, or a configuration that has just ended, is writing to directory {folder}. Forebay \
+             retries"
         )),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => misconfigured(format!(
-            "files can't be made in directory {folder} ({error}): it must be writable for the user that runs Forebay"
+            "files can't be created in directory {folder} ({error}): it must be writable for the user that runs \
+             Forebay"
         )),
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => misconfigured(format!(
-            "{folder} can't be used as a directory ({error}): something else has this path or one above it; move that \
-             away, or configure another path"
+            "{folder} can't be used as a directory ({error}): this path or one above it is something else. Move that \
+             away, or set another `path`"
         )),
         ErrorKind::InvalidFilename => misconfigured(format!(
-            "directory {folder} doesn't take names as long as those of its files ({error}): configure one on another \
-             file system, or give the sink a shorter name"
+            "directory {folder} rejects names as long as those of its files ({error}): use another file system, or a \
+             shorter name of the sink"
         )),
         _ => unavailable(format!(
-            "a file of directory {folder} couldn't be written or read ({error}): look at its disk and the system's log"
+            "a file of directory {folder} couldn't be written or read ({error}): check its disk and the system's log"
         )),
     }
 }
 
-/// Something else has the object's name.
-pub(super) fn taken(object: &Path, manifest: &Manifest) -> SinkError {
+/// Another file has the object's name.
+pub(super) fn name_conflict(object: &Path, manifest: &Manifest) -> SinkError {
     misconfigured(format!(
-        "{} is there already, and isn't what positions {} to {} of shard {} give: it was changed, or the data directory \
-         is an older copy. Compare it with a copy of your own, then move it away: it is written anew",
+        "{} exists, but differs from positions {} to {} of shard {}: it was changed, or the data directory is an older \
+         copy. Compare it with your copy, then move it away. Forebay writes it again",
         object.display(),
         manifest.first,
         manifest.last,
@@ -49,32 +51,33 @@ pub(super) fn taken(object: &Path, manifest: &Manifest) -> SinkError {
     ))
 }
 
-/// Something else has the name of an object that a gateway sends.
-pub(super) fn taken_by_other(object: &Path) -> SinkError {
+/// Another file has the name of an object that a gateway sends.
+pub(super) fn upload_conflict(object: &Path) -> SinkError {
     misconfigured(format!(
-        "{} is there already, and isn't what the gateway sends: it was changed, or the gateway's data directory is an older \
-         copy. Compare it with a copy of your own, then move it away: the gateway sends the object again",
+        "{} exists, but differs from the gateway's object: it was changed, or the gateway's data directory is an older \
+         copy. Compare it with your copy, then move it away. The gateway resends the object",
         object.display()
     ))
 }
 
-/// Fewer bytes came than were announced, or others.
+/// The upload had fewer bytes than announced, or others.
 pub(super) fn damaged(object: &Path) -> SinkError {
     unavailable(format!(
-        "object {} was cut or damaged on its way from the gateway: nothing of it was stored, and the gateway sends it again",
+        "object {} was truncated or damaged between the gateway and the writer. Nothing was stored, and the gateway \
+         resends it",
         object.display()
     ))
 }
 
-/// Whoever wanted the object has left.
+/// The caller no longer waits for the object.
 pub(super) fn abandoned(object: &Path) -> SinkError {
-    unavailable(format!("{} was broken off and is written again later", object.display()))
+    unavailable(format!("{} was interrupted, and is written again later", object.display()))
 }
 
-/// The thread ended before it answered.
-pub(super) fn unanswered(folder: &Path) -> SinkError {
+/// The thread ended without a result.
+pub(super) fn cancelled(folder: &Path) -> SinkError {
     unavailable(format!(
-        "writing to directory {} ended without an answer: Forebay is stopping, or has a bug, then please report it",
+        "writing to directory {} ended without a result. If Forebay isn't stopping, please report this as a bug",
         folder.display()
     ))
 }

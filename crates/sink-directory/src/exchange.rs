@@ -1,4 +1,4 @@
-//! Objects of gateways: their bytes come from the network while they are written, and go there while they are read.
+//! Objects of gateways: their bytes are streamed from the network to files, and back.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ use objects::read::PIECE_BYTES;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
 use sink::SinkError;
 
-/// Pieces that have come before the disk takes them.
+/// Received pieces that wait for the disk.
 const PIECES_AHEAD: usize = 4;
 
 impl Directory {
@@ -31,16 +31,16 @@ impl Directory {
     pub(super) async fn write_upload(&self, upload: ObjectUpload) -> Result<(), SinkError> {
         let ObjectUpload { name, bytes, sha256, replaces, body, .. } = upload;
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
-        // The gateway chooses the name of its description: that an object has none is found too often at most.
+        // The gateway chooses the name of its description: at worst, an object wrongly counts as having none.
         let description = self.rules().manifests.manifest_of(&name);
-        let writing = self.work_aside(move |files, folder, abandoned| {
+        let writing = self.work_on_thread(move |files, folder, abandoned| {
             let named = Named { files, folder, name: &name, description: &description };
             Accepting { named, bytes, sha256, pieces, abandoned }.run(replaces)
         });
         join(pass(body, sender), writing).await.1
     }
 
-    /// Gives an object to a gateway.
+    /// Returns an object to a gateway.
     pub(super) async fn download(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
         let sought = name.to_owned();
         let opened = self.reading(move |folder| read::find(folder, &sought)).await?;
@@ -70,7 +70,7 @@ impl Directory {
     }
 }
 
-/// Passes on what comes, as fast as the disk takes it.
+/// Forwards received bytes, as fast as the disk accepts them.
 async fn pass(mut body: RequestBody, sender: Sender<Bytes>) {
     while let Some(Ok(frame)) = body.frame().await {
         let Ok(piece) = frame.into_data() else { continue };
@@ -93,7 +93,7 @@ impl From<io::Error> for Unwritten {
     }
 }
 
-/// An object on its way into its directory.
+/// An object that is being written to its directory.
 struct Accepting<'a> {
     named: Named<'a>,
     bytes: u64,
@@ -105,7 +105,7 @@ struct Accepting<'a> {
 impl Accepting<'_> {
     fn run(mut self, replaces: bool) -> Result<(), SinkError> {
         let object = self.named.object();
-        // A process that reads this directory's configuration may write to it, too.
+        // A process that reads this directory's configuration may also write to it.
         let _lock = self.named.files.lock(self.named.folder).map_err(|error| self.named.failed(&error))?;
         if !replaces {
             match self.named.files.open(&object) {
@@ -116,19 +116,19 @@ impl Accepting<'_> {
         }
         let Self { named, bytes, sha256, pieces, abandoned } = &mut self;
         let expected = (*bytes, *sha256);
-        let written = named.write_file(&object, |mut file| pour(pieces, expected, abandoned, &mut file));
+        let written = named.write_file(&object, |mut file| write_pieces(pieces, expected, abandoned, &mut file));
         written.map_err(|unwritten| self.failed(unwritten))
     }
 
-    /// The object is there: it must be what comes.
+    /// The object exists: it must equal the upload.
     fn compare(&mut self, mut comparison: Comparison, object: &Path) -> Result<(), SinkError> {
         let expected = (self.bytes, self.sha256);
-        let poured = pour(&mut self.pieces, expected, self.abandoned, &mut comparison);
+        let poured = write_pieces(&mut self.pieces, expected, self.abandoned, &mut comparison);
         poured.map_err(|unwritten| self.failed(unwritten))?;
         if !comparison.ends_here().map_err(|error| self.named.failed(&error))? {
-            return Err(error::taken_by_other(object));
+            return Err(error::upload_conflict(object));
         }
-        self.named.name_again().map_err(|error| self.named.failed(&error))
+        self.named.sync_name().map_err(|error| self.named.failed(&error))
     }
 
     fn failed(&self, unwritten: Unwritten) -> SinkError {
@@ -140,8 +140,8 @@ impl Accepting<'_> {
     }
 }
 
-/// Writes all pieces, which must come to as many bytes with this digest.
-fn pour(
+/// Writes all pieces, which must have this many bytes in total, with this digest.
+fn write_pieces(
     pieces: &mut Receiver<Bytes>,
     expected: (u64, [u8; 32]),
     abandoned: &AtomicBool,

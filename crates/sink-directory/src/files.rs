@@ -1,4 +1,4 @@
-//! What a directory of objects needs of a file system, so that a test's can stand in and fail as real ones do.
+//! The file system operations of a directory of objects, so a test can replace them and fail like real ones.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -8,51 +8,51 @@ use sink::folder::{make_folder, sync_folder};
 
 /// A file system.
 pub trait Files: Send + Sync + 'static {
-    /// Makes a new file; one that exists is an error.
+    /// Creates a new file; an existing one is an error.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
     /// Opens a file to read it from its beginning.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>>;
-    /// Gives a file another name; one that has that name already is replaced.
+    /// Renames a file, and replaces an existing file of that name.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes a directory and those above it, each durable before it is used; one that exists is fine.
+    /// Creates a directory and those above it, each durable before it is used; an existing one is fine.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
-    /// Makes the names in a directory durable: those made, changed and removed before the call.
+    /// Makes the names in a directory durable: those created, changed and removed before the call.
     ///
     /// # Errors
-    /// What the file system says. What it was to make durable must be done again.
+    /// The file system's error. The operation must be repeated.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Keeps other writers out of a directory until the value is dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] where one is at work, else what the file system says.
+    /// [`io::ErrorKind::WouldBlock`] if another one is writing, or else the file system's error.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>>;
-    /// Whether calls may take long, as a disk does: then they are made on a thread of their own.
+    /// Whether calls may take long, as on a disk: then they run on a separate thread.
     fn may_block(&self) -> bool;
 }
 
 /// A file that is being written.
 pub trait NewFile: Write {
-    /// Makes what was written durable.
+    /// Makes the written bytes durable.
     ///
     /// # Errors
-    /// What the file system says. The file is of no use then.
+    /// The file system's error. The file can't be used then.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -89,7 +89,7 @@ impl Files for OsFiles {
         let folder = File::open(path)?;
         match folder.try_lock() {
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            // Some file systems lock no directories (NFS): there a driver's own turns must do.
+            // Some file systems (NFS) can't lock directories: there the process-internal lock must suffice.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Box::new(folder)),
         }
     }

@@ -1,8 +1,8 @@
-//! A directory as a store of objects: each is a file, beside it its description. It is never listed.
+//! A directory as a store of objects: each is a file, with its description next to it. The directory is never listed.
 //!
-//! What writes to the disk may take long, so it has a thread of tokio's. One object of a directory is written at a
-//! time, so that a write whose caller has left is over before the next begins: lanes wait for their turn, and other
-//! drivers and processes are kept out by a lock.
+//! Writes to the disk may take long, so they run on a thread of tokio's pool. One object of a directory is written at a
+//! time, so a write whose caller has left is over before the next begins. Lanes wait for each other, and a lock keeps
+//! out other drivers and processes.
 
 mod config;
 mod directory;

@@ -1,4 +1,4 @@
-//! The mark of a directory: a file that readers of objects ignore.
+//! The store id (mark) of a directory: a file that readers of objects ignore.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,20 +9,20 @@ use sink::{Mark, SinkError};
 
 const NAME: &str = ".forebay-mark";
 const TEMPORARY: &str = ".forebay-mark.partial";
-/// The digits of a mark, and one more byte to detect a longer file.
+/// The digits of a store id, and one more byte to detect a longer file.
 const BYTES_MAX: u64 = 33;
 
-/// Reads the mark, and creates it if the directory has none.
+/// Reads the store id, and creates it if the directory has none.
 pub(super) fn of(files: &dyn Files, folder: &Path) -> Result<Mark, SinkError> {
     match read(files, folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         read => return read.map_err(|error| error::of_io(folder, &error)),
     }
-    make(files, folder).map_err(|error| error::of_io(folder, &error))
+    create(files, folder).map_err(|error| error::of_io(folder, &error))
 }
 
-/// Creates the mark under the directory's lock, unless a concurrent writer has created it.
-fn make(files: &dyn Files, folder: &Path) -> io::Result<Mark> {
+/// Creates the store id under the directory's lock, unless a concurrent writer has created it.
+fn create(files: &dyn Files, folder: &Path) -> io::Result<Mark> {
     files.make_folder(folder)?;
     let _lock = files.lock(folder)?;
     match read(files, folder) {

@@ -1,8 +1,8 @@
 //! Writes one object: to a temporary name, synced, renamed, and the directory synced; then its description in the same
-//! way. So a description is there only with its object, and an object only as a whole.
+//! way. So a description exists only with its object, and an object only completely.
 //!
-//! A crash leaves at most the two temporary files of one object. They are known by the object's name, and the next
-//! attempt, which has the same manifest, takes them away.
+//! A crash leaves at most the two temporary files of one object. Their names contain the object's name, and the next
+//! attempt, with the same manifest, removes them.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,15 @@ use std::sync::atomic::AtomicBool;
 use super::error;
 use super::files::{Files, NewFile};
 use objects::Sealed;
-use objects::encoder::{self, Unmade};
+use objects::encoder::{self, EncodeError};
 use objects::{Manifest, Parts, description};
 use sink::SinkError;
 
-/// What is made to see whether files can be.
+/// The file that checks whether files can be created.
 const PROBE: &str = ".forebay-probe";
 
-/// Makes the directory if it is missing, and a file in it. Several sinks may do so at once: each finds the file there or not.
+/// Creates the directory if it is missing, and a file in it. Several sinks may do so concurrently: the file may exist
+/// or not.
 pub(super) fn probe(files: &dyn Files, folder: &Path) -> Result<(), SinkError> {
     let probe = folder.join(PROBE);
     let made = files
@@ -41,7 +42,7 @@ pub(super) struct Named<'a> {
     pub(super) description: &'a str,
 }
 
-/// An object on its way into its directory.
+/// An object that is being written to its directory.
 pub(super) struct Put<'a> {
     named: Named<'a>,
     manifest: &'a Manifest,
@@ -53,9 +54,9 @@ impl<'a> Put<'a> {
         Self { named: Named { files, folder, name, description }, manifest }
     }
 
-    /// Writes the object and its description, or finds the same object there.
+    /// Writes the object and its description, or finds the same object.
     pub(super) fn run(&self, parts: &mut dyn Parts, abandoned: &AtomicBool) -> Result<(), SinkError> {
-        // An attempt whose lane is gone, and with it the driver, may still be at work on the same names.
+        // An attempt whose lane and driver have ended may still be writing to the same names.
         let named = &self.named;
         let _lock = named.files.lock(named.folder).map_err(|error| named.failed(&error))?;
         let sealed = match named.files.open(&named.object()) {
@@ -69,10 +70,10 @@ impl<'a> Put<'a> {
 
     fn write_object(&self, parts: &mut dyn Parts, abandoned: &AtomicBool) -> Result<Sealed, SinkError> {
         let write = |mut file: &mut dyn NewFile| encoder::write(self.manifest, parts, &mut file, abandoned, &|_| None);
-        self.named.write_file(&self.named.object(), write).map_err(|unmade| self.unmade(unmade))
+        self.named.write_file(&self.named.object(), write).map_err(|encode_failed| self.encode_failed(encode_failed))
     }
 
-    /// The object is there: it must be what would be written.
+    /// The object exists: it must equal the new one.
     fn compare(
         &self,
         there: Box<dyn Read>,
@@ -81,19 +82,19 @@ impl<'a> Put<'a> {
     ) -> Result<Sealed, SinkError> {
         let mut comparison = Comparison::new(there);
         let sealed = encoder::write(self.manifest, parts, &mut comparison, abandoned, &|_| None);
-        let sealed = sealed.map_err(|unmade| self.unmade(unmade))?;
+        let sealed = sealed.map_err(|encode_failed| self.encode_failed(encode_failed))?;
         if !comparison.ends_here().map_err(|error| self.named.failed(&error))? {
-            return Err(error::taken(&self.named.object(), self.manifest));
+            return Err(error::name_conflict(&self.named.object(), self.manifest));
         }
-        self.named.name_again().map_err(|error| self.named.failed(&error))?;
+        self.named.sync_name().map_err(|error| self.named.failed(&error))?;
         Ok(sealed)
     }
 
-    fn unmade(&self, unmade: Unmade) -> SinkError {
-        match unmade {
-            Unmade::Parts(error) => SinkError::Unavailable(error.0),
-            Unmade::Output(error) => self.named.failed(&error),
-            Unmade::Abandoned => error::abandoned(&self.named.object()),
+    fn encode_failed(&self, encode_failed: EncodeError) -> SinkError {
+        match encode_failed {
+            EncodeError::Parts(error) => SinkError::Unavailable(error.0),
+            EncodeError::Output(error) => self.named.failed(&error),
+            EncodeError::Abandoned => error::abandoned(&self.named.object()),
         }
     }
 }
@@ -107,7 +108,7 @@ impl Named<'_> {
         self.folder.join(self.description)
     }
 
-    /// Makes a file that is durable under its name when this returns.
+    /// Writes a file that is durable under its name when this returns.
     pub(super) fn write_file<T, E: From<io::Error>>(
         &self,
         path: &Path,
@@ -115,7 +116,7 @@ impl Named<'_> {
     ) -> Result<T, E> {
         let (temporary, folder) = (temporary(path), path.parent().unwrap_or(self.folder));
         if folder != self.folder {
-            // The directory itself is made at a connect alone: it may be missing because its disk isn't mounted.
+            // The directory itself is created only at a connect: it may be missing because its disk isn't mounted.
             self.files.make_folder(folder)?;
         }
         remove_if_there(self.files, &temporary)?;
@@ -127,7 +128,7 @@ impl Named<'_> {
         });
         drop(file);
         if written.is_err() {
-            // On a full disk what was written is in the way. Where it can't be removed now, the next attempt does.
+            // On a full disk the temporary file uses space. If it can't be removed now, the next attempt removes it.
             let _ = self.files.remove(&temporary);
         }
         let written = written?;
@@ -135,9 +136,9 @@ impl Named<'_> {
         Ok(written)
     }
 
-    /// Makes the name durable of an object that has no description yet: the attempt that named it may have ended before
-    /// its directory was synced, or at a sync that failed, which makes nothing durable when it is repeated.
-    pub(super) fn name_again(&self) -> io::Result<()> {
+    /// Makes the name of an object without a description durable. The attempt that named it may have ended before its
+    /// directory was synced, or at a failed sync, which makes nothing durable when it is repeated.
+    pub(super) fn sync_name(&self) -> io::Result<()> {
         match self.files.open(&self.description()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let (object, temporary) = (self.object(), temporary(&self.object()));
@@ -154,7 +155,7 @@ impl Named<'_> {
     }
 }
 
-/// Where a file is until it is whole. A dot hides it from those who look for objects.
+/// The name of a file until it is complete. A dot hides it from readers of objects.
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.partial"))
@@ -167,7 +168,7 @@ pub(super) fn remove_if_there(files: &dyn Files, path: &Path) -> io::Result<()> 
     }
 }
 
-/// Compares what is written to it with what is there.
+/// Compares the bytes written to it with an existing file.
 pub(super) struct Comparison {
     there: Box<dyn Read>,
     is_same: bool,
@@ -179,7 +180,7 @@ impl Comparison {
         Self { there, is_same: true, buffer: Vec::new() }
     }
 
-    /// Whether what was written is all that is there.
+    /// Whether the existing file ends here.
     pub(super) fn ends_here(mut self) -> io::Result<bool> {
         let mut rest = Vec::new();
         self.there.by_ref().take(1).read_to_end(&mut rest)?;

@@ -1,4 +1,4 @@
-//! Gives files back: as a whole where there is room for them in memory, and else a part of them piece by piece.
+//! Returns files: as a whole if memory has room for them, or else a part of them piece by piece.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -13,7 +13,7 @@ use objects::Codec;
 use objects::read::{Lookup, ObjectCache};
 use sink::SinkError;
 
-/// What stands under a name, unless it has the tag that is known.
+/// The file of a name, unless it has the known tag.
 pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
     let Some((file, found)) = find(folder, name)? else { return Ok(Lookup::Missing) };
     if known == Some(&*found.etag) {
@@ -26,11 +26,11 @@ pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &Objec
     Ok(Lookup::Found(FoundObject { content, ..found }))
 }
 
-/// A file and what it is, without its bytes.
+/// A file and its properties, without its bytes.
 pub(super) fn find(folder: &Path, name: &str) -> Result<Option<(File, FoundObject)>, SinkError> {
     let failed = |error: io::Error| error::of_io(folder, &error);
     let Some((file, metadata)) = open(&folder.join(name)).map_err(failed)? else {
-        // Where the directory is gone, nobody knows.
+        // Without the directory, it isn't known whether the file exists.
         return fs::metadata(folder).map(|_| None).map_err(failed);
     };
     let (etag, content_type, bytes) = (etag(&metadata), content_type(name).into(), metadata.len());
@@ -45,7 +45,7 @@ pub(super) fn open_same(folder: &Path, name: &str, tag: &str) -> Result<File, Si
 }
 
 pub(super) fn changed(name: &str) -> SinkError {
-    SinkError::Unavailable(format!("{name} was changed while it was read").into())
+    SinkError::Unavailable(format!("{name} changed while it was read: try again").into())
 }
 
 /// Bytes of a file.
@@ -55,7 +55,8 @@ pub(super) fn piece(folder: &Path, file: &File, range: Range<u64>) -> Result<Vec
     Ok(piece)
 }
 
-/// A plain file of this name, if there is one: nothing else is opened, which could lead elsewhere or never answer.
+/// A plain file of this name, if there is one: nothing else is opened, because it could be another path's file or never
+/// respond.
 fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
     let seen = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() => metadata,
@@ -64,12 +65,12 @@ fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
     };
     let file = File::open(path)?;
     let metadata = file.metadata()?;
-    // Somebody may have put a link in its place meanwhile.
+    // The file may have been replaced by a link since.
     let is_same = (seen.dev(), seen.ino()) == (metadata.dev(), metadata.ino());
     Ok(is_same.then_some((file, metadata)))
 }
 
-/// A file never changes under its name; should somebody change one, its number, length or time is another.
+/// A file never changes under its name. If another program changes one, its number, length or time differs.
 fn etag(metadata: &Metadata) -> Box<str> {
     let (number, bytes) = (metadata.ino(), metadata.len());
     format!("\"{number:x}-{bytes:x}-{:x}.{:x}\"", metadata.mtime(), metadata.mtime_nsec()).into()
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_of_the_types_that_objects_over_http_are_of() {
+    fn content_types_are_those_of_objects_over_http() {
         for (name, expected) in [
             ("a.ndjson", "application/x-ndjson"),
             ("a.ndjson.gz", "application/gzip"),

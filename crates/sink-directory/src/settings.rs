@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::{DirectoryConfig, OsFiles};
 use settings::{InvalidValue, Section, SettingsReader};
 
-/// Reads them; a relative path starts at `data`.
+/// Reads the settings; a relative path starts at `data`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
-    let help = "add the directory that files are made in, as in path = \"archive\"";
+    let help = "add the directory for the files, as in path = \"archive\"";
     let path = reader.required(section, "path", help, |text| path(text, data));
     let rules = rules_of_files(reader, section);
     Some(DirectoryConfig { path: path?, rules })
@@ -24,11 +24,11 @@ fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
         return Err(wrong("wanted the name of a directory"));
     }
     if text.contains('\0') {
-        return Err(wrong("holds a NUL character"));
+        return Err(wrong("contains a NUL character"));
     }
     let path = plain(&data.join(text));
     refuse_own(&path, data)
-        .map_err(|wrong| wrong.help("name a directory of its own; a relative path leads from the data directory"))?;
+        .map_err(|wrong| wrong.help("use a separate directory; a relative path starts at the data directory"))?;
     Ok(path)
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_from_the_data_directory_and_not_into_what_it_holds() {
+    fn paths_are_relative_but_outside_the_data_directory() {
         let shown = |text| path(text, Path::new("./data")).map(|path| path.display().to_string());
         assert_eq!(shown("archive/").unwrap(), "data/archive");
         assert_eq!(shown("./x/./archive").unwrap(), "data/x/archive");

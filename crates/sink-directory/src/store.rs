@@ -14,7 +14,7 @@ use crate::files::Files;
 use crate::put::{self, Put};
 use crate::{mark, read};
 
-/// A sink of a directory whose files are made through `files`. Nothing is made before the first call.
+/// A sink of a directory whose files are created through `files`. Nothing is created before the first call.
 #[must_use]
 pub fn sink(config: DirectoryConfig, files: Arc<dyn Files>) -> Sink {
     Sink::new(ObjectSink::new(Directory::new(config, files)))
@@ -68,7 +68,7 @@ impl ObjectStoreReader for Directory {
         self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)).await
     }
 
-    /// A slow receiver holds no thread.
+    /// A slow receiver doesn't occupy a thread.
     async fn give(&self, named: (&str, &str), range: Range<u64>, sender: &PieceSender) -> Result<(), SinkError> {
         let (name, etag) = (named.0.to_owned(), named.1.to_owned());
         let file = self.reading(move |folder| read::open_same(folder, &name, &etag)).await?;

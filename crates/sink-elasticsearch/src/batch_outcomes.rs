@@ -1,4 +1,4 @@
-//! What a batch is stored with, and what its requests came to together.
+//! What a batch is stored with, and the combined result of its requests.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use super::server::Server;
 use sink::{Batch, Fault, Reason, RejectedRecord, Retry, RetryScope, Verdict, WriteOutcome};
 
-/// What a part of a batch came to: the records that aren't mentioned are stored.
+/// The result of a part of a batch: records that aren't mentioned are stored.
 #[derive(Default)]
 pub(super) struct Outcomes {
     pub(super) refused: Vec<RejectedRecord>,
@@ -20,9 +20,9 @@ pub(super) struct Outcomes {
     /// Failures that only neighbours can explain: the documents or their indices may be at fault.
     pub(super) unclear: Vec<(usize, Reason)>,
     pub(super) taken: Vec<Taken>,
-    /// How many of those that are to be sent again only wait until the store has less to do.
+    /// How many of the records to resend only wait until the store is less busy.
     pub(super) waiting: usize,
-    /// Requests without an outcome: their records are among those to be sent again.
+    /// Requests without an outcome: their records are among those to resend.
     pub(super) failures: Vec<Failure>,
 }
 
@@ -46,7 +46,7 @@ impl Outcomes {
                 Outcome::Failed(Fault::Unclear, reason) => outcomes.unclear.push((index, reason)),
                 Outcome::Failed(fault, reason) => {
                     outcomes.waiting += usize::from(fault == Fault::Store);
-                    // Neighbours change nothing about the other faults.
+                    // Neighbours don't matter for the other faults.
                     outcomes.failed_alone(index, reason, fault.verdict(false));
                 }
             }
@@ -82,11 +82,11 @@ impl Outcomes {
         match verdict {
             Comparison::Same => {}
             Comparison::Other => {
-                let reason = format!("another document is stored under its id in index {stored_in}").into();
+                let reason = format!("another document with its id is in index {stored_in}").into();
                 self.refused.push(RejectedRecord { index, reason });
             }
             Comparison::Gone => {
-                let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
+                let reason = format!("a document with its id was in index {stored_in}, and has been deleted").into();
                 self.retry.push(Retry { index, reason, scope: RetryScope::Record });
             }
         }
@@ -123,10 +123,10 @@ impl Outcomes {
         }
     }
 
-    /// What delivery is told of a batch of `count` records.
+    /// The result of a batch of `count` records for delivery.
     pub(super) fn into_write_outcome(mut self, count: usize) -> Result<WriteOutcome, Failure> {
         if self.retry.len() == count {
-            // Nothing has passed: what only waits isn't held against these records.
+            // Nothing was stored: records that only wait aren't blamed.
             let worst = self.failures.iter().position(|failure| !failure.is_overload()).unwrap_or(0);
             if !self.failures.is_empty() {
                 return Err(self.failures.swap_remove(worst));
@@ -141,7 +141,7 @@ impl Outcomes {
             return Ok(WriteOutcome::Committed);
         }
         self.refused.sort_by_key(|refusal| refusal.index);
-        // What is refused isn't sent again, and a record that two looks have failed for is named once.
+        // A rejected record isn't resent, and a record that two comparisons have failed for is named once.
         let refused: HashSet<usize> = self.refused.iter().map(|refusal| refusal.index).collect();
         self.retry.retain(|retry| !refused.contains(&retry.index));
         self.retry.sort_by_key(|retry| retry.index);

@@ -1,4 +1,4 @@
-//! A `_bulk` request: two lines for each document, what to do and with what.
+//! A `_bulk` request: two lines for each document, the action and the content.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use super::mapping;
 use sink::envelope::write_text;
 use sink::{Batch, Record, Write as Kind};
 
-/// Bytes of an action's line and of what a document has beside its payload: index, id, time.
+/// Bytes of an action's line, and of a document without its payload: index, id, time.
 const FRAME_BYTES: usize = 256;
 
 /// The version of a document that was created and never changed.
@@ -15,7 +15,7 @@ pub(super) const EVENT_VERSION: u64 = 1;
 /// Versions have 63 bits.
 const REVISION_MAX: u64 = i64::MAX.cast_unsigned() - EVENT_VERSION - 1;
 
-/// Cuts a batch into the records of a request each, by their indices, and without those at `left_out`, which ascend.
+/// Splits a batch into requests: the indices of each request's records, without those at `left_out`, which ascend.
 pub(super) fn parts(batch: &Batch, left_out: &[usize], request_bytes: usize) -> Vec<Vec<usize>> {
     let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
     for (at, record) in batch.records().enumerate().filter(|(at, _)| left_out.binary_search(at).is_err()) {
@@ -44,7 +44,7 @@ pub(super) fn body(config: &ElasticsearchConfig, batch: &Batch, part: &[usize]) 
     body
 }
 
-/// Writes the line that says what to do, and the line that says with what.
+/// Writes the line of the action, and the line of the content.
 fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, record: &Record<'_>) {
     let (index, id) = (config.index.of(record), document_id(config.target, record));
     let mut action = |verb: &str, more: &str| {
@@ -55,7 +55,7 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
         write_text(body, id.as_bytes());
         let _ = writeln!(body, "{more}}}}}");
     };
-    let (before, behind): (&[u8], &[u8]) = match (record.write, config.target, config.conflict) {
+    let (before, after): (&[u8], &[u8]) = match (record.write, config.target, config.conflict) {
         (_, IndexTarget::DataStream, _)
         | (Kind::Insert, _, DocumentConflictPolicy::DeadLetter | DocumentConflictPolicy::Ignore) => {
             action("create", "");
@@ -77,10 +77,10 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
     };
     body.extend_from_slice(before);
     mapping::write(body, config, shard, record);
-    body.extend_from_slice(behind);
+    body.extend_from_slice(after);
 }
 
-/// What a record's document is called. In a data stream each revision has one of its own.
+/// The id of a record's document. In a data stream each revision has a separate one.
 pub(super) fn document_id(target: IndexTarget, record: &Record<'_>) -> String {
     match (record.write, target) {
         (Kind::Upsert(revision), IndexTarget::DataStream) => format!("{}-{revision}", record.id),
@@ -88,7 +88,7 @@ pub(super) fn document_id(target: IndexTarget, record: &Record<'_>) -> String {
     }
 }
 
-/// A document of an event has version 1, and that of a result's oldest revision the next one: so they are told apart.
+/// The document of an event has version 1, and that of a result's oldest revision the next one, so the versions differ.
 fn version(revision: u64) -> u64 {
     revision.min(REVISION_MAX) + EVENT_VERSION + 1
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_ends_where_it_is_full_and_a_large_record_has_its_own() {
+    fn request_ends_when_full() {
         let large = "1".repeat(1_000);
         let batch = batch(&[
             ("1", Kind::Insert),
@@ -159,11 +159,11 @@ mod tests {
         config.conflict = DocumentConflictPolicy::Merge;
         let action = format!("{{\"_index\":\"of-access\",\"_id\":\"{one}\",\"retry_on_conflict\":3}}");
         let merge = format!("{{\"update\":{action}}}\n{{\"doc\":{document},\"doc_as_upsert\":true}}\n");
-        assert_eq!(body_of(&config), merge + &index, "results have their versions whatever becomes of events");
+        assert_eq!(body_of(&config), merge + &index, "results have versions with any rule for events");
     }
 
     #[test]
-    fn an_id_that_comes_twice_is_noticed() {
+    fn repeated_id_in_a_batch_is_detected() {
         assert!(!batch(&[("1", Kind::Insert), ("2", Kind::Insert)]).has_repetitions());
         let mut twice = batch(&[("1", Kind::Insert)]);
         let block = Bytes::from("access2");

@@ -1,4 +1,4 @@
-//! What is known of such a sink before it connects: where the store's nodes are, which indices, and what stands in them.
+//! The configuration of a sink: the store's nodes, the indices, and their documents.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -12,98 +12,100 @@ use super::index::IndexPattern;
 use net::http_client::{Endpoint, InvalidEndpoint};
 use sink::AllowedRisks;
 
-/// Nodes that one configuration names.
+/// The maximum of nodes in a configuration.
 const NODES_MAX: usize = 32;
 /// Bytes of a template's name.
 const TEMPLATE_NAME_BYTES_MAX: usize = 128;
 
-/// Which indices of which store, and what stands in them.
+/// The store, its indices, and their documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElasticsearchConfig {
-    /// Where the store is.
+    /// The nodes of the store.
     pub nodes: NodeList,
-    /// Who asks, in the place of the users of the nodes.
+    /// The key to use instead of the users of the nodes.
     pub api_key: Option<ApiKey>,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities; without one the machine's.
     pub ca: Option<PathBuf>,
     /// The names of the indices or data streams.
     pub index: IndexPattern,
-    /// What these names are.
+    /// The kind of these names.
     pub target: IndexTarget,
-    /// What a document holds.
+    /// The content of a document.
     pub shape: DocumentShape,
-    /// Whether a document has `@timestamp`. One of a payload stays.
+    /// Whether a document has `@timestamp`. A payload's own is kept.
     pub has_timestamp: bool,
-    /// What is installed where it is missing.
+    /// The template to install if it is missing.
     pub template: Option<Template>,
-    /// What becomes of an event whose id is taken by another document.
+    /// What to do with an event whose id has another document.
     pub conflict: DocumentConflictPolicy,
-    /// Bytes of documents and actions at which a request ends: one document alone may have more.
+    /// Bytes of documents and actions at which a request ends: a single document may be larger.
     pub request_bytes: usize,
-    /// Requests in flight at most, for all lanes together.
+    /// The maximum of requests in flight, for all lanes together.
     pub requests_max: NonZeroUsize,
     /// Whether requests are compressed.
     pub gzip: bool,
-    /// How long the store may be silent in the middle of a request.
+    /// How long the store may be silent during a request.
     pub timeout: Duration,
-    /// With which risks the store is used.
+    /// Which risks of the store are allowed.
     pub allowed: AllowedRisks,
 }
 
 impl ElasticsearchConfig {
-    /// Whether documents have what events are found by. In a data stream an event's id doesn't name one document.
+    /// Whether documents contain the fields that identify events. In a data stream an event's id doesn't identify one
+    /// document.
     #[must_use]
     pub const fn can_read(&self) -> bool {
         matches!((self.shape, self.target), (DocumentShape::Envelope, IndexTarget::Indices))
     }
 }
 
-/// What the names of indices are names of.
+/// The kind of an index name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexTarget {
-    /// Indices, or aliases with an index each that is written to.
+    /// Indices, or aliases with a write index each.
     #[default]
     Indices,
-    /// Data streams, which nothing is ever overwritten in: each revision of a result is a document of its own.
+    /// Data streams, in which nothing is ever overwritten: each revision of a result is a separate document.
     DataStream,
 }
 
 /// What a document holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentShape {
-    /// The payload's members, and `@timestamp` where they have none. What is no object stands in a member `payload`.
+    /// The payload's members, and `@timestamp` if they have none. A payload that isn't an object becomes a member
+    /// `payload`.
     #[default]
     Payload,
-    /// The payload in a member `payload`, beside what else is known of the event.
+    /// The payload in a member `payload`, with the event's other fields.
     Envelope,
 }
 
-/// What becomes of an event whose id is taken.
+/// What to do with an event whose id has a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentConflictPolicy {
-    /// What is there is compared with it: a repetition changes nothing, another event is a dead letter.
+    /// The document is compared with the event: a duplicate changes nothing, another event becomes a dead letter.
     #[default]
     DeadLetter,
-    /// The document stays as it is.
+    /// The document is unchanged.
     Ignore,
-    /// The event takes its place.
+    /// The event replaces it.
     Overwrite,
-    /// The members of the event take the place of those that the document has.
+    /// The members of the event replace those of the document.
     Merge,
 }
 
-/// The nodes of a store: at least one. Any of them takes any request.
+/// The nodes of a store: at least one. Each accepts any request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NodeList(Vec<Endpoint>);
 
-/// Why a text names no nodes.
+/// Why a text isn't a list of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidNodes {
-    /// One of them isn't one.
+    /// One of them isn't a URL.
     #[error(transparent)]
     Node(InvalidEndpoint),
     /// Too many.
-    #[error("at most {NODES_MAX} nodes can be named")]
+    #[error("name at most {NODES_MAX} nodes")]
     Count,
 }
 
@@ -122,14 +124,14 @@ impl NodeList {
         &self.0
     }
 
-    /// Whether a user stands in any of the URLs.
+    /// Whether any of the URLs has a user.
     #[must_use]
     pub fn has_user(&self) -> bool {
         self.0.iter().any(|node| node.user.is_some())
     }
 }
 
-/// Without who asks.
+/// Without users and passwords.
 impl fmt::Display for NodeList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes: Vec<String> = self.0.iter().map(Endpoint::to_string).collect();
@@ -143,12 +145,12 @@ impl fmt::Debug for NodeList {
     }
 }
 
-/// A key of the store's API, as the store gives it out (`encoded`). It is never shown.
+/// A key of the store's API, in the form that the store returns (`encoded`). It is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(pub(super) String);
 
 impl ApiKey {
-    /// A key; `None` where the text can't stand in a header, as a key can.
+    /// A key; `None` if the text can't be in a header, as a key can.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let is_good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -162,27 +164,28 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// An index template: what indices and data streams are to be like that begin later.
+/// An index template: the properties of new indices and data streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pub(super) name: String,
     pub(super) body: String,
 }
 
-/// Why something is no template.
+/// Why something isn't a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTemplate {
     /// Its name.
     #[error(
-        "the name of its file, without the ending, is the template's: 1 to {TEMPLATE_NAME_BYTES_MAX} of a-z, 0-9, `-`, `_` and `.`"
+        "the file name without its extension is the template's name: 1 to {TEMPLATE_NAME_BYTES_MAX} of a-z, 0-9, `-`, \
+         `_` and `.`"
     )]
     Name,
     /// Its text.
-    #[error("it is no index template: {0}")]
+    #[error("it isn't an index template: {0}")]
     Body(String),
 }
 
-/// What of a template can be told here.
+/// The part of a template that is checked here.
 #[derive(Deserialize)]
 struct Described {
     index_patterns: Patterns,
@@ -196,14 +199,14 @@ enum Patterns {
 }
 
 impl Template {
-    /// A template of this name, with the JSON that the store is to have.
+    /// A template of this name, with the JSON for the store.
     ///
     /// # Errors
-    /// The name can't be one, or the text says nothing of any indices.
+    /// The name is invalid, or the text names no indices.
     pub fn new(name: &str, body: String) -> Result<Self, InvalidTemplate> {
-        let can_stand = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+        let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
         let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
-        if !begins || name.len() > TEMPLATE_NAME_BYTES_MAX || !name.bytes().all(can_stand) {
+        if !begins || name.len() > TEMPLATE_NAME_BYTES_MAX || !name.bytes().all(is_allowed) {
             return Err(InvalidTemplate::Name);
         }
         let described: Described =
@@ -213,7 +216,7 @@ impl Template {
             Patterns::Several(patterns) => patterns.is_empty(),
         };
         if is_empty {
-            return Err(InvalidTemplate::Body("its `index_patterns` name nothing".to_owned()));
+            return Err(InvalidTemplate::Body("its `index_patterns` are empty".to_owned()));
         }
         Ok(Self { name: name.to_owned(), body })
     }
@@ -224,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_stand_behind_one_another_and_are_shown_without_passwords() {
+    fn nodes_are_displayed_without_passwords() {
         let nodes: NodeList = "http://ann:s3cret@one:9200, https://two/es".parse().unwrap();
         assert_eq!(nodes.to_string(), "http://one:9200,https://two/es");
         assert!(!format!("{nodes:?} {:?}", ApiKey::new("s3cret")).contains("s3cret"));
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_says_which_indices_it_is_for() {
+    fn template_names_its_indices() {
         for good in [r#"{"index_patterns": ["a-*"]}"#, r#"{"index_patterns": "a-*", "data_stream": {}}"#] {
             assert!(Template::new("access", good.to_owned()).is_ok(), "{good}");
         }

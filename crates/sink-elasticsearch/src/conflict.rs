@@ -1,4 +1,4 @@
-//! Whether the document that stands under an event's id is this event's: then it is a repetition, and changes nothing.
+//! Checks whether the document with an event's id is this event's: then the event is a duplicate, and changes nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,25 +16,25 @@ use super::server::Server;
 use super::store_error::StoreError;
 use sink::{Batch, Record, Write as Kind};
 
-/// Documents that are asked for at once, and about how many bytes they have.
+/// The maximum of documents in one request, and their approximate number of bytes.
 const ASKED_MAX: usize = 500;
 const ASKED_BYTES: usize = 4 * 1024 * 1024;
 
-/// An event whose id is taken.
+/// An event whose id has a document.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
     /// Its index within the batch.
     pub(super) at: usize,
-    /// Where the document stands.
+    /// The index of the document.
     pub(super) index: String,
 }
 
-/// What the comparison came to.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Same,
     Other,
-    /// It was there a moment ago.
+    /// It existed a moment ago.
     Gone,
 }
 
@@ -55,7 +55,7 @@ struct Found<'a> {
     error: Option<StoreError>,
 }
 
-/// Compares them, in their order.
+/// Compares them, in order.
 pub(super) async fn compare(
     config: &ElasticsearchConfig,
     server: &Server,
@@ -72,7 +72,7 @@ pub(super) async fn compare(
     Ok(verdicts)
 }
 
-/// The results of the batch under whose ids there are events.
+/// The results of the batch whose ids have documents of events.
 pub(super) async fn occupied(
     config: &ElasticsearchConfig,
     server: &Server,
@@ -90,7 +90,7 @@ pub(super) async fn occupied(
     Ok(occupied)
 }
 
-/// Those of `places` at which there is a document, in their order.
+/// Those of `places` that have a document, in order.
 pub(super) async fn existing(
     config: &ElasticsearchConfig,
     server: &Server,
@@ -109,30 +109,33 @@ pub(super) async fn existing(
     Ok(existing)
 }
 
-/// Whether there is a document at a place. An index that was deleted has none; neither has one that was closed, as far as can be told:
-/// old ones often are, and nothing would be written until somebody opened them.
+/// Whether a place has a document. A deleted index has none. A closed index counts as having none: old ones often are
+/// closed, and nothing could be written until an operator opened them.
 fn is_there(place: &Taken, found: &Found<'_>) -> Result<bool, Failure> {
     match &found.error {
         Some(error) if !matches!(error.kind.as_str(), "index_not_found_exception" | "index_closed_exception") => {
-            let (index, words) = (&place.index, error.words());
-            Err(Failure::Odd(format!("index {index} can't be asked for what may have been sent before: {words}")))
+            let (index, message) = (&place.index, error.message());
+            Err(Failure::Unexpected(format!(
+                "index {index} can't be searched for documents that may have been sent before: \
+                 {message}"
+            )))
         }
         Some(_) => Ok(false),
         None => Ok(found.found),
     }
 }
 
-/// What was found, in the order in which it was asked for.
+/// The documents that were found, in the order of the request.
 fn found<'a>(answer: &'a [u8], asked: &[Taken]) -> Result<Vec<Found<'a>>, Failure> {
     let answer: Answer<'_> = serde_json::from_slice(answer)
-        .map_err(|error| Failure::Odd(format!("its answer to _mget can't be read: {error}")))?;
+        .map_err(|error| Failure::Unexpected(format!("its response to _mget is invalid: {error}")))?;
     if answer.docs.len() != asked.len() {
-        return Err(Failure::Odd("its answer to _mget has another number of documents".to_owned()));
+        return Err(Failure::Unexpected("its response to _mget has another number of documents".to_owned()));
     }
     Ok(answer.docs)
 }
 
-/// Those that are asked for together.
+/// The groups of documents in one request.
 fn runs(batch: &Batch, taken: &[Taken]) -> Vec<Range<usize>> {
     let (mut runs, mut start, mut bytes) = (Vec::new(), 0, 0);
     for (number, taken) in taken.iter().enumerate() {
@@ -169,8 +172,8 @@ fn verdict(config: &ElasticsearchConfig, batch: &Batch, taken: &Taken, found: &F
     if is_same(config, &record, source.get()) { Comparison::Same } else { Comparison::Other }
 }
 
-/// Whether the document holds the record's payload. When and where the event was received isn't compared: it differs where the same event
-/// comes again.
+/// Whether the document has the record's payload. The time and position of the receipt aren't compared: they differ in
+/// a duplicate.
 fn is_same(config: &ElasticsearchConfig, record: &Record<'_>, source: &str) -> bool {
     let (mut ours, shape) = (Vec::new(), config.shape);
     mapping::write(&mut ours, config, 0, record);
@@ -193,7 +196,7 @@ fn is_same(config: &ElasticsearchConfig, record: &Record<'_>, source: &str) -> b
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Whether two texts have the same value: stores that don't keep the text keep that.
+/// Whether two texts have the same value, which stores keep even if they don't keep the text.
 fn are_equal(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
     let value = |text: &RawValue| serde_json::from_str::<Value>(text.get()).ok();
@@ -230,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn the_same_payload_is_the_same_event_whenever_it_came() {
+    fn same_payload_is_the_same_event() {
         let shapes = [DocumentShape::Payload, DocumentShape::Envelope].into_iter();
-        // The setting may have been another one when the document was stored.
+        // The setting may have been different when the document was stored.
         let before_and_now = |shape| [(true, true), (false, false), (true, false), (false, true)].map(|is| (shape, is));
         for (shape, (before, now)) in shapes.flat_map(before_and_now) {
             for (stored, comes, is) in [

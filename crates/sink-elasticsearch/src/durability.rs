@@ -14,7 +14,7 @@ use sink::{Batch, Risk};
 const ASYNC: &str = "translog_async";
 /// The names of the risks in the configuration.
 pub(super) const NAMES: [&str; 1] = [ASYNC];
-/// Names that are remembered. Beyond that they are asked for again.
+/// The maximum of cached names. Others are checked again.
 const KNOWN_MAX: usize = 4096;
 
 /// The names whose indices are known to be durable.
@@ -48,14 +48,14 @@ struct Translog {
 }
 
 impl Durability {
-    /// Forgets all names, and checks the index if the configuration names only one.
+    /// Clears the cache, and checks the index if the configuration has only one name.
     ///
     /// # Errors
-    /// [`Failure::Unfit`] if it has a risk that the configuration doesn't allow.
+    /// [`Failure::Misfit`] if it has a risk that the configuration doesn't allow.
     pub(super) async fn prepare(&self, config: &ElasticsearchConfig, server: &Server) -> Result<(), Failure> {
         self.known().clear();
         match config.index.only_name().filter(|_| !config.allowed.allows(ASYNC)) {
-            Some(name) => self.look(config, server, name).await.map(drop),
+            Some(name) => self.inspect(config, server, name).await.map(drop),
             None => Ok(()),
         }
     }
@@ -63,7 +63,7 @@ impl Durability {
     /// Checks the indices of a batch that aren't known. The batch is written: its indices exist.
     ///
     /// # Errors
-    /// [`Failure::Unfit`] if one has a risk that the configuration doesn't allow.
+    /// [`Failure::Misfit`] if one has a risk that the configuration doesn't allow.
     pub(super) async fn check(
         &self,
         config: &ElasticsearchConfig,
@@ -74,18 +74,18 @@ impl Durability {
             return Ok(());
         }
         for name in self.unknown(config, batch) {
-            self.look(config, server, &name).await?;
-            // An index that can't be seen isn't asked for again.
+            self.inspect(config, server, &name).await?;
+            // An index that the user can't read isn't checked again.
             self.remember(&name);
         }
         Ok(())
     }
 
-    async fn look(&self, config: &ElasticsearchConfig, server: &Server, name: &str) -> Result<(), Failure> {
+    async fn inspect(&self, config: &ElasticsearchConfig, server: &Server, name: &str) -> Result<(), Failure> {
         let Some(answer) = server.durability(name).await? else { return Ok(()) };
         let indices: HashMap<String, Described> = serde_json::from_slice(&answer)
-            .map_err(|error| Failure::Odd(format!("its answer to _settings can't be read: {error}")))?;
-        config.allowed.check(&risks(&indices)).map_err(Failure::Unfit)?;
+            .map_err(|error| Failure::Unexpected(format!("its response to _settings is invalid: {error}")))?;
+        config.allowed.check(&risks(&indices)).map_err(Failure::Misfit)?;
         if !indices.is_empty() {
             self.remember(name);
         }

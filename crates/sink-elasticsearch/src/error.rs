@@ -1,4 +1,4 @@
-//! What failures mean for delivery, in words for the person who must act.
+//! What failures mean for delivery, with advice for the operator.
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -11,19 +11,19 @@ use sink::{Mark, SinkError};
 /// Why a call failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// There is no answer.
+    /// There is no response.
     Http(HttpFailure),
-    /// The store's answer to a request as a whole, with its words.
+    /// The store's error for a request as a whole, with its message.
     Status(StatusCode, String),
-    /// All documents that were sent are still to be taken, because the store has too much to do.
+    /// None of the documents was accepted, because the store is overloaded.
     Overloaded(String),
-    /// The store isn't what it must be.
-    Unfit(String),
-    /// It is another store than the batch is for: the one with this mark.
+    /// The store doesn't have the required form or settings.
+    Misfit(String),
+    /// It is another store than the batch's: the one with this store id.
     OtherStore(Mark),
-    /// What the store answered makes no sense.
-    Odd(String),
-    /// The sink was closed meanwhile.
+    /// The store's response is invalid.
+    Unexpected(String),
+    /// The sink was closed during the call.
     Closed,
 }
 
@@ -38,31 +38,31 @@ struct Described {
     error: StoreError,
 }
 
-/// The store's words in the body of an answer.
-pub(super) fn words(body: &[u8]) -> String {
+/// The store's message in the body of a response.
+pub(super) fn message(body: &[u8]) -> String {
     match serde_json::from_slice::<Described>(body) {
-        Ok(described) => described.error.words(),
+        Ok(described) => described.error.message(),
         Err(_) => shortened(&String::from_utf8_lossy(body)),
     }
 }
 
 impl Failure {
-    /// Whether the store has more to do than it can, as far as can be told.
+    /// Whether the store is probably overloaded.
     pub(super) fn is_overload(&self) -> bool {
         match self {
             Self::Overloaded(_) => true,
             Self::Status(status, _) => matches!(status.as_u16(), 429 | 502 | 503 | 504),
             Self::Http(failure) => matches!(failure.kind, HttpFailureKind::Silent(_)),
-            Self::Unfit(_) | Self::OtherStore(_) | Self::Odd(_) | Self::Closed => false,
+            Self::Misfit(_) | Self::OtherStore(_) | Self::Unexpected(_) | Self::Closed => false,
         }
     }
 
-    /// Whether the request was too large for the store, or for what stands before it.
+    /// Whether the request was too large for the store, or for a proxy in front of it.
     pub(super) fn is_too_large(&self) -> bool {
         matches!(self, Self::Status(StatusCode::PAYLOAD_TOO_LARGE, _))
     }
 
-    /// Whether the answer was longer than its reader allows.
+    /// Whether the response was longer than its reader allows.
     pub(super) fn is_long_answer(&self) -> bool {
         matches!(self, Self::Http(HttpFailure { kind: HttpFailureKind::TooLong(_), .. }))
     }
@@ -71,23 +71,23 @@ impl Failure {
     pub(super) fn what(&self) -> String {
         match self {
             Self::Http(failure) => failure.to_string(),
-            Self::Status(status, words) if words.is_empty() => format!("it answered {status}"),
-            Self::Status(status, words) => format!("it answered {status}: {words}"),
-            Self::Overloaded(words) | Self::Unfit(words) | Self::Odd(words) => words.clone(),
+            Self::Status(status, message) if message.is_empty() => format!("it answered {status}"),
+            Self::Status(status, message) => format!("it answered {status}: {message}"),
+            Self::Overloaded(message) | Self::Misfit(message) | Self::Unexpected(message) => message.clone(),
             Self::OtherStore(mark) => SinkError::OtherStore(*mark).to_string(),
-            Self::Closed => "the sink was closed here".to_owned(),
+            Self::Closed => "Forebay cancelled the call, because the sink was closed".to_owned(),
         }
     }
 
-    /// What a person must do, if nothing passes by itself.
+    /// The advice for the operator, unless the error may be temporary.
     fn advice(&self) -> Option<&'static str> {
         let Self::Status(status, _) = self else { return None };
         match status.as_u16() {
-            401 => Some("see to it that the user of `url`, or the key in `api_key`, may log in"),
-            403 => Some("grant the user or key what the manual names"),
-            300..=399 => Some("name the place that it leads to in `url`"),
-            404 | 405 => Some("is it an Elasticsearch or OpenSearch server, and is the path in `url` right?"),
-            400 => Some("it doesn't take what Forebay asks: is its version one that the manual names?"),
+            401 => Some("check that the user of `url`, or the key in `api_key`, may log in"),
+            403 => Some("grant the user or key the privileges in docs/elasticsearch.md"),
+            300..=399 => Some("set `url` to the target of the redirection"),
+            404 | 405 => Some("check that it is an Elasticsearch or OpenSearch server, and the path in `url`"),
+            400 => Some("it rejects Forebay's request: check that docs/elasticsearch.md lists its version"),
             _ => None,
         }
     }
@@ -108,7 +108,7 @@ impl Failure {
         let what = self.what();
         match (self.advice(), &self) {
             (Some(advice), _) => SinkError::Misconfigured(format!("{place}: {what}; {advice}").into()),
-            (None, Self::Unfit(_)) => SinkError::Misconfigured(format!("{place}: {what}").into()),
+            (None, Self::Misfit(_)) => SinkError::Misconfigured(format!("{place}: {what}").into()),
             _ => SinkError::Unavailable(format!("{place}: {what}").into()),
         }
     }
@@ -119,9 +119,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_person_must_do_is_told_from_what_passes() {
+    fn errors_for_the_operator_differ_from_temporary_ones() {
         let config = super::super::tests::config();
-        for (status, acts) in [
+        for (status, is_misconfigured) in [
             (301, true),
             (400, true),
             (401, true),
@@ -132,18 +132,18 @@ mod tests {
             (502, false),
             (503, false),
         ] {
-            let failure = Failure::Status(StatusCode::from_u16(status).unwrap(), "words".to_owned());
+            let failure = Failure::Status(StatusCode::from_u16(status).unwrap(), "message".to_owned());
             let error = failure.into_sink_error(&config);
-            assert_eq!(matches!(error, SinkError::Misconfigured(_)), acts, "{error}");
-            assert!(error.to_string().contains("words"), "{error}");
+            assert_eq!(matches!(error, SinkError::Misconfigured(_)), is_misconfigured, "{error}");
+            assert!(error.to_string().contains("message"), "{error}");
         }
     }
 
     #[test]
-    fn words_are_found_in_what_stores_and_proxies_answer() {
+    fn message_is_found_in_responses() {
         let described = br#"{"error": {"root_cause": [], "type": "a", "reason": "b"}, "status": 429}"#;
-        assert_eq!(words(described), "a: b");
-        assert_eq!(words(b"<html>\n too much\n</html>"), "<html> too much </html>");
-        assert_eq!(words(b""), "");
+        assert_eq!(message(described), "a: b");
+        assert_eq!(message(b"<html>\n too much\n</html>"), "<html> too much </html>");
+        assert_eq!(message(b""), "");
     }
 }

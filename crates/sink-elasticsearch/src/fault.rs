@@ -1,11 +1,11 @@
-//! What each error of a document is about: the document, the store, or either.
+//! What is at fault in each error of a document: the document, the store, or either.
 
 use std::ops::RangeInclusive;
 
 use super::store_error::StoreError;
 use sink::Fault;
 
-/// What an error must say to match a row.
+/// How an error matches a row.
 #[derive(Clone, Copy, Debug)]
 enum Says {
     Anything,
@@ -23,7 +23,7 @@ const FAULTS: [(RangeInclusive<u16>, Says, Fault); 18] = [
     (400..=499, Says::Words("read-only / allow delete"), Fault::Store),
     (400..=499, Says::Words("flood-stage"), Fault::Store),
     (507..=507, Says::Anything, Fault::Store),
-    // The index or the cluster, as an operator has set it up. Old indices are often closed or blocked.
+    // The index or the cluster, in the state that an operator has chosen. Old indices are often closed or blocked.
     (400..=499, Says::Kind("cluster_block_exception"), Fault::Passing),
     (400..=499, Says::Kind("index_closed_exception"), Fault::Passing),
     (400..=499, Says::Kind("invalid_index_name_exception"), Fault::Passing),
@@ -41,7 +41,7 @@ const FAULTS: [(RangeInclusive<u16>, Says, Fault); 18] = [
     (422..=422, Says::Anything, Fault::Unclear),
 ];
 
-/// What an error of a document is about.
+/// What is at fault in an error of a document.
 pub(super) fn fault(status: u16, error: Option<&StoreError>) -> Fault {
     let says = |row: Says| match row {
         Says::Anything => true,

@@ -1,4 +1,4 @@
-//! By which fields events can be found in the indices that there are: which these are follows from their mappings.
+//! The fields by which events can be found in the existing indices: these follow from their mappings.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use super::error::Failure;
 const ID: &str = "id";
 const TYPE: &str = "type";
 const RECEIVED_AT: &str = "received_at";
-/// What such stores make beside a text of which they aren't told more.
+/// The suffix of the field that stores add by default to a text.
 const WHOLE_TEXT: &str = ".keyword";
 
 const TEXTS: &[&str] = &["keyword"];
-/// Not `date_nanos`: OpenSearch leaves out events of several indices where it sorts by it, since its shards tell one another the page's end
-/// by the millisecond.
+/// Not `date_nanos`: OpenSearch omits events when it sorts several indices by it, since its shards exchange the end of
+/// a page only in milliseconds.
 const TIMES: &[&str] = &["date", "keyword"];
 
-/// What is asked of the store.
+/// The fields in the request.
 pub(super) const WANTED: &str = "id,id.keyword,type,type.keyword,received_at,received_at.keyword";
 
 /// The fields' names.
@@ -29,7 +29,7 @@ pub(super) struct Fields {
     pub(super) received_at: String,
 }
 
-/// What the store says of its fields: of each, what it is in some of the indices.
+/// The store's response: the types of each field in the indices.
 #[derive(Deserialize)]
 struct Answer {
     indices: Vec<String>,
@@ -43,41 +43,41 @@ struct Capability {
 }
 
 impl Fields {
-    /// Reads an answer to `_field_caps`; none where there are no indices.
+    /// Parses a response to `_field_caps`; `None` if there are no indices.
     ///
     /// # Errors
     /// Events can't be found in these indices.
     pub(super) fn read(answer: &[u8]) -> Result<Option<Self>, Failure> {
         let answer: Answer = serde_json::from_slice(answer)
-            .map_err(|error| Failure::Odd(format!("its answer to _field_caps can't be read: {error}")))?;
+            .map_err(|error| Failure::Unexpected(format!("its response to _field_caps is invalid: {error}")))?;
         if answer.indices.is_empty() {
             return Ok(None);
         }
-        let field = |name: &str, kinds: &[&str]| answer.field(name, kinds).ok_or_else(|| unfit(name));
+        let field = |name: &str, kinds: &[&str]| answer.field(name, kinds).ok_or_else(|| misfit(name));
         let (id, type_name, received_at) = (field(ID, TEXTS)?, field(TYPE, TEXTS)?, field(RECEIVED_AT, TIMES)?);
         Ok(Some(Self { id, type_name, received_at }))
     }
 }
 
 impl Answer {
-    /// The field itself or what stands beside it, whichever is of one of the kinds, and of the same in all indices that have it.
+    /// The field itself or its subfield, whichever has one of the types, and the same type in all indices that have it.
     fn field(&self, name: &str, kinds: &[&str]) -> Option<String> {
         let only_kind = |name: &str| self.fields.get(name).filter(|found| found.len() == 1)?.first_key_value();
         let is_good = |name: &String| {
             only_kind(name)
                 .is_some_and(|(kind, can)| kinds.contains(&kind.as_str()) && can.searchable && can.aggregatable)
         };
-        // Where it is one thing here and another there, what stands beside it isn't there everywhere.
+        // If its type differs between indices, the subfield isn't in all of them.
         only_kind(name)?;
         [name.to_owned(), format!("{name}{WHOLE_TEXT}")].into_iter().find(is_good)
     }
 }
 
-fn unfit(name: &str) -> Failure {
+fn misfit(name: &str) -> Failure {
     let kinds = if name == RECEIVED_AT { "`keyword` or `date`" } else { "`keyword`" };
-    Failure::Unfit(format!(
-        "events can't be found in its indices by `{name}`, which isn't mapped as {kinds} in all of them: give them a \
-         template with the mapping that the manual shows"
+    Failure::Misfit(format!(
+        "events can't be found by `{name}`, which isn't mapped as {kinds} in all indices: give them a template with \
+         the mapping in docs/elasticsearch.md"
     ))
 }
 
@@ -95,17 +95,17 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_those_that_events_can_be_sorted_by_in_all_indices() {
+    fn fields_are_sortable_in_all_indices() {
         let keyword = r#""keyword": {"searchable": true, "aggregatable": true}"#;
         let text = r#""text": {"searchable": true, "aggregatable": false}"#;
         let id = |id: &str| read(id, "date").unwrap().unwrap().id;
         assert_eq!(id(keyword), "id");
         assert_eq!(id(text), "id.keyword");
         assert_eq!(id(r#""keyword": {"searchable": false, "aggregatable": true}"#), "id.keyword");
-        assert!(read(&format!("{keyword}, {text}"), "date").is_err(), "it isn't the same in all indices");
+        assert!(read(&format!("{keyword}, {text}"), "date").is_err(), "its type differs between indices");
         assert!(read(keyword, "keyword").is_ok());
         for kind in ["long", "date_nanos"] {
-            let Err(Failure::Unfit(words)) = read(keyword, kind) else { panic!("{kind} is no time to sort by here") };
+            let Err(Failure::Misfit(words)) = read(keyword, kind) else { panic!("{kind} isn't a sortable time here") };
             assert!(words.contains("`received_at`") && words.contains("`date`"), "{words}");
         }
     }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn without_indices_there_are_no_events() {
         assert_eq!(Fields::read(br#"{"indices": [], "fields": {}}"#).unwrap(), None);
-        assert!(matches!(Fields::read(br#"{"indices": ["a"], "fields": {}}"#), Err(Failure::Unfit(_))));
-        assert!(matches!(Fields::read(b"{}"), Err(Failure::Odd(_))));
+        assert!(matches!(Fields::read(br#"{"indices": ["a"], "fields": {}}"#), Err(Failure::Misfit(_))));
+        assert!(matches!(Fields::read(b"{}"), Err(Failure::Unexpected(_))));
     }
 }

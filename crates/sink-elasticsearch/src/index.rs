@@ -1,4 +1,4 @@
-//! Names of indices and data streams, as they follow from an event.
+//! Names of indices and data streams, derived from an event.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use text::rfc3339;
 
 use sink::Record;
 
-/// Bytes of a pattern: with the longest type in it, a name stays below the 255 bytes that the store takes.
+/// Bytes of a pattern: with the longest type in it, a name is below the store's limit of 255 bytes.
 const PATTERN_BYTES_MAX: usize = 160;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,28 +18,28 @@ enum Part {
     Hour,
 }
 
-/// The name of an index, in which `{type}` stands for the event's type, `{day}` and `{hour}` for its time. Nothing of a payload can get into
-/// a name, and neither can the time of the delivery: a repetition finds its first copy in the same index.
+/// The name of an index, in which `{type}` is replaced by the event's type, and `{day}` and `{hour}` by its time.
+/// Payloads and the time of delivery never become parts of a name: a duplicate finds its first copy in the same index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexPattern {
     text: String,
     parts: Vec<Part>,
 }
 
-/// Why a text is no pattern of indices.
+/// Why a text isn't a pattern of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidIndex {
-    /// It has no bytes or too many.
-    #[error("the name of an index has 1 to {PATTERN_BYTES_MAX} bytes here")]
+    /// It is empty or too long.
+    #[error("an index name must have 1 to {PATTERN_BYTES_MAX} bytes")]
     Length,
-    /// A character that such names can't have.
-    #[error("{0:?} can't stand in the name of an index: a to z, 0 to 9, `-`, `_`, `+` and `.` can")]
+    /// A character that isn't allowed.
+    #[error("{0:?} isn't allowed in an index name: use a to z, 0 to 9, `-`, `_`, `+` and `.`")]
     Character(char),
-    /// A first character that such names can't have.
-    #[error("the name of an index begins with a letter, a digit or braces")]
+    /// A first character that isn't allowed.
+    #[error("an index name must begin with a lowercase letter, a digit or braces")]
     Beginning,
-    /// Braces without a known name.
-    #[error("braces stand around `type`, `day` or `hour` only")]
+    /// Braces without a known placeholder.
+    #[error("only {{type}}, {{day}} and {{hour}} are allowed in braces")]
     Braces,
 }
 
@@ -54,8 +54,8 @@ impl FromStr for IndexPattern {
             return Err(InvalidIndex::Beginning);
         }
         let (mut parts, mut rest) = (Vec::new(), text);
-        while let Some((before, behind)) = rest.split_once('{') {
-            let (name, after) = behind.split_once('}').ok_or(InvalidIndex::Braces)?;
+        while let Some((before, braced)) = rest.split_once('{') {
+            let (name, after) = braced.split_once('}').ok_or(InvalidIndex::Braces)?;
             parts.push(literal(before)?);
             parts.push(match name {
                 "type" => Part::Type,
@@ -72,8 +72,8 @@ impl FromStr for IndexPattern {
 }
 
 fn literal(text: &str) -> Result<Part, InvalidIndex> {
-    let can_stand = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_+.".contains(*c);
-    match text.chars().find(|c| !can_stand(c)) {
+    let is_allowed = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_+.".contains(*c);
+    match text.chars().find(|c| !is_allowed(c)) {
         Some('}') => Err(InvalidIndex::Braces),
         Some(other) => Err(InvalidIndex::Character(other)),
         None => Ok(Part::Text(text.to_owned())),
@@ -107,7 +107,7 @@ impl IndexPattern {
 }
 
 impl IndexPattern {
-    /// What all names fit that the events of a type have, or those of any type: stars stand for what isn't known.
+    /// The wildcard that matches the names for all events of a type, or of any type: stars replace unknown parts.
     pub(super) fn wildcard(&self, type_name: Option<&str>) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_take_the_type_and_the_time_of_the_event() {
+    fn names_contain_type_and_time_of_the_event() {
         let record = Record {
             sequence: 1,
             id: event::EventId([0; 16]),

@@ -1,7 +1,8 @@
 //! Elasticsearch and OpenSearch: documents of indices and data streams.
 //!
-//! Keyed: an event's id is its document's `_id`, which is created and never overwritten; the index follows from the event alone,
-//! so that a repetition meets its first copy. A result of an aggregate has its revision as the document's version.
+//! An idempotent store: an event's id is its document's `_id`, which is created and never overwritten. The index
+//! follows from the event alone, so a duplicate finds its first copy. A result of an aggregate has its revision as the
+//! document's version.
 
 mod batch_outcomes;
 mod bulk;

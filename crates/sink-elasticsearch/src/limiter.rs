@@ -1,4 +1,4 @@
-//! How many requests are in flight: one more as long as the store keeps up, half as many when it says that it doesn't.
+//! Limits the requests in flight: one more while the store keeps up, half as many when it reports overload.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,9 +18,9 @@ pub(super) struct Limiter {
 struct State {
     allowed: usize,
     in_flight: usize,
-    /// Requests that the store took since `allowed` changed.
+    /// Requests that the store accepted since `allowed` changed.
     passed: usize,
-    /// When the number was last cut: what was sent before says nothing of it.
+    /// When the number was last reduced: requests from before don't count.
     cut_at: Option<Instant>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Permit<'a> {
 impl Limiter {
     pub(super) fn new(max: NonZeroUsize) -> Self {
         let max = max.get();
-        // As many as there may be: a store that is at rest isn't to be approached slowly at each start.
+        // Starts at the maximum: an idle store shouldn't get a slow start each time.
         let state = State { allowed: max, in_flight: 0, passed: 0, cut_at: None };
         Self { state: Mutex::new(state), freed: Notify::new(), max }
     }
@@ -55,7 +55,7 @@ impl Limiter {
         let mut state = self.held();
         let may = state.in_flight < state.allowed;
         state.in_flight += usize::from(may);
-        // Whoever waits too is woken by the one before, so that nobody sleeps beside a free place.
+        // Each waiter wakes the next one, so none sleeps while a slot is free.
         if may && state.in_flight < state.allowed {
             self.freed.notify_one();
         }
@@ -64,7 +64,7 @@ impl Limiter {
 }
 
 impl Permit<'_> {
-    /// The store took the request.
+    /// The store accepted the request.
     pub(super) fn passed(&self) {
         let Limiter { freed, max, .. } = self.limiter;
         let mut state = self.limiter.held();
@@ -76,10 +76,10 @@ impl Permit<'_> {
         }
     }
 
-    /// The store has too much to do.
+    /// The store is overloaded.
     pub(super) fn overloaded(&self) {
         let mut state = self.limiter.held();
-        // Requests of one time that fail together are one sign.
+        // Concurrent requests that fail together count once.
         if state.cut_at.is_none_or(|cut_at| self.begun > cut_at) {
             state.allowed = (state.allowed / 2).max(1);
             state.passed = 0;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_that_fail_together_halve_the_number_once_and_those_that_pass_raise_it_by_one() {
+    async fn failures_halve_the_limit_once_and_successes_raise_it() {
         let limiter = limiter(8);
         let together = [limiter.acquire().await, limiter.acquire().await, limiter.acquire().await];
         together.iter().for_each(Permit::overloaded);
@@ -124,11 +124,11 @@ mod tests {
         for _ in 0..100 {
             limiter.acquire().await.passed();
         }
-        assert_eq!(allowed(&limiter), 8, "and never beyond what may be");
+        assert_eq!(allowed(&limiter), 8, "and never above the maximum");
     }
 
     #[tokio::test]
-    async fn nobody_waits_beside_a_free_place_and_no_more_go_than_may() {
+    async fn no_waiter_sleeps_while_a_slot_is_free() {
         let limiter = limiter(2);
         let (one, two) = (limiter.acquire().await, limiter.acquire().await);
         let mut waiting = waiters(&limiter);

@@ -9,15 +9,15 @@ use text::rfc3339;
 use super::config::{DocumentShape, ElasticsearchConfig};
 use sink::{Record, envelope};
 
-/// The member that tools of these stores look for, and without which data streams take nothing.
+/// The member that tools of these stores need, and without which data streams reject documents.
 pub(super) const TIMESTAMP: &str = "@timestamp";
-/// The member in which a payload stands as a whole.
+/// The member with the whole payload.
 pub(super) const PAYLOAD: &str = "payload";
 
 static TIMESTAMP_POINTER: LazyLock<JsonPointer> =
     LazyLock::new(|| format!("/{TIMESTAMP}").parse().expect("a slash and a name are a pointer"));
 
-/// Writes the document of a record that stands in `shard`, without a line break in it.
+/// Writes the document of a record in `shard`, without a line break.
 pub(super) fn write(document: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, record: &Record<'_>) {
     let members = members(record.payload).filter(|_| config.shape == DocumentShape::Payload);
     let is_timed = config.has_timestamp && (members.is_none() || !has_timestamp(record.payload));
@@ -46,7 +46,7 @@ pub(super) fn has_own_timestamp(shape: DocumentShape, payload: &[u8]) -> bool {
     shape == DocumentShape::Envelope || members(payload).is_none_or(|_| !has_timestamp(payload))
 }
 
-/// What stands behind the opening brace of an object, its closing brace included; none of another value.
+/// The text after the opening brace of an object, including its closing brace; `None` for another value.
 pub(super) fn members(payload: &[u8]) -> Option<&[u8]> {
     payload.trim_ascii().strip_prefix(b"{").map(<[u8]>::trim_ascii_start)
 }
@@ -70,7 +70,7 @@ fn write_payload(document: &mut Vec<u8>, record: &Record<'_>) {
     document.push(b'}');
 }
 
-/// The text on one line. In a JSON text a line break stands only between tokens, where a space says the same.
+/// The text on one line. In a JSON text line breaks are only between tokens, where a space is equivalent.
 fn write_folded(document: &mut Vec<u8>, json: &[u8]) {
     let start = document.len();
     document.extend_from_slice(json);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_has_the_members_of_its_payload_and_a_time() {
+    fn document_has_the_payloads_members_and_a_time() {
         const TIME: &str = r#""@timestamp":"2025-10-09T08:53:20.000001Z""#;
         for (payload, expected) in [
             ("{\"a\" :\t1e0}", format!("{{{TIME},\"a\" :\t1e0}}")),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_that_is_strict_gets_no_time_of_its_own() {
+    fn no_time_is_added_without_timestamp() {
         for (payload, expected) in [
             ("{\"a\" :\t1e0}", "{\"a\" :\t1e0}"),
             (" { } ", "{}"),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_envelope_says_what_is_known_of_the_event() {
+    fn envelope_has_all_fields_of_the_event() {
         let record = Record { write: Kind::Upsert(7), event_time: Some(0), ..record("{\n\"a\": 1}") };
         let expected = concat!(
             r#"{"@timestamp":"1970-01-01T00:00:00.000000Z","id":"11111111-1111-1111-1111-111111111111","type":"access","#,

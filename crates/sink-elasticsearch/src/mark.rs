@@ -1,4 +1,4 @@
-//! The mark of a store: a document in an index without events.
+//! The store id (mark) of a store: a document in an index without events.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -10,7 +10,7 @@ use sink::Mark;
 
 const READ: &str = "/forebay-meta/_doc/mark";
 /// Of several concurrent writers the first one creates it, and the others read it.
-const MAKE: &str = "/forebay-meta/_create/mark?refresh=false";
+const CREATE: &str = "/forebay-meta/_create/mark?refresh=false";
 
 #[derive(Deserialize, Serialize)]
 struct Document {
@@ -23,18 +23,25 @@ struct Found {
     source: Document,
 }
 
-/// Reads the mark, and creates it if the store has none.
+/// Reads the store id, and creates it if the store has none.
 pub(super) async fn of(server: &Server) -> Result<Mark, Failure> {
     if let Some(mark) = read(server).await? {
         return Ok(mark);
     }
-    let mark = Mark::random().map_err(|error| Failure::Odd(format!("the system gives no random numbers: {error}")))?;
+    let mark = Mark::random().map_err(|error| {
+        Failure::Unexpected(format!(
+            "the operating system returned no random numbers: \
+             {error}"
+        ))
+    })?;
     let document = serde_json::to_vec(&Document { mark: mark.to_string() }).unwrap_or_default();
-    let (status, said) = server.raw(Method::PUT, MAKE, Some(document.into())).await?;
+    let (status, said) = server.raw(Method::PUT, CREATE, Some(document.into())).await?;
     if !status.is_success() && status != StatusCode::CONFLICT {
         return Err(unmarked(status, &said));
     }
-    read(server).await?.ok_or_else(|| Failure::Odd("the store's mark vanished while it was read".into()))
+    read(server)
+        .await?
+        .ok_or_else(|| Failure::Unexpected("the store id in forebay-meta disappeared while Forebay read it".into()))
 }
 
 async fn read(server: &Server) -> Result<Option<Mark>, Failure> {
@@ -46,17 +53,22 @@ async fn read(server: &Server) -> Result<Option<Mark>, Failure> {
         return Err(unmarked(status, &body));
     }
     let found = serde_json::from_slice::<Found>(&body).ok().and_then(|found| found.source.mark.parse().ok());
-    found.map(Some).ok_or_else(|| Failure::Odd(format!("{READ} holds no mark: does another program write there?")))
+    found.map(Some).ok_or_else(|| {
+        Failure::Unexpected(format!(
+            "{READ} has no store id: check whether another program writes \
+             there"
+        ))
+    })
 }
 
-/// Explains a refusal: `docs/elasticsearch.md` lists the privileges on this index.
+/// Explains a rejection: `docs/elasticsearch.md` lists the privileges on this index.
 fn unmarked(status: StatusCode, said: &Bytes) -> Failure {
-    let words = super::error::words(said);
+    let message = super::error::message(said);
     if status == StatusCode::FORBIDDEN {
-        return Failure::Unfit(format!(
-            "its user may not use the index forebay-meta, whose document tells writers that they reach one store: grant create, read \
-             and create_index on it ({words})"
+        return Failure::Misfit(format!(
+            "its user may not use the index forebay-meta, which holds the store id: grant create, read and \
+             create_index on it ({message})"
         ));
     }
-    Failure::Status(status, words)
+    Failure::Status(status, message)
 }

@@ -1,21 +1,21 @@
-//! Which node is asked next: each in its turn, and those that failed after a pause.
+//! Chooses the next node: in rotation, and failed nodes only after a pause.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a node that failed is left alone, as long as there are others.
+/// How long a failed node isn't used, if there are others.
 const REST: Duration = Duration::from_secs(15);
 
-/// The turn.
+/// The rotation.
 #[derive(Debug)]
 pub(super) struct Nodes(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     next: usize,
-    /// Of each node, until when it is left alone.
+    /// The end of each node's pause.
     resting: Vec<Option<Instant>>,
 }
 
@@ -28,14 +28,14 @@ impl Nodes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of a node to ask. Where all have failed it is the one that has rested longest.
+    /// The number of the next node. If all have failed, it is the one that has paused longest.
     pub(super) fn next(&self) -> usize {
         let now = Instant::now();
         let mut state = self.held();
         let count = state.resting.len().max(1);
-        let turn = (0..count).map(|step| (state.next + step) % count);
+        let order = (0..count).map(|step| (state.next + step) % count);
         let rested = |node: &usize| state.resting.get(*node).copied().flatten().is_none_or(|until| until <= now);
-        let found = turn.clone().find(rested).or_else(|| turn.min_by_key(|node| state.resting.get(*node).copied()));
+        let found = order.clone().find(rested).or_else(|| order.min_by_key(|node| state.resting.get(*node).copied()));
         let node = found.unwrap_or(0);
         state.next = (node + 1) % count;
         node
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_failed_is_left_alone_for_a_while() {
+    async fn failed_node_is_not_used_for_a_while() {
         let nodes = Nodes::new(3);
         let asked = |count: usize| (0..count).map(|_| nodes.next()).collect::<Vec<_>>();
         assert_eq!(asked(4), [0, 1, 2, 0]);
@@ -76,7 +76,7 @@ mod tests {
         tokio::time::advance(REST / 2).await;
         nodes.mark_down(2);
         nodes.mark_down(0);
-        assert_eq!(nodes.next(), 1, "all have failed: the one that has rested longest");
+        assert_eq!(nodes.next(), 1, "all have failed: the one that has paused longest");
         nodes.mark_healthy(0);
         assert_eq!(asked(2), [0, 0]);
         tokio::time::advance(REST).await;

@@ -1,4 +1,4 @@
-//! What a `_bulk` request came to, document by document. A status of 200 says nothing of them.
+//! The results of a `_bulk` request, document by document. A status of 200 says nothing about them.
 
 use serde::Deserialize;
 
@@ -7,17 +7,17 @@ use super::fault::fault;
 use super::store_error::StoreError;
 use sink::{Fault, Reason};
 
-/// What became of one document.
+/// The result of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It is there.
+    /// It is stored.
     Stored,
-    /// There is a document under its id, in this index.
+    /// There is a document with its id, in this index.
     Taken {
-        /// The index: of a data stream the one behind it.
+        /// The index; for a data stream, the backing index.
         index: String,
     },
-    /// It isn't known to be there: what the failure is about, and why.
+    /// It may not be stored: what is at fault, and why.
     Failed(Fault, Reason),
 }
 
@@ -26,7 +26,7 @@ struct Answer {
     items: Vec<Item>,
 }
 
-/// One of them is there, by what was asked for.
+/// One of these is present, by the action.
 #[derive(Deserialize)]
 struct Item {
     create: Option<Done>,
@@ -44,36 +44,39 @@ struct Done {
 }
 
 impl Done {
-    fn words(&self) -> String {
-        let words = self.error.as_ref().map(StoreError::words);
-        format!("{} ({})", words.as_deref().unwrap_or("without a word of why"), self.status)
+    fn message(&self) -> String {
+        let message = self.error.as_ref().map(StoreError::message);
+        format!("{} ({})", message.as_deref().unwrap_or("without a reason"), self.status)
     }
 }
 
-/// The outcomes in an answer to `count` actions, in their order.
+/// The outcomes in a response to `count` actions, in order.
 pub(super) fn outcomes(answer: &[u8], count: usize) -> Result<Vec<Outcome>, Failure> {
     let answer: Answer = serde_json::from_slice(answer)
-        .map_err(|error| Failure::Odd(format!("its answer to _bulk can't be read: {error}")))?;
+        .map_err(|error| Failure::Unexpected(format!("its response to _bulk is invalid: {error}")))?;
     if answer.items.len() != count {
-        return Err(Failure::Odd(format!("it answered {count} actions with {} outcomes", answer.items.len())));
+        return Err(Failure::Unexpected(format!(
+            "its response to {count} actions has {} outcomes",
+            answer.items.len()
+        )));
     }
     answer.items.into_iter().map(outcome).collect()
 }
 
-/// What a conflict of versions means.
+/// The meaning of a version conflict.
 enum WhenTaken {
-    /// There is a document: perhaps this one.
+    /// There is a document: possibly this one.
     Compare,
-    /// A newer revision is there, or this one.
+    /// A newer revision exists, or this one.
     Newer,
-    /// Somebody else changed it at the same time, again and again.
+    /// Other writers have changed it at the same time, repeatedly.
     Again,
 }
 
-/// Why a status of success doesn't prove that the document is there. Only its result does.
+/// Why a successful status doesn't prove that the document is stored. Only its result does.
 ///
-/// A drop processor's answer is `noop`, under the name `index` also if `update` was asked for. Under `update`, `noop` says that
-/// the document is there and was equal before.
+/// A drop processor's response is `noop`, under the name `index` even for `update`. Under `update`, `noop` means that
+/// the document exists and was equal.
 fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
     let status = done.status;
     match (done.result.as_deref(), when_taken) {
@@ -82,17 +85,20 @@ fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
         (Some("noop"), _) => Some(Outcome::Failed(
             Fault::Unclear,
             format!(
-                "the store answered {status} and left the document out (\"result\": \"noop\"): a drop processor of its ingest \
-                 pipeline dropped it. Change the pipeline, then replay the letter"
+                "the store answered {status} and dropped the document (\"result\": \"noop\"): a drop processor of its \
+                 ingest pipeline did it. Change the pipeline, then replay the dead letter"
             )
             .into(),
         )),
         (Some(result), _) => Some(Outcome::Failed(
             Fault::Passing,
-            format!("the store answered {status} with the result {result}, which doesn't say that the document is there")
-                .into(),
+            format!(
+                "the store answered {status} with the result {result}, which doesn't show that the document is \
+                 stored"
+            )
+            .into(),
         )),
-        // What creates a document answers 201.
+        // Creating a document returns 201.
         (None, WhenTaken::Compare) if status != 201 => {
             Some(Outcome::Failed(Fault::Passing, format!("the store answered {status} without a result").into()))
         }
@@ -105,17 +111,17 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
         (Some(done), None, None) => (WhenTaken::Compare, done),
         (None, Some(done), None) => (WhenTaken::Newer, done),
         (None, None, Some(done)) => (WhenTaken::Again, done),
-        _ => return Err(Failure::Odd("its answer to _bulk has something that wasn't asked for".to_owned())),
+        _ => return Err(Failure::Unexpected("its response to _bulk has an action that wasn't requested".to_owned())),
     };
-    let words = || -> Reason { done.words().into() };
+    let message = || -> Reason { done.message().into() };
     Ok(match done.status {
         200..=299 => missing(&when_taken, &done).unwrap_or(Outcome::Stored),
         409 => match when_taken {
             WhenTaken::Compare => Outcome::Taken { index: done.index },
             WhenTaken::Newer => Outcome::Stored,
-            WhenTaken::Again => Outcome::Failed(Fault::Store, words()),
+            WhenTaken::Again => Outcome::Failed(Fault::Store, message()),
         },
-        status => Outcome::Failed(fault(status, done.error.as_ref()), words()),
+        status => Outcome::Failed(fault(status, done.error.as_ref()), message()),
     })
 }
 
@@ -142,16 +148,17 @@ mod tests {
         assert_eq!(of(r#"{"create": {"_index": "b", "status": 409}}"#), Outcome::Taken { index: "b".into() });
         assert_eq!(of(r#"{"index": {"_index": "b", "status": 409}}"#), Outcome::Stored);
         assert!(matches!(of(r#"{"update": {"_index": "b", "status": 409}}"#), Outcome::Failed(Fault::Store, _)));
-        let Outcome::Failed(Fault::Unclear, words) = failed(400, "mapper_parsing_exception", "failed to parse") else {
-            panic!("it may be about the document")
+        let Outcome::Failed(Fault::Unclear, message) = failed(400, "mapper_parsing_exception", "failed to parse")
+        else {
+            panic!("the document may be at fault")
         };
-        assert_eq!(&*words, "mapper_parsing_exception: failed to parse; caused by deeper: (400)");
+        assert_eq!(&*message, "mapper_parsing_exception: failed to parse; caused by deeper: (400)");
         assert!(matches!(failed(429, "any", "any"), Outcome::Failed(Fault::Store, _)));
         assert!(matches!(failed(404, "any", "any"), Outcome::Failed(Fault::Passing, _)));
     }
 
     #[test]
-    fn a_success_that_proves_nothing_is_none() {
+    fn success_without_proof_is_not_stored() {
         let result = |verb: &str, status: u16, result: &str| {
             of(&format!(r#"{{"{verb}": {{"_index": "i", "status": {status}, "result": "{result}"}}}}"#))
         };
@@ -169,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_fails_as_a_whole() {
+    fn invalid_response_fails_as_a_whole() {
         for (answer, count) in [
             ("", 0),
             ("{}", 0),
@@ -177,7 +184,7 @@ mod tests {
             (r#"{"items": [{"delete": {"status": 200}}]}"#, 1),
             (r#"{"items": [{"create": {}}]}"#, 1),
         ] {
-            assert!(matches!(outcomes(answer.as_bytes(), count), Err(Failure::Odd(_))), "{answer}");
+            assert!(matches!(outcomes(answer.as_bytes(), count), Err(Failure::Unexpected(_))), "{answer}");
         }
     }
 }

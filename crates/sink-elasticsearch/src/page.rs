@@ -1,5 +1,5 @@
-//! One page of the events that stand in envelopes, over all indices that may have some: by the time at which they were received, then by
-//! id; or by id, then by time.
+//! One page of the events in envelopes, over all indices that may have some: by the time of receipt, then by id; or by
+//! id, then by time.
 
 use std::time::{Duration, Instant};
 
@@ -17,21 +17,21 @@ use super::fields::Fields;
 use super::index::IndexPattern;
 use super::server::Server;
 
-/// Documents of one answer. If they are too large for it, the next question asks for half as many.
+/// Documents of one response. If they are too large for it, the next request asks for half as many.
 const STEP: usize = 24;
-/// Bytes of an answer in addition to its payloads.
+/// Bytes of a response in addition to its payloads.
 const ENVELOPES_BYTES_MAX: usize = 256 * 1024;
-/// How long is looked for one page.
+/// The time limit of one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
-/// What every question about indices says: of patterns, only what is there; and rather nothing than a part.
-pub(super) const OF_WHAT_IS_THERE: &str = "ignore_unavailable=true&allow_no_indices=true&expand_wildcards=open";
+/// The parameters of each request about indices: patterns match only existing ones; and no partial results.
+pub(super) const EXISTING_INDICES: &str = "ignore_unavailable=true&allow_no_indices=true&expand_wildcards=open";
 const WHOLE: &str = "allow_partial_search_results=false";
 
-/// The first byte of a bookmark by times, from the oldest on or from the newest back, and of one by ids.
+/// The first byte of a bookmark by time, oldest first or newest first, and of one by id.
 const BY_TIME: u8 = b't';
 const BY_TIME_BACK: u8 = b'b';
 const BY_ID: u8 = b'i';
-/// What an event's document is sorted by, as the store says it.
+/// A sort value of an event's document, in the store's form.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 enum Key {
@@ -39,7 +39,7 @@ enum Key {
     Text(String),
 }
 
-/// Behind which document a page begins.
+/// The document after which a page begins.
 type Place = [Key; 2];
 
 #[derive(Deserialize)]
@@ -73,14 +73,14 @@ struct Envelope<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// The documents of one answer, and whether their payloads are too large for it.
+/// The documents of one response, and whether their payloads are too large for it.
 struct Found {
     answer: Bytes,
     asked: usize,
     is_without_payloads: bool,
 }
 
-/// Reads a page; `None` where the bookmark is none of this store's.
+/// Reads a page; `None` if the bookmark isn't this store's.
 pub(super) async fn read(
     server: &Server,
     index: &IndexPattern,
@@ -97,11 +97,11 @@ pub(super) async fn read(
     let (begun, path) = (Instant::now(), path(index, &query.wanted));
     let (mut gathered, mut room) = (Gathered::new(query), query.limit);
     loop {
-        // One more than there is room for tells whether there is a next page.
+        // One more than the limit shows whether there is a next page.
         let size = STEP.min(room.saturating_add(1));
         let found = search(server, &path, (fields, query, place.as_ref()), size).await?;
         let Answer { hits: Hits { hits } } = serde_json::from_slice(&found.answer)
-            .map_err(|error| Failure::Odd(format!("its answer to _search can't be read: {error}")))?;
+            .map_err(|error| Failure::Unexpected(format!("its response to _search is invalid: {error}")))?;
         let is_last = hits.len() < found.asked;
         for hit in hits {
             if let Some(event) = event_in(&hit, &query.wanted, found.is_without_payloads) {
@@ -121,8 +121,8 @@ pub(super) async fn read(
     }
 }
 
-/// Searches for up to `size` documents, and for fewer if the answer would be too large for the memory of a page. The payload of a document
-/// that is too large alone isn't asked for.
+/// Searches for up to `size` documents, and for fewer if the response would be too large for the memory of a page. The
+/// payload of a document that alone is too large isn't requested.
 async fn search(
     server: &Server,
     path: &str,
@@ -142,18 +142,18 @@ async fn search(
     Ok(Found { answer, asked, is_without_payloads: true })
 }
 
-/// What is asked, of the indices that may have such events.
+/// The path of the request, for the indices that may have such events.
 fn path(index: &IndexPattern, wanted: &Wanted) -> String {
     let type_name = match wanted {
         Wanted::Ids { .. } => None,
         Wanted::Stored(filter) => filter.type_name.as_ref().map(event::TypeName::as_str),
     };
-    format!("/{}/_search?{OF_WHAT_IS_THERE}&{WHOLE}", index.wildcard(type_name))
+    format!("/{}/_search?{EXISTING_INDICES}&{WHOLE}", index.wildcard(type_name))
 }
 
 fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize, with_payload: bool) -> String {
     let Fields { id, type_name, received_at } = fields;
-    // What others have put there may lack them.
+    // Documents of other programs may lack them.
     let mut filters = vec![json!({"exists": {"field": id}}), json!({"exists": {"field": received_at}})];
     let mut filter = |kind: &str, field: &str, what: Value| filters.push(json!({kind: {field: what}}));
     let order = match wanted {
@@ -171,7 +171,7 @@ fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize
             if let Some(only) = only {
                 filter("term", type_name, json!(only.as_str()));
             }
-            // The store may know times by the millisecond alone: what is just outside is left out here.
+            // The store may compare times only by the millisecond: events just outside the range are filtered here.
             if let Some(since) = since {
                 filter("range", received_at, json!({"gte": rfc3339::format(*since)}));
             }
@@ -196,7 +196,8 @@ fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize
     question.to_string()
 }
 
-/// The event in a document; none where it isn't one, or isn't wanted. A payload that wasn't asked for is larger than an event.
+/// The event in a document; `None` if it isn't one, or isn't wanted. A payload that wasn't requested is larger than an
+/// event.
 fn event_in(hit: &Hit<'_>, wanted: &Wanted, is_without_payload: bool) -> Option<StoredEvent> {
     let envelope: Envelope<'_> = serde_json::from_str(hit.source?.get()).ok()?;
     let payload = match envelope.payload {

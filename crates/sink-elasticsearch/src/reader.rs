@@ -1,4 +1,4 @@
-//! Reads: over connections of their own, behind everything that this sink has written.
+//! Reads: over separate connections, after everything that this sink has written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,19 +8,19 @@ use event::read::{Page, Query, ReadError};
 use super::config::ElasticsearchConfig;
 use super::error::Failure;
 use super::fields::{Fields, WANTED};
-use super::page::{self, OF_WHAT_IS_THERE};
+use super::page::{self, EXISTING_INDICES};
 use super::server::Server;
 use sink::read_thread::PageReader;
 
-/// What the thread reads with.
+/// The state of the thread that reads.
 pub(super) struct Reader {
     config: ElasticsearchConfig,
     server: Server,
-    /// Counts what the sink has written.
+    /// Counts the sink's writes.
     written: Arc<AtomicU64>,
-    /// Up to where of that searches find it.
+    /// Up to which write searches find documents.
     refreshed: Option<u64>,
-    /// Looked up with the first read, and again when one has failed.
+    /// Read with the first page, and again when a page has failed.
     fields: Option<Fields>,
 }
 
@@ -30,7 +30,7 @@ impl Reader {
         Self { config, server, written, refreshed: None, fields: None }
     }
 
-    /// The page; `None` where the bookmark is none of this store's.
+    /// The page; `None` if the bookmark isn't this store's.
     async fn page(&mut self, query: &Query) -> Result<Option<Page>, Failure> {
         self.refresh().await?;
         let fields = match self.fields.take() {
@@ -38,7 +38,7 @@ impl Reader {
             None => self.look_up_fields().await?,
         };
         let Some(fields) = fields else {
-            // There is no index yet: a bookmark can't be told from one of another store.
+            // There is no index yet: a bookmark must be from another store.
             return Ok(query.after.is_none().then(Page::default));
         };
         let page = page::read(&self.server, &self.config.index, &fields, query).await?;
@@ -46,11 +46,11 @@ impl Reader {
         Ok(page)
     }
 
-    /// Sees to it that what was written is found: by themselves searches find it only after a while.
+    /// Makes all written documents searchable, which otherwise takes a while.
     async fn refresh(&mut self) -> Result<(), Failure> {
         let written = self.written.load(Ordering::Acquire);
         if self.refreshed != Some(written) {
-            let path = format!("/{}/_refresh?{OF_WHAT_IS_THERE}", self.config.index.wildcard(None));
+            let path = format!("/{}/_refresh?{EXISTING_INDICES}", self.config.index.wildcard(None));
             self.server.of_indices(&path, None).await?;
             self.refreshed = Some(written);
         }
@@ -59,7 +59,7 @@ impl Reader {
 
     async fn look_up_fields(&self) -> Result<Option<Fields>, Failure> {
         let index = self.config.index.wildcard(None);
-        let path = format!("/{index}/_field_caps?fields={WANTED}&{OF_WHAT_IS_THERE}");
+        let path = format!("/{index}/_field_caps?fields={WANTED}&{EXISTING_INDICES}");
         Fields::read(&self.server.of_indices(&path, None).await?)
     }
 }

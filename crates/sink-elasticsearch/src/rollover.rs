@@ -1,5 +1,5 @@
-//! Records that may have been sent before are looked up by id in the indices behind their name, before they are created. An id is unique
-//! within one index only, and `_rollover` begins another one at any time.
+//! Records that may have been sent before (in-doubt writes) are looked up by id in the backing indices of their name,
+//! before they are created. An id is unique within one index only, and `_rollover` begins another one at any time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,14 +11,15 @@ use super::config::{DocumentConflictPolicy, ElasticsearchConfig, IndexTarget};
 use super::conflict::{Taken, existing};
 use super::error::Failure;
 
-/// The minimum number of backing indices that are searched, whatever their age: the write index of an alias may not be the newest one.
+/// The minimum number of backing indices that are searched, regardless of their age: the write index of an alias may
+/// not be the newest one.
 const SEARCHED_MIN: usize = 3;
 /// The maximum number of backing indices that are searched.
 const SEARCHED_MAX: usize = 10;
-/// The clocks of the store and of Forebay may differ by so many milliseconds.
+/// The maximum difference between the clocks of the store and of Forebay, in milliseconds.
 const CLOCK_MARGIN: i64 = 3_600_000;
 
-/// An index behind a name. Sorted by creation time.
+/// A backing index of a name. Sorted by creation time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BackingIndex {
     /// Milliseconds since 1970, UTC, by the store's clock.
@@ -42,13 +43,13 @@ struct IndexSettings {
 }
 
 impl Writing<'_> {
-    /// The records that may have been sent before and are stored in one of several indices behind their name, in ascending order.
+    /// The records that may have been sent before and are stored in one of several backing indices, in ascending order.
     pub(super) async fn stored_before(&self) -> Result<Vec<Taken>, Failure> {
         let mut candidates = Vec::new();
         for (name, records) in self.possible_duplicates() {
             let Some(answer) = self.server.backing_indices(&name).await? else { continue };
             let indices = backing_indices(&answer)?;
-            // `create` alone finds what is in the only index.
+            // With one index, `create` itself finds duplicates.
             if indices.len() < 2 {
                 continue;
             }
@@ -64,8 +65,8 @@ impl Writing<'_> {
         Ok(found)
     }
 
-    /// Records at or below the batch's floor of positions that were sent before, if they become documents by `create`: index within the
-    /// batch and time of receipt, by the name that they are written to.
+    /// Records at or below the batch's minimum position that were sent before, if they become documents by `create`:
+    /// index within the batch and time of receipt, by the name that they are written to.
     fn possible_duplicates(&self) -> HashMap<String, Vec<(usize, i64)>> {
         let Self { config, batch, .. } = self;
         let mut names: HashMap<String, Vec<(usize, i64)>> = HashMap::new();
@@ -78,16 +79,16 @@ impl Writing<'_> {
     }
 }
 
-/// Whether a record becomes a document by `create`. One that replaces a document does so in the index that is written to.
+/// Whether a record becomes a document by `create`. A record that replaces a document does so in the write index.
 fn is_created(config: &ElasticsearchConfig, record: &Record<'_>) -> bool {
     let keeps = matches!(config.conflict, DocumentConflictPolicy::DeadLetter | DocumentConflictPolicy::Ignore);
     config.target == IndexTarget::DataStream || (keeps && record.write == Write::Insert)
 }
 
-/// The indices that the store's answer names, oldest first.
+/// The indices in the store's response, oldest first.
 fn backing_indices(answer: &[u8]) -> Result<Vec<BackingIndex>, Failure> {
     let answer: BTreeMap<String, Described> = serde_json::from_slice(answer)
-        .map_err(|error| Failure::Odd(format!("its answer to _settings can't be read: {error}")))?;
+        .map_err(|error| Failure::Unexpected(format!("its response to _settings is invalid: {error}")))?;
     let created_at = |described: Described| described.settings?.index?.creation_date?.parse().ok();
     let index = |(name, described)| BackingIndex { created_at: created_at(described).unwrap_or(i64::MAX), name };
     let mut indices: Vec<BackingIndex> = answer.into_iter().map(index).collect();
@@ -95,8 +96,8 @@ fn backing_indices(answer: &[u8]) -> Result<Vec<BackingIndex>, Failure> {
     Ok(indices)
 }
 
-/// The newest of `indices` that may hold what was received at `received_at` (microseconds since 1970, UTC) or later: those created since, the
-/// one before them, and more up to the minimum. Oldest first.
+/// The newest of `indices` that may hold events received at `received_at` (microseconds since 1970, UTC) or later:
+/// those created since, the one before them, and more up to the minimum. Oldest first.
 fn searched(indices: &[BackingIndex], received_at: i64) -> &[BackingIndex] {
     let since = (received_at / 1_000).saturating_sub(CLOCK_MARGIN);
     let newer = indices.iter().rev().take_while(|index| index.created_at > since).count();
@@ -125,14 +126,14 @@ mod tests {
         let names: Vec<String> = backing_indices(answer).unwrap().into_iter().map(|found| found.name).collect();
         assert_eq!(names, ["b", "d", "a", "c"]);
         assert!(backing_indices(b"{}").unwrap().is_empty());
-        assert!(matches!(backing_indices(b"[]"), Err(Failure::Odd(_))));
+        assert!(matches!(backing_indices(b"[]"), Err(Failure::Unexpected(_))));
     }
 
     #[test]
-    fn indices_that_may_hold_the_event_are_searched_within_limits() {
+    fn indices_of_an_event_are_searched_within_limits() {
         let hours: Vec<i64> = (1..=20).collect();
-        assert_eq!(count_searched(&hours, 20), SEARCHED_MIN, "whatever their age");
-        // The one of the third hour may have been written to; the clocks may differ by an hour.
+        assert_eq!(count_searched(&hours, 20), SEARCHED_MIN, "regardless of their age");
+        // The index of the third hour may have been the write index; the clocks may differ by an hour.
         assert_eq!(count_searched(&[1, 2, 3, 4, 5, 6], 4), 4);
         assert_eq!(count_searched(&hours, 0), SEARCHED_MAX);
         assert_eq!(count_searched(&[5], 0), 1);
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_looked_up_only_if_it_is_created() {
+    fn only_created_records_are_looked_up() {
         let mut config = super::super::tests::config();
         let record = |write| Record {
             sequence: 1,

@@ -1,4 +1,4 @@
-//! The store as it is asked: any of its nodes, by HTTP.
+//! Sends requests to the store: to any of its nodes, by HTTP.
 
 use std::io::Write;
 use std::time::Duration;
@@ -13,22 +13,23 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use serde::Deserialize;
 
 use super::config::{ElasticsearchConfig, Template};
-use super::error::{Failure, words};
+use super::error::{Failure, message};
 use super::nodes::Nodes;
 use net::http_client::{Endpoint, HttpClient, HttpFailure, HttpOptions, empty, full};
 
 /// How long a node may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of an answer: of one to as many documents as a batch has, each refused with a page of words, or to a few documents of full size.
+/// Bytes of a response: to as many documents as a batch has, each rejected with a page of text, or to a few documents
+/// of full size.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bodies of fewer bytes aren't compressed.
 const GZIP_BYTES_MIN: usize = 1024;
-/// The oldest version of Elasticsearch that has what is asked for: templates of data streams.
+/// The oldest version of Elasticsearch with the required features: templates of data streams.
 const ELASTICSEARCH_MIN: (u32, u32) = (7, 9);
 
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
-/// What of an answer to `_bulk` is read.
+/// The part of a response to `_bulk` that is needed.
 const BULK_FILTER: &str = "items.*.status,items.*.result,items.*.error,items.*._index";
 
 /// The store.
@@ -45,14 +46,14 @@ struct Node {
     authorization: Option<HeaderValue>,
 }
 
-/// What is asked for.
+/// A request.
 struct Ask<'a> {
     method: Method,
     path: &'a str,
     content: Option<(&'static str, Bytes)>,
 }
 
-/// What a node says of itself.
+/// A node's description of itself.
 #[derive(Deserialize)]
 struct About {
     version: Version,
@@ -65,7 +66,7 @@ struct Version {
 }
 
 impl Server {
-    /// Connections of their own. `waits_for_retry_after` is for those who write: a read is answered at once.
+    /// Separate connections. `waits_for_retry_after` is for writes: a read gets its response immediately.
     pub(super) fn new(config: &ElasticsearchConfig, waits_for_retry_after: bool) -> Self {
         let options = HttpOptions {
             ca: config.ca.clone(),
@@ -78,17 +79,16 @@ impl Server {
         Self { client: HttpClient::new(options), nodes, endpoints, gzip: config.gzip, timeout: config.timeout }
     }
 
-    /// Sees whether it is what it must be.
-    pub(super) async fn look(&self) -> Result<(), Failure> {
+    /// Checks the store's kind and version.
+    pub(super) async fn check_version(&self) -> Result<(), Failure> {
         let (status, body) = self.ask(Ask { method: Method::GET, path: "/", content: None }).await?;
-        // Who may write may not always look.
+        // A user with write access may not be allowed to read this.
         if status == StatusCode::FORBIDDEN {
             return Ok(());
         }
-        let body = taken(status, body)?;
-        let about = serde_json::from_slice::<About>(&body).map_err(|_| {
-            Failure::Unfit("it doesn't say that it is Elasticsearch or OpenSearch: name such a server in `url`".into())
-        })?;
+        let body = success_body(status, body)?;
+        let about = serde_json::from_slice::<About>(&body)
+            .map_err(|_| Failure::Misfit("it isn't Elasticsearch or OpenSearch: set `url` to such a server".into()))?;
         about.version.check()
     }
 
@@ -98,38 +98,38 @@ impl Server {
         let path = format!("/_index_template/{name}");
         let (status, said) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
         if status != StatusCode::NOT_FOUND {
-            return taken(status, said).map(drop);
+            return success_body(status, said).map(drop);
         }
         let (path, content) = (format!("{path}?create=true"), Some((JSON, Bytes::from(body.clone()))));
         let (status, said) = self.ask(Ask { method: Method::PUT, path: &path, content }).await?;
-        // Another Forebay was quicker.
-        if status == StatusCode::BAD_REQUEST && words(&said).contains("already exists") {
+        // Another Forebay has installed it.
+        if status == StatusCode::BAD_REQUEST && message(&said).contains("already exists") {
             return Ok(());
         }
         if status == StatusCode::BAD_REQUEST {
-            return Err(Failure::Unfit(format!("it doesn't take the template {name}: {}", words(&said))));
+            return Err(Failure::Misfit(format!("it rejects the template {name}: {}", message(&said))));
         }
-        taken(status, said).map(drop)
+        success_body(status, said).map(drop)
     }
 
-    /// Sends a `_bulk` request, and returns the answer.
+    /// Sends a `_bulk` request, and returns the response.
     pub(super) async fn bulk(&self, body: Vec<u8>) -> Result<Bytes, Failure> {
-        // It shall say what it couldn't do before it isn't waited for any more.
+        // It must report its failures before Forebay's timeout.
         let seconds = (self.timeout * 4 / 5).as_secs().max(1);
         let path = format!("/_bulk?timeout={seconds}s&filter_path={BULK_FILTER}");
         let (status, body) =
             self.ask(Ask { method: Method::POST, path: &path, content: Some((NDJSON, body.into())) }).await?;
-        taken(status, body)
+        success_body(status, body)
     }
 
-    /// Gets the indices behind a name, with the times when they were made. None where the user may not see them.
+    /// Gets the backing indices of a name, with their creation times. `None` if the user may not read them.
     pub(super) async fn backing_indices(&self, name: &str) -> Result<Option<Bytes>, Failure> {
         let path = format!("/{name}/_settings?ignore_unavailable=true&filter_path=*.settings.index.creation_date");
         let (status, body) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
         match status {
             StatusCode::NOT_FOUND => Ok(Some(Bytes::from_static(b"{}"))),
             StatusCode::FORBIDDEN => Ok(None),
-            status => taken(status, body).map(Some),
+            status => success_body(status, body).map(Some),
         }
     }
 
@@ -139,45 +139,45 @@ impl Server {
         Ok(status.is_success())
     }
 
-    /// Gets the settings that show how durable the indices of a name are. `None` if there is no such name, or if the user may not
-    /// see them.
+    /// Gets the settings that show how durable the indices of a name are. `None` if there is no such name, or if the
+    /// user may not read them.
     pub(super) async fn durability(&self, name: &str) -> Result<Option<Bytes>, Failure> {
         let of = "*.settings.index.translog.durability,*.settings.index.creation_date";
         let path = format!("/{name}/_settings?ignore_unavailable=true&filter_path={of}");
         let (status, body) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
         match status {
             StatusCode::NOT_FOUND | StatusCode::FORBIDDEN => Ok(None),
-            status => taken(status, body).map(Some),
+            status => success_body(status, body).map(Some),
         }
     }
 
-    /// Gets documents, or just what is known of them.
+    /// Gets documents, or only their metadata.
     pub(super) async fn documents(&self, wanted: String, with_source: bool) -> Result<Bytes, Failure> {
         let content = Some((JSON, wanted.into()));
-        // Unfiltered: a filter writes the documents anew, without what is empty in them.
+        // Unfiltered: a filter rewrites the documents, without empty parts.
         let path = if with_source { "/_mget" } else { "/_mget?_source=false" };
         let (status, body) = self.ask(Ask { method: Method::POST, path, content }).await?;
-        taken(status, body)
+        success_body(status, body)
     }
 
-    /// Asks something of indices, as `{"query": …}` does of `/INDEX/_search`.
+    /// Sends a request about indices, as `{"query": …}` to `/INDEX/_search`.
     pub(super) async fn of_indices(&self, path: &str, question: Option<String>) -> Result<Bytes, Failure> {
         let content = question.map(|question| (JSON, question.into()));
         let (status, body) = self.ask(Ask { method: Method::POST, path, content }).await?;
-        taken(status, body)
+        success_body(status, body)
     }
 
-    /// Searches indices for documents, in an answer of at most `bytes_max` bytes.
+    /// Searches indices for documents, with a response of at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// Also if the answer has more: [`Failure::is_long_answer`].
+    /// Also if the response is longer: [`Failure::is_long_answer`].
     pub(super) async fn search(&self, path: &str, question: String, bytes_max: usize) -> Result<Bytes, Failure> {
         let content = Some((JSON, question.into()));
         let (status, body) = self.ask_for(Ask { method: Method::POST, path, content }, bytes_max).await?;
-        taken(status, body)
+        success_body(status, body)
     }
 
-    /// Asks something, and gives the answer whatever its status is.
+    /// Sends a request, and returns the response with any status.
     pub(super) async fn raw(
         &self,
         method: Method,
@@ -191,7 +191,7 @@ impl Server {
         self.client.close_idle();
     }
 
-    /// Asks nodes in their turn, until one has got the request.
+    /// Tries nodes in rotation, until one has received the request.
     async fn ask(&self, ask: Ask<'_>) -> Result<(StatusCode, Bytes), Failure> {
         self.ask_for(ask, ANSWER_BYTES_MAX).await
     }
@@ -216,7 +216,7 @@ impl Server {
                 answered => return Ok(answered?),
             }
         }
-        Err(Failure::Odd("no node is named".to_owned()))
+        Err(Failure::Unexpected("no node is configured".to_owned()))
     }
 
     async fn ask_node(
@@ -245,7 +245,7 @@ impl Server {
         Ok((status, answer.bytes(bytes_max).await?))
     }
 
-    /// Compresses on a thread of its own: the one that delivers has other lanes to serve.
+    /// Compresses on a separate thread, because the delivering thread serves other lanes.
     async fn packed(&self, kind: &'static str, body: Bytes) -> Result<Packed, Failure> {
         if !self.gzip || body.len() < GZIP_BYTES_MIN {
             return Ok(Packed { kind, body, is_gzip: false });
@@ -256,21 +256,21 @@ impl Server {
             encoder.finish()
         });
         let packed = packed.await.map_err(|_| Failure::Closed)?;
-        let body = packed.map_err(|error| Failure::Odd(format!("a request can't be compressed: {error}")))?;
+        let body = packed.map_err(|error| Failure::Unexpected(format!("a request can't be compressed: {error}")))?;
         Ok(Packed { kind, body: body.into(), is_gzip: true })
     }
 }
 
-/// A body as it is sent.
+/// An encoded body.
 struct Packed {
     kind: &'static str,
     body: Bytes,
     is_gzip: bool,
 }
 
-/// The body of an answer that says that it is done.
-fn taken(status: StatusCode, body: Bytes) -> Result<Bytes, Failure> {
-    if status.is_success() { Ok(body) } else { Err(Failure::Status(status, words(&body))) }
+/// The body of a successful response.
+fn success_body(status: StatusCode, body: Bytes) -> Result<Bytes, Failure> {
+    if status.is_success() { Ok(body) } else { Err(Failure::Status(status, message(&body))) }
 }
 
 impl Node {
@@ -299,7 +299,7 @@ impl Version {
             return Ok(());
         }
         let (major, minor) = ELASTICSEARCH_MIN;
-        Err(Failure::Unfit(format!("its version is {}: {major}.{minor} or later is needed", self.number)))
+        Err(Failure::Misfit(format!("its version is {}: upgrade it to {major}.{minor} or later", self.number)))
     }
 }
 
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_versions_are_refused() {
+    fn old_version_is_rejected() {
         let check = |number: &str, distribution: Option<&str>| {
             Version { number: number.to_owned(), distribution: distribution.map(str::to_owned) }.check().is_ok()
         };
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_goes_before_the_users_of_the_nodes() {
+    fn api_key_replaces_the_users_of_nodes() {
         let mut config = super::super::tests::config();
         config.nodes = "http://ann:s3cret@one,http://two".parse().unwrap();
         let said = |config: &ElasticsearchConfig| {

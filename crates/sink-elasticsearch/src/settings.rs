@@ -24,12 +24,12 @@ const CONFLICTS: [(&str, DocumentConflictPolicy); 4] = [
     ("merge", DocumentConflictPolicy::Merge),
 ];
 
-/// Reads them; relative paths start at `folder`.
+/// Reads the settings; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<ElasticsearchConfig> {
     let nodes = nodes(reader, section);
     let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
     let ca = ca(reader, section, folder);
-    let index = reader.text_or(section, "index", INDEX, parsed("can't be the name of an index"));
+    let index = reader.text_or(section, "index", INDEX, parsed("isn't a valid index name"));
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let has_timestamp = timestamp(reader, section, is_stream);
@@ -60,7 +60,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
 
 /// Reads the layout from a gateway's table for a writer's sink.
 fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-    let index = reader.text_or(section, "index", INDEX, parsed("can't be the name of an index"));
+    let index = reader.text_or(section, "index", INDEX, parsed("isn't a valid index name"));
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let conflict = conflict(reader, section, is_stream);
@@ -73,21 +73,21 @@ fn nodes(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NodeL
 }
 
 fn api_key(text: &str) -> Result<ApiKey, InvalidValue> {
-    let wanted = "wanted what the store gave out as `encoded`: letters, digits and signs without a space";
-    ApiKey::new(text).ok_or_else(|| InvalidValue::new("can't be a key of the store's API", wanted))
+    let wanted = "wanted the store's `encoded` form: ASCII letters, digits and signs without a space";
+    ApiKey::new(text).ok_or_else(|| InvalidValue::new("isn't an API key", wanted))
 }
 
 fn timestamp(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: bool) -> bool {
     let Some(found) = reader.boolean(section, "timestamp") else { return true };
     if is_stream && !found.value {
         let title = format!("`{}` can't be false for data streams", section.key_path("timestamp"));
-        let label = "a data stream takes no document without `@timestamp`: take it out";
+        let label = "a data stream rejects documents without `@timestamp`: remove the setting";
         reader.push(Diagnostic::new(title, found.span, label));
     }
     found.value
 }
 
-/// The file is read now, so that its errors are reported with all others.
+/// The file is read now, so its errors are reported with all others.
 fn template(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
     let Located { value: path, span } = path::read(reader, section, "template", folder, "wanted the path of a file")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -105,14 +105,14 @@ fn template(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Pat
 fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: bool) -> DocumentConflictPolicy {
     let Some(found) = reader.text(section, "conflict", conflict_rule) else { return DocumentConflictPolicy::default() };
     if is_stream && matches!(found.value, DocumentConflictPolicy::Overwrite | DocumentConflictPolicy::Merge) {
-        let title = format!("`{}` has no meaning for data streams", section.key_path("conflict"));
-        reader.push(Diagnostic::new(title, found.span, "nothing in a data stream is ever overwritten"));
+        let title = format!("unused setting `{}` for data streams", section.key_path("conflict"));
+        reader.push(Diagnostic::new(title, found.span, "documents in a data stream are never overwritten"));
     }
     found.value
 }
 
 fn conflict_rule(text: &str) -> Result<DocumentConflictPolicy, InvalidValue> {
-    settings::one_of(&CONFLICTS, text, "is no rule for ids that are taken")
+    settings::one_of(&CONFLICTS, text, "isn't a rule for existing ids")
 }
 
 fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
@@ -176,7 +176,7 @@ impl StoreConfig for ElasticsearchConfig {
         let (is_stream, has_envelope) = (self.target == IndexTarget::DataStream, self.shape == DocumentShape::Envelope);
         let mut parts = layout_of(Some(&self.index), is_stream, has_envelope, self.conflict);
         if !self.has_timestamp {
-            // Writers of older versions don't name it, and always write it.
+            // Writers of older versions don't report it, and always write it.
             parts.push(("timestamp", false.to_string()));
         }
         parts
@@ -187,7 +187,7 @@ impl StoreConfig for ElasticsearchConfig {
     }
 
     fn why_not_read(&self) -> &'static str {
-        "its documents lack what events are found by: set `envelope = true`, without `data_stream`"
+        "its documents lack the fields that identify events: set `envelope = true`, without `data_stream`"
     }
 
     fn json_limits(&self) -> JsonLimits {

@@ -28,11 +28,11 @@ pub struct Elasticsearch {
     limiter: Limiter,
     streams: DataStreams,
     durability: Durability,
-    /// Whether the store was looked at and has its template.
+    /// Whether the store was checked and has its template.
     is_ready: Mutex<bool>,
     closed: CloseSignal,
     reads: ReadThread,
-    /// Grows behind each write: what was answered to be stored is to be found by reads that begin later.
+    /// Grows after each write: reads that begin later must find confirmed documents.
     written: Arc<AtomicU64>,
 }
 
@@ -54,7 +54,7 @@ impl Elasticsearch {
         }
     }
 
-    /// Does `work`, unless the sink is closed meanwhile.
+    /// Does `work`, unless the sink is closed during it.
     async fn call<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
         let done = self.closed.unless_closed(Failure::Closed, work).await;
         done.map_err(|failure| failure.into_sink_error(&self.config))
@@ -102,14 +102,14 @@ impl Store for Elasticsearch {
         .await
     }
 
-    /// Whether documents have all that an event is.
+    /// Whether documents contain all fields of an event.
     fn can_read(&self) -> bool {
         self.config.can_read()
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
         if !self.can_read() {
-            let what = "without `envelope = true`, or from a data stream, events can't be read back";
+            let what = "events can't be read back without `envelope = true`, or from a data stream";
             return Err(ReadError::Unavailable(what.into()));
         }
         let Self { config, reads, written, .. } = self;
@@ -119,7 +119,7 @@ impl Store for Elasticsearch {
 
     fn warning(&self) -> Option<Reason> {
         let ElasticsearchConfig { nodes, index, allowed, .. } = &self.config;
-        let text = "a crash of its machines may lose events that count as stored: allow_unsafe has";
+        let text = "a crash of its machines may lose stored events, because allow_unsafe contains";
         allowed.first().map(|name| format!("Elasticsearch {nodes}, index {index}: {text} \"{name}\"").into())
     }
 
@@ -134,7 +134,7 @@ impl Store for Elasticsearch {
 }
 
 impl Elasticsearch {
-    /// Fails where a batch is for another store. Connections come and go unseen here, so each batch asks.
+    /// Fails if a batch is for another store. Connections open and close without notice, so each batch checks.
     async fn check(&self, expected: Option<Mark>) -> Result<(), Failure> {
         if expected.is_none() {
             return Ok(());
@@ -143,9 +143,9 @@ impl Elasticsearch {
         if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
     }
 
-    /// Sees whether it is such a store, and makes the template and the data stream that it lacks.
+    /// Checks the store, and creates its missing template and data stream.
     async fn prepare(&self) -> Result<(), Failure> {
-        self.server.look().await?;
+        self.server.check_version().await?;
         if let Some(template) = &self.config.template {
             self.server.install(template).await?;
         }

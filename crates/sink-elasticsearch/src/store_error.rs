@@ -1,10 +1,10 @@
-//! An error as the store describes it.
+//! The store's description of an error.
 
 use serde::Deserialize;
 
 use net::http_client::shortened;
 
-/// An error as the store describes it.
+/// The store's description of an error.
 #[derive(Debug, Deserialize)]
 pub(super) struct StoreError {
     #[serde(default, rename = "type")]
@@ -15,13 +15,13 @@ pub(super) struct StoreError {
 }
 
 impl StoreError {
-    /// The store's words, the causes behind.
-    pub(super) fn words(&self) -> String {
-        let mut words = format!("{}: {}", self.kind, self.reason());
+    /// The store's message, with its causes.
+    pub(super) fn message(&self) -> String {
+        let mut message = format!("{}: {}", self.kind, self.reason());
         if let Some(cause) = &self.caused_by {
-            words = format!("{words}; caused by {}", cause.words());
+            message = format!("{message}; caused by {}", cause.message());
         }
-        shortened(&words)
+        shortened(&message)
     }
 
     /// Why, without the causes.

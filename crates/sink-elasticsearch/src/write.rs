@@ -1,4 +1,4 @@
-//! A batch as `_bulk` requests, several in flight, and what they came to together.
+//! A batch as concurrent `_bulk` requests, and their combined result.
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
@@ -14,10 +14,10 @@ impl Writing<'_> {
     /// Stores the batch.
     ///
     /// # Errors
-    /// Nothing of it is known to be stored, and nothing is refused.
+    /// None of it is known to be stored, and none is rejected.
     pub(super) async fn store(&self) -> Result<WriteOutcome, Failure> {
         let Self { config, batch, .. } = self;
-        let refused = self.refused_results().await?;
+        let refused = self.rejected_results().await?;
         let taken = self.stored_before().await?;
         let mut left_out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
         left_out.extend(taken.iter().map(|found| found.at));
@@ -39,21 +39,21 @@ impl Writing<'_> {
         all.into_write_outcome(batch.len())
     }
 
-    /// Results that would take the place of events.
-    async fn refused_results(&self) -> Result<Vec<RejectedRecord>, Failure> {
+    /// Results that would replace events.
+    async fn rejected_results(&self) -> Result<Vec<RejectedRecord>, Failure> {
         let Self { config, server, batch, .. } = self;
         if config.target == IndexTarget::DataStream || config.conflict != DocumentConflictPolicy::DeadLetter {
             return Ok(Vec::new());
         }
         let occupied = occupied(config, server, batch).await?;
-        let reason = |index: String| format!("an event is stored under its id in index {index}").into();
+        let reason = |index: String| format!("an event with its id is in index {index}").into();
         Ok(occupied
             .into_iter()
             .map(|Taken { at, index }| RejectedRecord { index: at, reason: reason(index) })
             .collect())
     }
 
-    /// Sends the records of a part, in two halves where they are too large for one request.
+    /// Sends the records of a part, in two halves if they are too large for one request.
     fn send(&self, part: Vec<usize>) -> BoxFuture<'_, Outcomes> {
         async move {
             let permit = self.limiter.acquire().await;
@@ -94,8 +94,8 @@ impl Writing<'_> {
 
     async fn send_less(&self, mut part: Vec<usize>, failure: Failure) -> Outcomes {
         if part.len() <= 1 {
-            let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
-            // A proxy may find everything too large.
+            let reason: Reason = format!("it is too large, even alone: {}", failure.what()).into();
+            // A proxy may reject everything as too large.
             let unclear = part.into_iter().map(|index| (index, reason.clone())).collect();
             return Outcomes { unclear, ..Outcomes::default() };
         }
@@ -105,7 +105,7 @@ impl Writing<'_> {
         outcomes
     }
 
-    /// Tells repetitions from other events whose ids are taken.
+    /// Distinguishes duplicates from other events whose ids have documents.
     async fn compare_taken(&self, all: &mut Outcomes) {
         let taken = std::mem::take(&mut all.taken);
         if taken.is_empty() || self.config.conflict != DocumentConflictPolicy::DeadLetter {
@@ -114,7 +114,8 @@ impl Writing<'_> {
         match compare(self.config, self.server, self.batch, &taken).await {
             Ok(verdicts) => taken.iter().zip(verdicts).for_each(|(taken, verdict)| all.judge(taken, verdict)),
             Err(failure) => {
-                let reason: Reason = format!("it can't be compared with what is stored: {}", failure.what()).into();
+                let reason: Reason =
+                    format!("it can't be compared with the stored document: {}", failure.what()).into();
                 let retry = |taken: &Taken| Retry { index: taken.at, reason: reason.clone(), scope: RetryScope::Store };
                 all.retry.extend(taken.iter().map(retry));
                 all.failures.push(failure);
@@ -141,23 +142,25 @@ mod tests {
     }
 
     #[test]
-    fn a_report_names_what_isn_t_stored() {
+    fn outcome_names_records_that_are_not_stored() {
         assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_write_outcome(2).unwrap(), WriteOutcome::Committed);
         let mut all = Outcomes::of(vec![2, 3], vec![failed(Fault::Store), failed(Fault::Record)]);
         all.add(of(&[failed(Fault::Record), failed(Fault::Passing)]));
-        let Ok(WriteOutcome::Partial { refused, retry }) = all.into_write_outcome(4) else { panic!("two are refused") };
+        let Ok(WriteOutcome::Partial { refused, retry }) = all.into_write_outcome(4) else {
+            panic!("two are rejected")
+        };
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [1, 2]);
     }
 
     #[test]
-    fn a_store_that_takes_nothing_is_unavailable_and_its_records_are_not_to_blame() {
+    fn store_that_rejects_all_is_unavailable() {
         let overloaded = of(&[failed(Fault::Store), failed(Fault::Store)]);
         assert!(matches!(overloaded.into_write_outcome(2), Err(Failure::Overloaded(_))));
         let mut down = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
-        down.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
-        assert!(matches!(down.into_write_outcome(2), Err(Failure::Odd(_))), "an operator's errors go first");
-        // These may be to blame.
+        down.add(Outcomes::failed(vec![1], Failure::Unexpected("odd".to_owned())));
+        assert!(matches!(down.into_write_outcome(2), Err(Failure::Unexpected(_))), "an operator's errors go first");
+        // These may be at fault.
         assert!(of(&[failed(Fault::Passing)]).into_write_outcome(1).is_ok());
         assert!(of(&[failed(Fault::Passing), failed(Fault::Store)]).into_write_outcome(2).is_ok());
     }

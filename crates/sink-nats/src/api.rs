@@ -1,5 +1,5 @@
-//! What JetStream is asked beside taking messages: about the account, about a stream, and for single messages of it. Requests and
-//! answers are JSON.
+//! Requests to JetStream other than publishing: about the account, about a stream, and for single messages of it.
+//! Requests and responses are JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ use super::subject;
 const NO_STREAM: u32 = 10059;
 /// There is no such message.
 const NO_MESSAGE: u32 = 10037;
-/// Somebody else has made the stream meanwhile.
+/// Another client has created the stream in the meantime.
 const STREAM_EXISTS: u32 = 10058;
 
 /// A stream as the server describes it.
@@ -31,7 +31,7 @@ pub(super) struct StreamInfo {
     ts: String,
 }
 
-/// How a stream is set up, as far as it matters here.
+/// The part of a stream's configuration that matters here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct StreamConfig {
@@ -44,7 +44,7 @@ pub(super) struct StreamConfig {
     pub(super) max_bytes: i64,
     /// Nanoseconds.
     pub(super) max_age: i64,
-    /// Nanoseconds for which the server drops a message whose id it has had.
+    /// Nanoseconds for which the server drops a message with a known id.
     pub(super) duplicate_window: i64,
     pub(super) max_msg_size: i64,
     pub(super) no_ack: bool,
@@ -78,14 +78,14 @@ impl StoredMessage {
     }
 }
 
-/// The stream, which is made where it is missing and shall be.
+/// The stream, which is created if it is missing and `create` allows it.
 pub(super) async fn stream(session: &mut Session, config: &NatsConfig) -> Result<StreamConfig, Failure> {
     let subject = format!("$JS.API.STREAM.INFO.{}", config.stream);
-    match asked::<StreamInfo>(session, &subject, b"").await? {
+    match request::<StreamInfo>(session, &subject, b"").await? {
         Ok(info) => Ok(info.config),
         Err(error) if error.err_code == NO_STREAM => match config.creation {
             Some(creation) => create(session, config, creation).await,
-            None => Err(Failure::Unfit("there is no such stream, and `create = false`: make it".to_owned())),
+            None => Err(Failure::Misfit("the stream doesn't exist, and `create = false`: create it".to_owned())),
         },
         Err(error) => Err(Failure::JetStream(error)),
     }
@@ -101,16 +101,16 @@ async fn create(session: &mut Session, config: &NatsConfig, creation: Creation) 
         "max_msgs": -1, "max_bytes": -1, "max_consumers": -1, "max_msg_size": -1, "max_msgs_per_subject": -1,
         "allow_atomic": true, "allow_rollup_hdrs": true, "allow_msg_ttl": true, "allow_direct": true,
     });
-    match asked::<StreamInfo>(session, &subject, wanted.to_string().as_bytes()).await? {
+    match request::<StreamInfo>(session, &subject, wanted.to_string().as_bytes()).await? {
         Ok(info) => Ok(info.config),
         Err(error) if error.err_code == STREAM_EXISTS => {
-            Err(Failure::NotReady("another lane has just made the stream: it is looked at again".to_owned()))
+            Err(Failure::NotReady("another lane has just created the stream. Forebay checks it again".to_owned()))
         }
         Err(error) => Err(Failure::JetStream(error)),
     }
 }
 
-/// The last message under a subject.
+/// The last message with a subject.
 pub(super) async fn last_of(
     session: &mut Session,
     stream: &StreamName,
@@ -135,21 +135,21 @@ struct Got {
 
 async fn message(session: &mut Session, stream: &StreamName, which: &Value) -> Result<Option<StoredMessage>, Failure> {
     let subject = format!("$JS.API.STREAM.MSG.GET.{stream}");
-    match asked::<Got>(session, &subject, which.to_string().as_bytes()).await? {
+    match request::<Got>(session, &subject, which.to_string().as_bytes()).await? {
         Ok(got) => Ok(Some(got.message)),
         Err(error) if error.err_code == NO_MESSAGE => Ok(None),
         Err(error) => Err(Failure::JetStream(error)),
     }
 }
 
-/// Whether a message is so new that its neighbours can't have aged, and that the server still knows their ids.
+/// Whether a message is so new that its neighbours can't have expired, and that the server still has their ids.
 pub(super) async fn is_recent(
     session: &mut Session,
     stream: &StreamName,
     message: &StoredMessage,
 ) -> Result<bool, Failure> {
     let subject = format!("$JS.API.STREAM.INFO.{stream}");
-    let info = asked::<StreamInfo>(session, &subject, b"").await?.map_err(Failure::JetStream)?;
+    let info = request::<StreamInfo>(session, &subject, b"").await?.map_err(Failure::JetStream)?;
     let times = (rfc3339::parse(&info.ts), rfc3339::parse(&message.time));
     let (Ok(now), Ok(stored_at)) = times else { return Ok(false) };
     let nanoseconds = now.saturating_sub(stored_at).saturating_mul(1_000);
@@ -170,9 +170,9 @@ struct AccountLimits {
     max_memory: i64,
 }
 
-/// Whether the account may store as much as the servers have room for.
+/// Whether the account's storage is limited only by the servers' space.
 pub(super) async fn is_account_unlimited(session: &mut Session) -> Result<bool, Failure> {
-    let answer = asked::<AccountInfo>(session, "$JS.API.INFO", b"").await?;
+    let answer = request::<AccountInfo>(session, "$JS.API.INFO", b"").await?;
     Ok(answer.is_ok_and(|info| info.tiers.is_none() && info.limits.max_storage < 0 && info.limits.max_memory < 0))
 }
 
@@ -181,8 +181,8 @@ struct Failed {
     error: ApiError,
 }
 
-/// What JetStream answers to a request.
-async fn asked<T: DeserializeOwned>(
+/// The response of JetStream to a request.
+async fn request<T: DeserializeOwned>(
     session: &mut Session,
     subject: &str,
     payload: &[u8],
@@ -191,13 +191,13 @@ async fn asked<T: DeserializeOwned>(
     read(&answer)
 }
 
-/// An answer, or the error that it is.
+/// A response, or its error.
 pub(super) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<Result<T, ApiError>, Failure> {
     if let Ok(failed) = serde_json::from_slice::<Failed>(answer) {
         return Ok(Err(failed.error));
     }
-    let odd = |_| Failure::Odd("JetStream answered something that makes no sense");
-    serde_json::from_slice(answer).map(Ok).map_err(odd)
+    let unexpected = |_| Failure::Unexpected("JetStream returned an invalid response");
+    serde_json::from_slice(answer).map(Ok).map_err(unexpected)
 }
 
 #[cfg(test)]
@@ -205,18 +205,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_errors_are_told_apart() {
+    fn answers_and_errors_are_distinguished() {
         let answer =
             br#"{"type": "x", "config": {"name": "E", "subjects": ["a"], "max_age": 5, "mirror": {"name": "M"}}}"#;
         let config = read::<StreamInfo>(answer).unwrap().unwrap().config;
         assert_eq!((config.subjects, config.max_age, config.mirror.is_some()), (vec!["a".to_owned()], 5, true));
         let error = br#"{"type": "x", "error": {"code": 404, "err_code": 10059, "description": "stream not found"}}"#;
         assert_eq!(read::<StreamInfo>(error).unwrap().unwrap_err().err_code, NO_STREAM);
-        assert!(matches!(read::<StreamInfo>(b"{}"), Err(Failure::Odd(_))));
+        assert!(matches!(read::<StreamInfo>(b"{}"), Err(Failure::Unexpected(_))));
     }
 
     #[test]
-    fn headers_of_a_stored_message_are_found_by_their_names() {
+    fn headers_are_found_by_name() {
         let hdrs = STANDARD.encode("NATS/1.0\r\nForebay-Cursor: 12\r\nNats-Batch-Id: x\r\n\r\n");
         let stored = StoredMessage { seq: 1, hdrs, time: String::new() };
         assert_eq!(stored.header("Forebay-Cursor").as_deref(), Some("12"));

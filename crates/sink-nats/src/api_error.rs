@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-/// What JetStream says went wrong.
+/// JetStream's error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct ApiError {
-    /// Which of its errors it is.
+    /// The number of the error.
     pub(super) err_code: u32,
     pub(super) description: String,
 }

@@ -1,4 +1,4 @@
-//! What is known of a NATS sink before it connects: where the servers are, which stream, and under which subjects.
+//! The configuration of a NATS sink: the servers, the stream, and its subjects.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,40 +8,40 @@ use super::server::Servers;
 use super::stream_name::StreamName;
 use super::subject::SubjectPattern;
 
-/// Servers that have a copy of a stream at most.
+/// The maximum of servers with a copy of a stream.
 pub const REPLICAS_MAX: u8 = 5;
 
-/// Which stream of which servers, and what its messages are.
+/// The servers, the stream, and its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NatsConfig {
-    /// Where the servers are and who asks.
+    /// The servers, and the account to use.
     pub servers: Servers,
-    /// A file with the key of a user, and its JWT where it has one.
+    /// A file with the key of a user, and its JWT if it has one.
     pub credentials: Option<PathBuf>,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities; without one the machine's.
     pub ca: Option<PathBuf>,
     /// The stream.
     pub stream: StreamName,
     /// The subjects of its messages.
     pub subject: SubjectPattern,
-    /// How the stream is made where it is missing; without it, it isn't.
+    /// How to create the stream if it is missing; without it, the stream isn't created.
     pub creation: Option<Creation>,
-    /// How long a server may take for an answer.
+    /// The time limit of a response.
     pub timeout: Duration,
-    /// So many connections at most.
+    /// The maximum of connections.
     pub connections_max: NonZeroUsize,
 }
 
 impl NatsConfig {
-    /// [`NatsConfig::connections_max`], if nothing else is wanted.
+    /// The default of [`NatsConfig::connections_max`].
     pub const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 }
 
-/// How a missing stream is made.
+/// How to create a missing stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Creation {
     /// Servers that have a copy: 1 to [`REPLICAS_MAX`].
     pub replicas: u8,
-    /// How long a message is kept; for ever without it.
+    /// How long a message is kept; forever without it.
     pub age_max: Option<Duration>,
 }

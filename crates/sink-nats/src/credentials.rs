@@ -1,7 +1,7 @@
-//! Who asks, by a key: a `.creds` file with a user's JWT and the seed of its key, or a file with the seed alone.
+//! Authentication by a key: a `.creds` file with a user's JWT and the seed of its key, or a file with the seed alone.
 //!
-//! A seed is 32 bytes behind two that say whose, with a check sum behind them, in base 32. What the server sends to be signed is
-//! signed with it (Ed25519), so that the seed never leaves the machine.
+//! A seed is 32 bytes after two that identify its kind, with a checksum after them, in base 32. The server's challenge
+//! is signed with it (Ed25519), so the seed never leaves the machine.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 
 const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-/// What the first byte of a seed says, and the first of a user's public key.
+/// The first byte of a seed, and the first byte of a user's public key.
 const SEED: u8 = 18 << 3;
 const USER: u8 = 20 << 3;
-/// Where the two parts of a file begin.
+/// The beginnings of the two parts of a file.
 const JWT: &str = "-----BEGIN NATS USER JWT-----";
 const KEY: &str = "-----BEGIN USER NKEY SEED-----";
 
-/// A user's key, and what vouches for it.
+/// A user's key, and its proof.
 pub(super) struct Credentials {
-    /// Where an operator has made the user.
+    /// The JWT, if an operator has issued one.
     pub(super) jwt: Option<String>,
-    /// Where the server's own configuration knows it.
+    /// The public key, which a server's own configuration may contain.
     pub(super) public_key: String,
     pair: Ed25519KeyPair,
 }
@@ -30,7 +30,7 @@ impl Credentials {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is wrong with it, without anything that stands in it.
+    /// The error, without any content of the file.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Self::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
@@ -38,19 +38,18 @@ impl Credentials {
 
     fn parse(text: &str) -> Result<Self, &'static str> {
         let seed = match text.split_once(KEY) {
-            Some((_, behind)) => first_line(behind),
+            Some((_, rest)) => first_line(rest),
             None => first_line(text),
         };
-        let wrong =
-            "it has no seed of a user: wanted the file that `nsc generate creds` makes, or one with a seed (SU…)";
+        let wrong = "it has no seed of a user: use the file from `nsc generate creds`, or one with a seed (SU…)";
         let seed = seed.and_then(decoded_seed).ok_or(wrong)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| wrong)?;
-        let jwt = text.split_once(JWT).and_then(|(_, behind)| first_line(behind)).map(str::to_owned);
+        let jwt = text.split_once(JWT).and_then(|(_, rest)| first_line(rest)).map(str::to_owned);
         let public_key = encoded(USER, pair.public_key().as_ref());
         Ok(Self { jwt, public_key, pair })
     }
 
-    /// What the server sent, signed.
+    /// Signs the server's challenge.
     pub(super) fn sign(&self, nonce: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.pair.sign(nonce.as_bytes()))
     }
@@ -62,8 +61,8 @@ fn first_line(text: &str) -> Option<&str> {
 
 fn decoded_seed(text: &str) -> Option<[u8; 32]> {
     let (mut bits, mut count, mut bytes) = (0_u32, 0_u32, Vec::new());
-    for letter in text.bytes() {
-        let digit = ALPHABET.iter().position(|known| *known == letter)?;
+    for symbol in text.bytes() {
+        let digit = ALPHABET.iter().position(|known| *known == symbol)?;
         bits = (bits << 5 | u32::try_from(digit).ok()?) & 0xfff;
         count += 5;
         if count >= 8 {
@@ -73,14 +72,14 @@ fn decoded_seed(text: &str) -> Option<[u8; 32]> {
     }
     let (body, sum) = bytes.split_at_checked(34)?;
     let is_of_user = body[0] & 0xf8 == SEED && body[0] << 5 | body[1] >> 3 == USER;
-    (is_of_user && sum == check_sum(body).to_le_bytes()).then(|| body[2..].try_into().ok())?
+    (is_of_user && sum == checksum(body).to_le_bytes()).then(|| body[2..].try_into().ok())?
 }
 
-/// A key in letters, with what says whose before it and a check sum behind it.
-fn encoded(whose: u8, key: &[u8]) -> String {
-    let mut bytes = vec![whose];
+/// A key in base 32, with its kind before it and a checksum after it.
+fn encoded(kind: u8, key: &[u8]) -> String {
+    let mut bytes = vec![kind];
     bytes.extend_from_slice(key);
-    bytes.extend_from_slice(&check_sum(&bytes).to_le_bytes());
+    bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
     let (mut bits, mut count, mut text) = (0_u32, 0_u32, String::new());
     for byte in bytes {
         bits = (bits << 8 | u32::from(byte)) & 0xfff;
@@ -97,7 +96,7 @@ fn encoded(whose: u8, key: &[u8]) -> String {
 }
 
 /// CRC-16 with the polynomial 0x1021, from 0 (XMODEM).
-fn check_sum(bytes: &[u8]) -> u16 {
+fn checksum(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |sum, byte| {
         (0..8).fold(sum ^ u16::from(*byte) << 8, |sum, _| if sum & 0x8000 == 0 { sum << 1 } else { sum << 1 ^ 0x1021 })
     })
@@ -112,7 +111,7 @@ mod tests {
     const PUBLIC: &str = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
 
     #[test]
-    fn a_seed_alone_and_one_behind_a_jwt_are_read() {
+    fn seed_is_read_with_and_without_a_jwt() {
         let alone = Credentials::parse(&format!("\n {SEED_TEXT}\n")).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!((alone.jwt.as_deref(), alone.public_key.as_str()), (None, PUBLIC));
         let file = format!(
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_seed_of_a_user_is_refused() {
+    fn other_text_than_a_users_seed_is_rejected() {
         let changed = SEED_TEXT.replace("HUDX", "HUDY");
         for wrong in ["", PUBLIC, &SEED_TEXT[..50], &changed, "SUACSSL1", &SEED_TEXT.replacen("SU", "SA", 1)] {
             assert!(Credentials::parse(wrong).is_err(), "{wrong}");

@@ -1,5 +1,5 @@
-//! A lane's cursor as it stands in the stream: the last message under a subject of its own, which was stored together with the
-//! messages before it.
+//! A lane's cursor in the stream: the last message with a separate subject, which was stored together with the messages
+//! before it.
 
 use std::collections::BTreeSet;
 
@@ -12,44 +12,45 @@ use super::stream_name::StreamName;
 use super::{mapping, subject};
 use sink::Claim;
 
-/// Headers of a cursor's message: up to where its lane is stored, and from where its batch is.
+/// Headers of a cursor's message: the position up to which its lane is stored, and the first position of its batch.
 pub(super) const POSITION: &str = "Forebay-Cursor";
 pub(super) const FIRST: &str = "Forebay-First";
 /// The claim on the lane.
 pub(super) const CLAIM: &str = "Forebay-Claim";
-/// What is stored beyond the position, of batches that were stored in part: `1-3,7`. Cursors without one have nothing there.
+/// What is stored after the position, from batches that were stored in part: `1-3,7`. Without this header, nothing is.
 pub(super) const STORED: &str = "Forebay-Stored";
 /// A header by which the server compares, with the sequence of the lane's previous cursor.
 pub(super) const BEFORE: &str = "Nats-Expected-Last-Subject-Sequence";
-/// More positions aren't one batch's.
+/// The maximum of positions in one batch.
 const RANGE_MAX: u64 = 1_000_000;
-/// Headers of the server's that each message of a batch has.
+/// The server's headers of each message of a batch.
 pub(super) const BATCH: &str = "Nats-Batch-Id";
 pub(super) const NUMBER: &str = "Nats-Batch-Sequence";
 
-/// Up to where a lane is stored.
+/// A lane's cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
     /// The position; 0 for a lane that was never written.
     pub(super) position: u64,
-    /// The stream's sequence of the message that says so; 0 where there is none.
+    /// The stream's sequence of the cursor's message; 0 if there is none.
     pub(super) sequence: u64,
-    /// What is stored beyond the position: of a batch that was stored in part.
+    /// What is stored after the position: from a batch that was stored in part.
     pub(super) beyond: BTreeSet<u64>,
     /// The claim on the lane.
     pub(super) claim: Option<Claim>,
 }
 
 impl Cursor {
-    /// Whether what stands there isn't stored.
+    /// Whether the event at a position isn't stored.
     pub(super) fn lacks(&self, position: u64) -> bool {
         position > self.position && !self.beyond.contains(&position)
     }
 }
 
-/// Reads it. A batch that was acknowledged and isn't stored as a whole leaves the position before it, with what of it is stored.
+/// Reads the cursor. A batch that was acknowledged but not stored completely leaves the position before it, with the
+/// events of it that are stored.
 ///
-/// Positions up to `verified` were seen to be stored. `is_new` says that the batch was stored just now.
+/// Positions up to `verified` are known to be stored. `is_new` means that the batch was stored just now.
 pub(super) async fn read(
     session: &mut Session,
     stream: &StreamName,
@@ -60,7 +61,7 @@ pub(super) async fn read(
         return Ok(Cursor::default());
     };
     let mut written = Written::of(&message)?;
-    let claim = message.header(CLAIM).map(|claim| claim.parse().map_err(|_| ODD)).transpose()?;
+    let claim = message.header(CLAIM).map(|claim| claim.parse().map_err(|_| INVALID_CURSOR)).transpose()?;
     if written.position <= verified || !written.check_torn(session, stream, is_new).await? {
         written.beyond.retain(|position| *position > written.position);
         return Ok(Cursor { position: written.position, sequence: message.seq, beyond: written.beyond, claim });
@@ -68,7 +69,7 @@ pub(super) async fn read(
     Ok(Cursor { position: written.first.saturating_sub(1), sequence: message.seq, beyond: written.beyond, claim })
 }
 
-/// A cursor's message and the batch that it is the last message of.
+/// A cursor's message and the batch that ends with it.
 struct Written<'a> {
     message: &'a StoredMessage,
     position: u64,
@@ -76,7 +77,7 @@ struct Written<'a> {
     batch: String,
     /// Messages of the batch.
     count: u64,
-    /// What is known to be stored of the positions from `first` on.
+    /// The stored positions from `first` on.
     beyond: BTreeSet<u64>,
 }
 
@@ -84,22 +85,25 @@ impl<'a> Written<'a> {
     fn of(message: &'a StoredMessage) -> Result<Self, Failure> {
         let (position, first, count) = (number(message, POSITION)?, number(message, FIRST)?, number(message, NUMBER)?);
         let batch = message.header(BATCH).unwrap_or_default();
-        let beyond =
-            message.header(STORED).map_or_else(|| Some(BTreeSet::new()), |text| ranges_of(&text)).ok_or(ODD)?;
+        let beyond = message
+            .header(STORED)
+            .map_or_else(|| Some(BTreeSet::new()), |text| ranges_of(&text))
+            .ok_or(INVALID_CURSOR)?;
         Ok(Self { message, position, first, batch, count, beyond })
     }
 
     /// Whether messages of the batch were never stored; then `beyond` gets those that were.
     ///
-    /// A server alone stores a batch in one run, leaves out what its account has no room for, and gives that no sequence. So a whole
-    /// batch begins exactly `count - 1` messages before its cursor. If that message is missing, it was deleted (by age, a purge, or one by
-    /// one), or it never was of this batch. These are proofs that the batch is torn:
-    /// * it would begin before the stream, or not behind the lane's previous cursor;
+    /// A single server stores a batch consecutively, and omits messages without room in its account, without a
+    /// sequence. So a complete batch begins exactly `count - 1` messages before its cursor. If that message is missing,
+    /// it was deleted (by age, a purge, or individually), or it never was of this batch. These are proofs that the
+    /// batch is torn:
+    /// * it would begin before the stream, or not after the lane's previous cursor;
     /// * a message of another batch is between its beginning and its cursor;
-    /// * one of its own is at another distance from the cursor than its number says.
+    /// * a message of the batch is at another distance from the cursor than its number shows.
     ///
-    /// Without a proof a batch counts as whole, unless it is so new that nothing can have deleted it but an operator, and that the server
-    /// itself drops what is sent twice.
+    /// Without a proof a batch counts as complete, unless it is so new that only an operator can have deleted messages,
+    /// and that the server itself drops duplicates.
     async fn check_torn(&mut self, session: &mut Session, stream: &StreamName, is_new: bool) -> Result<bool, Failure> {
         let last = self.message.seq;
         if self.count <= 1 {
@@ -123,7 +127,7 @@ impl<'a> Written<'a> {
             }
             is_torn |= number(&found, NUMBER)? + (last - sequence) != self.count;
             let position: Option<Position> = found.header(mapping::POSITION).and_then(|text| text.parse().ok());
-            stored.push(position.ok_or(ODD)?.sequence);
+            stored.push(position.ok_or(INVALID_CURSOR)?.sequence);
         }
         if !is_torn && !is_new && !api::is_recent(session, stream, self.message).await? {
             return Ok(false);
@@ -164,11 +168,12 @@ fn ranges_of(text: &str) -> Option<BTreeSet<u64>> {
 }
 
 fn number(message: &StoredMessage, header: &str) -> Result<u64, Failure> {
-    message.header(header).and_then(|text| text.parse().ok()).ok_or(ODD)
+    message.header(header).and_then(|text| text.parse().ok()).ok_or(INVALID_CURSOR)
 }
 
-const ODD: Failure =
-    Failure::Odd("a cursor in the stream makes no sense: does another program publish to Forebay's subjects?");
+const INVALID_CURSOR: Failure = Failure::Unexpected(
+    "a cursor in the stream is invalid: check whether another program publishes to Forebay's subjects",
+);
 
 #[cfg(test)]
 mod tests {

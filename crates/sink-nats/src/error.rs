@@ -1,4 +1,4 @@
-//! What NATS' errors mean for delivery, in words for the person who must act.
+//! What NATS' errors mean for delivery, with advice for the operator.
 
 use std::io;
 use std::time::Duration;
@@ -12,30 +12,30 @@ use sink::{Mark, SinkError};
 /// Why a call failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server didn't like something, and said so.
+    /// The server's error.
     Server(String),
-    /// JetStream said so.
+    /// JetStream's error.
     JetStream(ApiError),
-    /// Nobody listens to what was asked.
+    /// There is no responder for the request.
     NoResponders,
-    /// The connection couldn't be made, or broke.
+    /// The connection couldn't be opened, or broke.
     Connection(io::Error),
-    /// No answer for so long.
-    Silent(Duration),
-    /// The sink was closed meanwhile.
+    /// No response for this long.
+    NoResponse(Duration),
+    /// The sink was closed during the call.
     Closed,
-    /// The server, its stream or what is known of a user isn't what it must be.
-    Unfit(String),
-    /// The server isn't ready, which may pass.
+    /// The server, its stream or the credentials don't have the required form.
+    Misfit(String),
+    /// The server isn't ready, which may be temporary.
     NotReady(String),
     /// A lane's cursor is before what was stored.
     LostTail {
         /// The cursor.
         position: u64,
-        /// Up to where it was stored.
+        /// The position up to which it was stored.
         stored: u64,
     },
-    /// A batch of these positions was acknowledged and isn't stored as a whole.
+    /// A batch of these positions was acknowledged but not stored completely.
     Torn {
         /// The first of them.
         first: u64,
@@ -44,10 +44,10 @@ pub(super) enum Failure {
     },
     /// Another process has claimed the lane.
     Claimed,
-    /// It is another stream than the batch is for: the one with this mark.
+    /// It is another stream than the batch's: the one with this store id.
     OtherStore(Mark),
-    /// What the server answered makes no sense.
-    Odd(&'static str),
+    /// The server's response is invalid.
+    Unexpected(&'static str),
 }
 
 impl From<io::Error> for Failure {
@@ -64,84 +64,86 @@ impl Failure {
         let advised = |said: &str, advice| match advice {
             Advice::Wait(Some(advice)) => unavailable(format!("{said}: {advice}")),
             Advice::Wait(None) => unavailable(said.to_owned()),
-            Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
+            Advice::Fix(advice) => misconfigured(format!("{said}: {advice}")),
         };
         match self {
             Self::Server(said) => advised(&said, of_server(&said)),
             Self::JetStream(error) => advised(&error.description, of_jetstream(error.err_code)),
             Self::NoResponders => unavailable(
-                "nobody answers for it: JetStream isn't switched on there or has no leader at the moment, or the stream was removed"
+                "no server responds: JetStream is disabled or has no leader at the moment, or the stream was deleted. \
+                 Forebay retries"
                     .to_owned(),
             ),
-            Self::Connection(error) if is_of_trust(&error) => {
-                misconfigured(net::tls::in_configuration(&error))
-            }
+            Self::Connection(error) if is_of_trust(&error) => misconfigured(net::tls::in_configuration(&error)),
             Self::Connection(error) => unavailable(error.to_string()),
-            Self::Silent(limit) => unavailable(format!(
-                "no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"
+            Self::NoResponse(limit) => unavailable(format!(
+                "no response within {limit:?}. Check the server and the network. Forebay retries, and no event is lost"
             )),
-            Self::Closed => unavailable("the connection was closed here".to_owned()),
-            Self::Unfit(why) => misconfigured(why),
+            Self::Closed => unavailable("Forebay cancelled the call, because the sink was closed".to_owned()),
+            Self::Misfit(why) => misconfigured(why),
             Self::NotReady(why) => unavailable(why),
             Self::LostTail { position, stored } => unavailable(format!(
-                "it has a lane up to position {position}, and {stored} was stored: it was purged or made anew, lost what wasn't on its \
-                 disk, or another server took over; the lane's place is to be asked for again"
+                "the lane's cursor is {position}, but {stored} was stored before: the stream was purged or recreated, \
+                 lost data that wasn't on disk, or failed over. Forebay reads the cursor again before the next write"
             )),
             Self::Torn { first, last } => unavailable(format!(
-                "the server acknowledged positions {first} to {last} and stored only some of them: its account has no room left; give \
-                 it more, or remove what nobody needs. What is missing is sent again"
+                "the server acknowledged positions {first} to {last}, but stored only some of them: its account has no \
+                 room left. Give it more, or remove unneeded data. Forebay resends the missing events"
             )),
             Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(CLAIMED_BY_ANOTHER.to_owned()),
-            Self::Odd(what) => unavailable(what.to_owned()),
+            Self::Unexpected(what) => unavailable(what.to_owned()),
         }
     }
 }
 
-/// What to do about what a server said.
+/// The advice for a server's error.
 enum Advice {
-    /// It may pass by itself, or somebody may help.
+    /// It may be temporary, or an operator may help.
     Wait(Option<&'static str>),
-    /// A person must act.
-    Act(&'static str),
+    /// The operator must fix it.
+    Fix(&'static str),
 }
 
-/// What a server says before it closes a connection, or instead of an answer.
+/// An error that a server sends before it closes a connection, or instead of a response.
 fn of_server(said: &str) -> Advice {
     let lower = said.to_lowercase();
-    let has = |words: &str| lower.contains(words);
+    let has = |text: &str| lower.contains(text);
     if has("permissions violation") {
-        Advice::Act("grant its user what the manual names")
+        Advice::Fix("grant its user the permissions in docs/nats.md")
     } else if has("expired") || has("revoked") {
-        Advice::Act("give its user new credentials")
+        Advice::Fix("give its user new credentials")
     } else if has("authorization") || has("authentication") {
-        Advice::Act("see to it that `url` or `credentials` has what the server asks for")
+        Advice::Fix("check that `url` or `credentials` has the account that the server requires")
     } else if has("tls required") {
-        Advice::Act("begin `url` with tls://")
+        Advice::Fix("begin `url` with tls://")
     } else if has("maximum payload") {
-        Advice::Wait(Some("its `max_payload` was lowered: it is looked at again"))
+        Advice::Wait(Some("the server's `max_payload` was lowered: Forebay reads it again"))
     } else {
         Advice::Wait(None)
     }
 }
 
-/// What JetStream's errors mean, by their numbers.
+/// The advice for JetStream's errors, by their numbers.
 const fn of_jetstream(code: u32) -> Advice {
     match code {
         // The account has no room, the server has none, or the stream is full.
-        10002 | 10023 | 10028 | 10047 | 10077 => Advice::Wait(Some("give it more room, or remove what nobody needs")),
-        10039 => Advice::Act("switch JetStream on for the account of its user"),
-        10076 => Advice::Act("switch JetStream on in the server"),
-        10065 => Advice::Act(
-            "another stream listens to some of these subjects: name others in `subject`, or that one in `stream`",
+        10002 | 10023 | 10028 | 10047 | 10077 => Advice::Wait(Some("give it more room, or remove unneeded data")),
+        10039 => Advice::Fix("enable JetStream for the account of its user"),
+        10076 => Advice::Fix("enable JetStream in the server"),
+        10065 => Advice::Fix(
+            "another stream listens to some of these subjects: set another `subject`, or that stream in `stream`",
         ),
-        10074 | 10005 => Advice::Act("there are fewer servers than `replicas` says"),
-        10052 | 10025 => Advice::Act("the server doesn't make such a stream: make it as the manual says"),
-        10109 => Advice::Act("it is sealed, and takes nothing any more: name another"),
-        10174 => Advice::Act("set allow_atomic true"),
-        10210 => Advice::Wait(Some("others have as many batches under way as the server takes")),
+        10074 | 10005 => Advice::Fix("there are fewer servers than `replicas` requires: lower it, or add servers"),
+        10052 | 10025 => Advice::Fix("the server can't create such a stream: create it as docs/nats.md describes"),
+        10109 => Advice::Fix("the stream is sealed, and rejects messages: set another `stream`"),
+        10174 => Advice::Fix("set allow_atomic true"),
+        10210 => Advice::Wait(Some(
+            "the server's limit of concurrent batches is reached by other clients: Forebay \
+             retries",
+        )),
         10176 => Advice::Wait(Some(
-            "some of its messages didn't get there, as when a cluster has another leader; it is sent again",
+            "some messages of the batch were lost, as after a change of the leader. Forebay resends it",
         )),
         _ => Advice::Wait(None),
     }

@@ -1,8 +1,8 @@
 //! NATS JetStream: messages of a stream.
 //!
-//! Fenced: a run of records is one atomic batch, whose last message is the lane's cursor, on a subject of its own and with the
-//! sequence that the cursor before it must have. Each lane has a connection of its own, which begins with the first call, and one
-//! batch in flight at most.
+//! A transactional store: a run of records is one atomic batch, whose last message is the lane's cursor, with a
+//! separate subject and the required sequence of the previous cursor. Each lane has a separate connection, opened by
+//! the first call, and at most one batch in flight.
 
 mod api;
 mod api_error;

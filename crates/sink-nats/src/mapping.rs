@@ -1,4 +1,4 @@
-//! A record as a message: its subject, and its headers as they are in every attempt.
+//! A record as a message: its subject, and its headers, which are the same in every attempt.
 
 use text::rfc3339;
 
@@ -7,9 +7,9 @@ use super::protocol;
 use super::subject::SubjectPattern;
 use sink::{Fault, Record, Write};
 
-/// Where an event stands within its origin.
+/// An event's position at its gateway.
 pub(super) const POSITION: &str = "Forebay-Position";
-/// Bytes of the headers that a batch adds to a message, at most.
+/// The maximum of bytes of the headers that a batch adds to a message.
 const BATCH_BYTES_MAX: usize = 128;
 
 /// A record that can be published.
@@ -26,7 +26,7 @@ impl<'a> Row<'a> {
     /// The record of this shard as a message.
     ///
     /// # Errors
-    /// Why the stream can't take it, and what that is about.
+    /// Why the stream can't accept it, and what is at fault.
     pub(super) fn new(
         pattern: &SubjectPattern,
         durability: &Durability,
@@ -34,7 +34,7 @@ impl<'a> Row<'a> {
         record: &Record<'a>,
     ) -> Result<Self, (Fault, String)> {
         let subject = pattern.of(record);
-        if !durability.takes(&subject) {
+        if !durability.accepts(&subject) {
             // The stream may no longer listen to any of the subjects.
             return Err((Fault::Unclear, format!("the stream doesn't listen to {subject}: add it to its subjects")));
         }
@@ -42,15 +42,15 @@ impl<'a> Row<'a> {
         let (bytes, max) = (row.bytes(), durability.message_bytes_max);
         if bytes > max {
             let why = format!(
-                "with its headers it has {bytes} bytes, and the server takes {max}: raise its `max_payload`, or the stream's \
-                 `max_msg_size`"
+                "with its headers it has {bytes} bytes, and the server accepts {max}: raise its `max_payload`, or the \
+                 stream's `max_msg_size`"
             );
             return Err((Fault::Record, why));
         }
         Ok(row)
     }
 
-    /// How many bytes its message has at most, headers among them.
+    /// The maximum of bytes of its message, including headers.
     pub(super) fn bytes(&self) -> usize {
         protocol::length_of_headers(self.headers.len() + BATCH_BYTES_MAX) + self.payload.len()
     }
@@ -75,7 +75,7 @@ fn headers(shard: u16, record: &Record<'_>) -> String {
     lines.into_iter().filter_map(line).collect()
 }
 
-/// Whether a text can stand in a header. Names of sources can.
+/// Whether a text is allowed in a header. Names of sources are.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -99,11 +99,11 @@ mod tests {
 
     fn durability(message_bytes_max: usize) -> Durability {
         let subjects = vec!["events.*".to_owned()];
-        Durability { subjects, message_bytes_max, has_age: false, is_doubted: false, warning: None }
+        Durability { subjects, message_bytes_max, has_age: false, may_be_torn: false, warning: None }
     }
 
     #[test]
-    fn headers_say_which_event_it_is_whose_and_when() {
+    fn headers_contain_id_source_and_times() {
         assert_eq!(
             headers(2, &record(b"1")),
             "Nats-Msg-Id: 00000000-0000-0000-0000-000000000000-3\r\nForebay-Type: access\r\nForebay-Source: shop\r\n\
@@ -119,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_stream_does_not_take_is_known_before_it_is_sent() {
+    fn unsuitable_event_is_found_before_sending() {
         let pattern: SubjectPattern = "events.{type}".parse().unwrap();
         let row = |record: &Record<'_>, max| Row::new(&pattern, &durability(max), 2, record).map(|row| row.subject);
         assert_eq!(row(&record(b"1"), 1_000).as_deref(), Ok("events.access"));
         let dotted = Record { type_name: "access.hits", ..record(b"1") };
         assert!(row(&dotted, 1_000).unwrap_err().1.contains("events.access.hits"));
-        assert!(row(&record(&[b'1'; 1_000]), 1_000).unwrap_err().1.contains("takes 1000"));
+        assert!(row(&record(&[b'1'; 1_000]), 1_000).unwrap_err().1.contains("accepts 1000"));
     }
 }

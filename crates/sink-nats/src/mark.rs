@@ -1,4 +1,4 @@
-//! The mark of a stream: a message under a subject of its own, next to those of cursors.
+//! The store id (mark) of a stream: a message with a separate subject, next to those of cursors.
 
 use super::config::NatsConfig;
 use super::error::Failure;
@@ -7,10 +7,10 @@ use super::session::Session;
 use super::{api, subject};
 use sink::Mark;
 
-/// The header with the mark.
+/// The header with the store id.
 const MARK: &str = "Forebay-Mark";
 
-/// Reads the mark, and creates it if the stream has none. `has_age`: whether the stream deletes old messages.
+/// Reads the store id, and creates it if the stream has none. `has_age`: whether the stream deletes old messages.
 pub(super) async fn of(session: &mut Session, config: &NatsConfig, has_age: bool) -> Result<Mark, Failure> {
     let (stream, subject) = (&config.stream, subject::of_mark(&config.stream));
     if let Some(mark) = read(session, config, &subject).await? {
@@ -23,14 +23,15 @@ pub(super) async fn of(session: &mut Session, config: &NatsConfig, has_age: bool
         headers.push_str("Nats-TTL: never\r\n");
     }
     publish::one(session, &subject, &headers).await?;
-    read(session, config, &subject).await?.ok_or(ODD)
+    read(session, config, &subject).await?.ok_or(INVALID_ID)
 }
 
 async fn read(session: &mut Session, config: &NatsConfig, subject: &str) -> Result<Option<Mark>, Failure> {
     let Some(message) = api::last_of(session, &config.stream, subject).await? else { return Ok(None) };
     let mark = message.header(MARK).and_then(|text| text.parse().ok());
-    mark.map(Some).ok_or(ODD)
+    mark.map(Some).ok_or(INVALID_ID)
 }
 
-const ODD: Failure =
-    Failure::Odd("the mark of the stream makes no sense: does another program publish to Forebay's subjects?");
+const INVALID_ID: Failure = Failure::Unexpected(
+    "the stream's store id is invalid: check whether another program publishes to Forebay's subjects",
+);

@@ -1,5 +1,5 @@
-//! The look at a server and at a stream before anything is written: whether it takes atomic batches, whether it may throw away a
-//! cursor, and what it loses when it crashes.
+//! Checks a server and a stream before anything is written: whether it accepts atomic batches, whether it may delete a
+//! cursor, and what it loses in a crash.
 
 use super::api::{self, StreamConfig};
 use super::config::NatsConfig;
@@ -7,46 +7,48 @@ use super::error::Failure;
 use super::session::Session;
 use super::subject;
 
-/// The oldest version whose atomic batches may have ids of messages: 2.12.1.
+/// The oldest version whose atomic batches allow message ids: 2.12.1.
 const VERSION_MIN: (u32, u32, u32) = (2, 12, 1);
 
-/// What a stream is.
+/// The properties of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Durability {
-    /// What it listens to.
+    /// The subjects that it listens to.
     pub(super) subjects: Vec<String>,
-    /// Bytes of a message that it takes, headers among them.
+    /// The maximum of bytes of a message, including headers.
     pub(super) message_bytes_max: usize,
-    /// Whether messages vanish when they are old, and cursors must be told not to.
+    /// Whether messages expire, so cursors must be exempt.
     pub(super) has_age: bool,
-    /// Whether an acknowledged batch may be stored in part, and must be looked at.
-    pub(super) is_doubted: bool,
-    /// What it may lose although it has answered; none where that is nothing but what a minority of servers loses.
+    /// Whether an acknowledged batch may be stored in part, and must be checked.
+    pub(super) may_be_torn: bool,
+    /// What it may lose although it has acknowledged a write; `None` if only a minority of servers may lose data.
     pub(super) warning: Option<&'static str>,
 }
 
 impl Durability {
-    /// Asks the server. A stream that can't be written to, or that might throw away a cursor, is a failure.
+    /// Checks the server. A stream that rejects writes, or that might delete a cursor, is a failure.
     pub(super) async fn of(session: &mut Session, config: &NatsConfig) -> Result<Self, Failure> {
         let version = session.greeting().version.clone();
         if !is_new_enough(&version) {
             let (major, minor, patch) = VERSION_MIN;
-            let why =
-                format!("its version is {version:?}: {major}.{minor}.{patch} or later is needed, for atomic batches");
-            return Err(Failure::Unfit(why));
+            let why = format!(
+                "its version is {version:?}: upgrade it to {major}.{minor}.{patch} or later, for atomic \
+                 batches"
+            );
+            return Err(Failure::Misfit(why));
         }
         let stream = api::stream(session, config).await?;
         let mut durability = judge(&stream, config)?;
         let max = session.greeting().max_payload;
         durability.message_bytes_max = durability.message_bytes_max.min(max);
-        // A server alone goes on with a batch whose middle had no room in its account, and acknowledges it.
-        durability.is_doubted = stream.num_replicas <= 1 && !api::is_account_unlimited(session).await?;
+        // A single server continues a batch whose middle had no room in its account, and acknowledges it.
+        durability.may_be_torn = stream.num_replicas <= 1 && !api::is_account_unlimited(session).await?;
         Ok(durability)
     }
 
-    /// Whether the stream takes a message under this subject.
-    pub(super) fn takes(&self, subject: &str) -> bool {
-        self.subjects.iter().any(|wildcard| subject::takes(wildcard, subject))
+    /// Whether the stream accepts a message with this subject.
+    pub(super) fn accepts(&self, subject: &str) -> bool {
+        self.subjects.iter().any(|wildcard| subject::accepts(wildcard, subject))
     }
 }
 
@@ -56,57 +58,57 @@ fn is_new_enough(version: &str) -> bool {
     (next(), next(), next()) >= VERSION_MIN
 }
 
-/// What is wrong with a stream, and what is to be done.
+/// What is wrong with a stream, and how to fix it.
 fn flaw(stream: &StreamConfig, config: &NatsConfig) -> Option<String> {
     let cursors = subject::of_cursors(&config.stream);
     let drops_oldest = stream.discard != "new" && (stream.max_msgs > 0 || stream.max_bytes > 0);
     let set = |setting: &str, why: &str| Some(format!("{why}: set {setting}"));
     match () {
-        () if stream.mirror.is_some() => Some("it is a mirror: name the stream that it follows".to_owned()),
-        () if stream.sealed => Some("it is sealed, and takes nothing any more: name another".to_owned()),
+        () if stream.mirror.is_some() => Some("it is a mirror: set `stream` to its source".to_owned()),
+        () if stream.sealed => Some("the stream is sealed, and rejects messages: set another `stream`".to_owned()),
         () if stream.subject_transform.is_some() => {
-            Some("it changes subjects (subject_transform), and cursors wouldn't be found".to_owned())
+            Some("it changes subjects, so cursors wouldn't be found: remove subject_transform".to_owned())
         }
-        () if stream.no_ack => set("no_ack false", "it doesn't say what it has stored"),
-        () if stream.allow_msg_counter => Some("it is a stream of counters: name another".to_owned()),
+        () if stream.no_ack => set("no_ack false", "it doesn't acknowledge messages"),
+        () if stream.allow_msg_counter => Some("it is a stream of counters: set another `stream`".to_owned()),
         () if stream.retention != "limits" => Some(format!(
-            "its retention is {:?}: it would throw away the cursor that says what was stored; a stream with retention limits \
-             is needed, and one of another kind can have it as its source",
+            "its retention is {:?}: it would delete the cursor. Use a stream with retention limits; a stream of \
+             another kind can have that one as its source",
             stream.retention
         )),
         () if drops_oldest => set(
             "discard new, or max_age instead of max_msgs and max_bytes",
-            "with max_msgs or max_bytes and discard old it might throw away the cursor that says what was stored",
+            "with max_msgs or max_bytes and discard old it might delete the cursor",
         ),
-        () if !stream.allow_atomic => set("allow_atomic true", "it takes no atomic batches"),
+        () if !stream.allow_atomic => set("allow_atomic true", "it rejects atomic batches"),
         () if !stream.allow_rollup_hdrs || stream.deny_purge => {
-            set("allow_rollup_hdrs true and deny_purge false", "a cursor can't take the place of the one before it")
+            set("allow_rollup_hdrs true and deny_purge false", "a cursor can't replace the previous one")
         }
         () if stream.max_age > 0 && !stream.allow_msg_ttl => {
-            set("allow_msg_ttl true", "with max_age it would throw away the cursor that says what was stored")
+            set("allow_msg_ttl true", "with max_age it would delete the cursor")
         }
-        () if !stream.subjects.iter().any(|wildcard| subject::takes(wildcard, &cursors)) => {
-            Some(format!("it doesn't listen to {cursors}, where cursors stand: add it to its subjects"))
+        () if !stream.subjects.iter().any(|wildcard| subject::accepts(wildcard, &cursors)) => {
+            Some(format!("it doesn't listen to {cursors}, the subjects of cursors: add it to its subjects"))
         }
         () => None,
     }
 }
 
-/// Judges what the server says of a stream.
+/// Checks the server's description of a stream.
 fn judge(stream: &StreamConfig, config: &NatsConfig) -> Result<Durability, Failure> {
     if let Some(why) = flaw(stream, config) {
-        return Err(Failure::Unfit(why));
+        return Err(Failure::Misfit(why));
     }
     let warning = match (stream.storage.as_str(), stream.num_replicas) {
         ("memory", 0 | 1) => {
-            Some("its messages are in memory: a restart of the server loses all of them; storage file keeps them")
+            Some("its messages are in memory, so a restart of the server loses all of them: set storage file")
         }
         ("memory", _) => {
-            Some("its messages are in memory: when all servers are down at once they are lost; storage file keeps them")
+            Some("its messages are in memory, so they are lost if all servers are down together: set storage file")
         }
         (_, 0 | 1) => Some(
-            "it has one replica: unless its server is set up with `sync_interval: always`, a crash of its machine loses what was stored \
-             in the last two minutes, and Forebay delivers that again; three replicas lose nothing when one machine crashes",
+            "it has one replica: unless its server has `sync_interval: always`, a crash of its machine loses the last \
+             two minutes, and Forebay delivers these again. Three replicas survive a crash of one machine",
         ),
         _ => None,
     };
@@ -114,7 +116,7 @@ fn judge(stream: &StreamConfig, config: &NatsConfig) -> Result<Durability, Failu
         subjects: stream.subjects.clone(),
         message_bytes_max: usize::try_from(stream.max_msg_size).ok().filter(|max| *max > 0).unwrap_or(usize::MAX),
         has_age: stream.max_age > 0,
-        is_doubted: false,
+        may_be_torn: false,
         warning,
     })
 }
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_could_lose_a_cursor_or_takes_no_batches_is_refused() {
+    fn unsuitable_stream_is_rejected() {
         assert_eq!(flaw(&stream(), &config()), None);
         for (said, words) in [
             (why(|stream| stream.mirror = Some(Value::Null)), "mirror"),
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_may_lose_is_said() {
+    fn possible_losses_are_reported() {
         let warning = |storage: &str, num_replicas| {
             let stream = StreamConfig { storage: storage.to_owned(), num_replicas, ..stream() };
             judge(&stream, &config()).unwrap().warning
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_without_atomic_batches_are_known() {
+    fn versions_without_atomic_batches_are_recognised() {
         for (version, is_new) in [
             ("2.14.5", true),
             ("2.12.1", true),

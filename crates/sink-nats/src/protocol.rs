@@ -1,28 +1,29 @@
-//! NATS' protocol: what is sent, and what comes in.
+//! NATS' protocol: encodes commands, and parses frames.
 
 use super::error::Failure;
 
-/// Bytes of a message that comes in: the longest that is asked for describes a stream.
+/// Bytes of a received message: the longest one describes a stream.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Bytes of a line: what a server says of itself.
+/// Bytes of a line: the server's description of itself.
 const LINE_BYTES_MAX: usize = 256 * 1024;
-/// How a block of headers begins.
+/// The beginning of a block of headers.
 const HEADERS: &[u8] = b"NATS/1.0";
 
-const ODD: Failure = Failure::Odd("an answer isn't NATS' protocol: is it a NATS server?");
+const INVALID_FRAME: Failure =
+    Failure::Unexpected("the response isn't in NATS' protocol: check that `url` is the URL of a NATS server");
 
-/// What comes in.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// What the server says of itself, as JSON.
+    /// The server's description of itself, as JSON.
     Info(String),
     /// A message for this client.
     Message(Message),
-    /// It wants to know whether somebody is there.
+    /// The server checks whether the client responds.
     Ping,
-    /// Somebody is there.
+    /// The response to a ping.
     Pong,
-    /// What it didn't like.
+    /// The server's error.
     Error(String),
 }
 
@@ -30,18 +31,18 @@ pub(super) enum Frame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) subject: String,
-    /// What stands behind the version in the first line of its headers.
+    /// The text after the version in the first line of its headers.
     pub(super) status: String,
     pub(super) payload: Vec<u8>,
 }
 
-/// A command without anything behind it.
+/// A command without a payload.
 pub(super) fn command(output: &mut Vec<u8>, words: &[&str]) {
     output.extend_from_slice(words.join(" ").as_bytes());
     output.extend_from_slice(b"\r\n");
 }
 
-/// A message to be published, with headers where it has any: each with its line's end.
+/// A message to publish, with its headers if it has any: each with its line end.
 pub(super) fn publish(output: &mut Vec<u8>, subject: &str, reply: Option<&str>, headers: &[u8], payload: &[u8]) {
     let reply = reply.unwrap_or_default();
     let space = if reply.is_empty() { "" } else { " " };
@@ -59,18 +60,18 @@ pub(super) fn publish(output: &mut Vec<u8>, subject: &str, reply: Option<&str>, 
     output.extend_from_slice(b"\r\n");
 }
 
-/// Bytes of a block of headers whose lines have so many.
+/// The size of a block of headers whose lines have this many bytes.
 pub(super) const fn length_of_headers(lines: usize) -> usize {
     HEADERS.len() + 2 + lines + 2
 }
 
-/// What stands at the beginning of `bytes` and how many bytes it has; `None` while it isn't there as a whole.
+/// The frame at the beginning of `bytes` and its size; `None` if it is incomplete.
 pub(super) fn frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Failure> {
     let within = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
     let Some(end) = within.windows(2).position(|pair| pair == b"\r\n") else {
-        return if within.len() == LINE_BYTES_MAX { Err(ODD) } else { Ok(None) };
+        return if within.len() == LINE_BYTES_MAX { Err(INVALID_FRAME) } else { Ok(None) };
     };
-    let line = std::str::from_utf8(&bytes[..end]).map_err(|_| ODD)?;
+    let line = std::str::from_utf8(&bytes[..end]).map_err(|_| INVALID_FRAME)?;
     let (verb, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     let rest = rest.trim();
     let frame = match verb.to_ascii_uppercase().as_str() {
@@ -80,25 +81,25 @@ pub(super) fn frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Failure> {
         "PONG" => Frame::Pong,
         "INFO" => Frame::Info(rest.to_owned()),
         "-ERR" => Frame::Error(rest.trim_matches('\'').to_owned()),
-        _ => return Err(ODD),
+        _ => return Err(INVALID_FRAME),
     };
     Ok(Some((frame, end + 2)))
 }
 
-/// `SUBJECT ID [REPLY] [HEADERS] BYTES`, and what these are behind the line.
+/// Parses `SUBJECT ID [REPLY] [HEADERS] BYTES`, and the content after the line.
 fn message(bytes: &[u8], start: usize, line: &str, has_headers: bool) -> Result<Option<(Frame, usize)>, Failure> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let number = |word: Option<&&str>| word.and_then(|word| word.parse::<usize>().ok());
-    let all = number(words.last()).filter(|all| *all <= MESSAGE_BYTES_MAX).ok_or(ODD)?;
+    let all = number(words.last()).filter(|all| *all <= MESSAGE_BYTES_MAX).ok_or(INVALID_FRAME)?;
     let lengths = 1 + usize::from(has_headers);
     if !(2 + lengths..=3 + lengths).contains(&words.len()) {
-        return Err(ODD);
+        return Err(INVALID_FRAME);
     }
-    let headers = if has_headers { number(words.get(words.len() - 2)).ok_or(ODD)? } else { 0 };
+    let headers = if has_headers { number(words.get(words.len() - 2)).ok_or(INVALID_FRAME)? } else { 0 };
     let Some(body) = bytes.get(start..start + all + 2) else { return Ok(None) };
-    let (headers, payload) = body[..all].split_at_checked(headers).ok_or(ODD)?;
+    let (headers, payload) = body[..all].split_at_checked(headers).ok_or(INVALID_FRAME)?;
     if &body[all..] != b"\r\n" || has_headers != headers.starts_with(HEADERS) {
-        return Err(ODD);
+        return Err(INVALID_FRAME);
     }
     let first = headers.strip_prefix(HEADERS).unwrap_or_default().split(|byte| *byte == b'\r').next();
     let message = Message {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_sent_with_headers_and_without() {
+    fn messages_are_encoded_with_and_without_headers() {
         let mut output = Vec::new();
         command(&mut output, &["SUB", "a", "1"]);
         publish(&mut output, "a.b", Some("r"), b"", b"x\r\n");
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_in_is_known_when_all_of_it_is_there_and_not_before() {
+    fn frame_is_parsed_only_when_complete() {
         let message = |subject: &str, status: &str, payload: &[u8]| {
             Frame::Message(Message { subject: subject.into(), status: status.into(), payload: payload.into() })
         };
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_no_reason_to_wait_or_to_take_memory() {
+    fn invalid_frame_fails_immediately() {
         let long = vec![b'I'; LINE_BYTES_MAX];
         for wrong in [
             &b"HTTP/1.1 400\r\n"[..],
@@ -163,7 +164,7 @@ mod tests {
             b"\xff\r\n",
             &long,
         ] {
-            assert!(matches!(frame(wrong), Err(Failure::Odd(_))), "{:?}", &wrong[..wrong.len().min(20)]);
+            assert!(matches!(frame(wrong), Err(Failure::Unexpected(_))), "{:?}", &wrong[..wrong.len().min(20)]);
         }
     }
 }

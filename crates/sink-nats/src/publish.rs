@@ -1,5 +1,5 @@
-//! One atomic batch: messages, and the cursor as the last of them. The server stores all of them or none, and none where the cursor
-//! before isn't the one that is expected.
+//! One atomic batch: messages, and the cursor as the last one. The server stores all of them or none, and none if the
+//! previous cursor isn't the expected one.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,46 +17,46 @@ use super::stream_name::StreamName;
 use super::{protocol, subject};
 use sink::Claim;
 
-/// Another cursor stands there than was expected.
+/// The previous cursor isn't the expected one.
 const WRONG_LAST: [u32; 2] = [10071, 10164];
-/// A message with an id that the stream has had.
-const REPETITION: u32 = 10201;
-/// More messages than the server takes in a batch.
+/// A message with an id that the stream already has.
+const DUPLICATE: u32 = 10201;
+/// More messages than the server accepts in a batch.
 const TOO_LARGE: u32 = 10199;
-/// A message of the batch didn't get there, or the batch was given up: that says less than what came before.
+/// A message of the batch was lost, or the batch was abandoned: an earlier error is more specific.
 const INCOMPLETE: u32 = 10176;
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It is stored; the sequence is its cursor's.
+    /// It is stored, with its cursor's sequence.
     Stored(u64),
     /// Nothing is stored: the cursor has moved.
     Moved,
-    /// Nothing is stored: an id in it is known to the stream.
+    /// Nothing is stored: the stream already has an id of it.
     Known,
     /// Nothing is stored: it has too many messages.
     TooLarge,
 }
 
-/// What a batch needs beside its messages.
+/// The properties of a batch other than its messages.
 pub(super) struct Frame<'a> {
     pub(super) stream: &'a StreamName,
     pub(super) lane: &'a Lane,
-    /// Whether messages vanish when they are old.
+    /// Whether messages expire.
     pub(super) has_age: bool,
-    /// The cursor before.
+    /// The previous cursor.
     pub(super) before: &'a Cursor,
     /// The positions that it accounts for.
     pub(super) first: u64,
     pub(super) last: u64,
-    /// The claim on the lane from then on.
+    /// The new claim on the lane.
     pub(super) claim: Option<Claim>,
-    /// What is stored beyond the last of them.
+    /// What is stored after the last of them.
     pub(super) beyond: &'a BTreeSet<u64>,
 }
 
-/// What the server answers to the last message.
+/// The server's response to the last message.
 #[derive(Deserialize)]
 struct Acknowledged {
     seq: u64,
@@ -66,14 +66,14 @@ struct Acknowledged {
     count: usize,
 }
 
-/// Publishes `rows` and the cursor behind them.
+/// Publishes `rows` and the cursor after them.
 pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Row<'_>]) -> Result<Outcome, Failure> {
     let batch = format!("{:024x}", u128::from_be_bytes(random()?) >> 32);
     let (begun, reply) = (session.reply(), session.reply());
     let mut bytes =
         Vec::with_capacity(rows.iter().map(|row| row.bytes() + row.subject.len() + 64).sum::<usize>() + 1_024);
     for (number, row) in (1..).zip(rows) {
-        // Only the first is answered, so that what is wrong with all of them is known by its own word.
+        // Only the first gets a response, which has the error that concerns all messages.
         let reply = (number == 1).then_some(begun.as_str());
         let headers = format!("{}{}", row.headers, of_batch(&batch, number));
         protocol::publish(&mut bytes, &row.subject, reply, headers.as_bytes(), row.payload);
@@ -85,12 +85,12 @@ pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Ro
     let answers = session.call(&bytes, &reply).await?;
     match api::read::<Acknowledged>(&answers.last)? {
         Ok(stored) if stored.batch == batch && stored.count == count => Ok(Outcome::Stored(stored.seq)),
-        Ok(_) => Err(Failure::Odd("the server acknowledged another batch than was sent")),
-        Err(error) => refused(error, answers.earlier.as_deref()),
+        Ok(_) => Err(Failure::Unexpected("the server acknowledged another batch than Forebay sent")),
+        Err(error) => rejected(error, answers.earlier.as_deref()),
     }
 }
 
-/// Publishes a message without a payload, unless the last one under its subject isn't the one that its headers expect.
+/// Publishes a message without a payload, unless its headers expect another last message with its subject.
 pub(super) async fn one(session: &mut Session, subject: &str, headers: &str) -> Result<(), Failure> {
     let reply = session.reply();
     let mut bytes = Vec::new();
@@ -128,12 +128,12 @@ fn headers(frame: &Frame<'_>, of_batch: &str) -> String {
     lines + of_batch
 }
 
-fn refused(last: ApiError, earlier: Option<&[u8]>) -> Result<Outcome, Failure> {
+fn rejected(last: ApiError, earlier: Option<&[u8]>) -> Result<Outcome, Failure> {
     let earlier = earlier.and_then(|answer| api::read::<Acknowledged>(answer).ok()?.err());
     let error = if last.err_code == INCOMPLETE { earlier.unwrap_or(last) } else { last };
     match error.err_code {
         code if WRONG_LAST.contains(&code) => Ok(Outcome::Moved),
-        REPETITION => Ok(Outcome::Known),
+        DUPLICATE => Ok(Outcome::Known),
         TOO_LARGE => Ok(Outcome::TooLarge),
         _ => Err(Failure::JetStream(error)),
     }

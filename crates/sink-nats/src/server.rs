@@ -1,4 +1,4 @@
-//! Where NATS servers are, and who asks: a `nats://` or `tls://` URL, with several hosts where they are a cluster.
+//! The addresses and the account of NATS servers: a `nats://` or `tls://` URL, with several hosts for a cluster.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use text::percent;
 
 const PORT: u16 = 4222;
 
-/// The servers of one cluster, of which any will do.
+/// The servers of one cluster; Forebay uses any of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Servers {
     pub(super) hosts: Vec<Host>,
     pub(super) account: Account,
-    /// Whether TLS is insisted on.
+    /// Whether TLS is required.
     pub(super) is_secure: bool,
 }
 
@@ -22,28 +22,28 @@ pub(super) struct Host {
     pub(super) port: u16,
 }
 
-/// Who asks.
+/// The account to use.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Account {
-    Nobody,
+    Anonymous,
     Token(String),
     User { name: String, password: String },
 }
 
-/// Why a text is no URL of servers.
+/// Why a text isn't the URL of servers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidServers {
-    /// The text doesn't begin as such a URL does, or has more than it may.
+    /// The text doesn't begin with the scheme, or has a part that isn't allowed.
     #[error("wanted nats://USER:PASSWORD@HOST:PORT,HOST:PORT, or tls:// for TLS")]
     Form,
-    /// Nobody to connect to.
+    /// No host to connect to.
     #[error("it names no host: wanted nats://HOST:PORT")]
     NoHost,
-    /// What stands behind a host's colon is no port.
-    #[error("a port in it is no number from 1 to 65535")]
+    /// The text after a host's colon isn't a port.
+    #[error("a port in it isn't a number from 1 to 65535")]
     Port,
-    /// A user, password or token that can't be read.
-    #[error("its user and password must have `%` and two hexadecimal digits for every character that URLs don't take")]
+    /// A user, password or token with an invalid escape.
+    #[error("in its user and password, write `%` and two hexadecimal digits for each character that URLs don't allow")]
     Escape,
 }
 
@@ -63,7 +63,7 @@ impl FromStr for Servers {
             return Err(InvalidServers::Form);
         }
         let hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
-        let account = account.map_or(Ok(Account::Nobody), account_of)?;
+        let account = account.map_or(Ok(Account::Anonymous), account_of)?;
         Ok(Self { hosts, account, is_secure })
     }
 }
@@ -71,9 +71,9 @@ impl FromStr for Servers {
 fn host(address: &str) -> Result<Host, InvalidServers> {
     let (name, port) = match address.strip_prefix('[') {
         Some(inner) => {
-            let (name, behind) = inner.split_once(']').ok_or(InvalidServers::Form)?;
-            let port = behind.strip_prefix(':');
-            if port.is_none() && !behind.is_empty() {
+            let (name, rest) = inner.split_once(']').ok_or(InvalidServers::Form)?;
+            let port = rest.strip_prefix(':');
+            if port.is_none() && !rest.is_empty() {
                 return Err(InvalidServers::Form);
             }
             (name, port)
@@ -102,7 +102,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// The hosts, never who asks.
+/// The hosts, never the account.
 impl fmt::Display for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, host) in self.hosts.iter().enumerate() {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_and_shown_without_secrets() {
+    fn urls_are_displayed_without_secrets() {
         for (text, shown) in [
             ("nats://localhost", "localhost:4222"),
             ("nats://one:7000/", "one:7000"),

@@ -1,5 +1,5 @@
-//! A connection to a server. Whoever calls also drives it: there is no task of its own, and a call that is dropped takes its
-//! connection with it.
+//! A connection to a server. The caller also drives it: there is no separate task, and a dropped call closes its
+//! connection.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -22,31 +22,31 @@ use net::stream::{MaybeTlsStream, ServerAddress};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection that was idle for so long isn't used again: nobody answers the server's questions meanwhile, and after some minutes
-/// of silence it closes.
+/// A connection that was idle for this long isn't used again: the server's pings get no response in the meantime, and
+/// it closes the connection after some minutes.
 pub(super) const IDLE_MAX: Duration = Duration::from_mins(1);
-/// A connection isn't used for longer, so that the stream is looked at again, and a name's new address is found.
+/// A connection isn't used for longer, so the stream is checked again, and a name's new address is found.
 const LIFE_MAX: Duration = Duration::from_hours(1);
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 4 * 1024;
-/// What the status of an answer says where nobody listens to a subject.
+/// The status of a response if there is no responder for a subject.
 const NO_RESPONDERS: &str = "503";
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Greeting {
     pub(super) version: String,
-    /// Bytes of a message, headers among them.
+    /// The maximum of bytes of a message, including headers.
     pub(super) max_payload: usize,
     headers: bool,
     tls_required: bool,
     nonce: String,
 }
 
-/// What was answered.
+/// The responses to a call.
 pub(super) struct Answers {
-    /// The first words that came before.
+    /// The first earlier response with a payload.
     pub(super) earlier: Option<Vec<u8>>,
     pub(super) last: Vec<u8>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Session {
     stream: MaybeTlsStream,
     received: Vec<u8>,
     greeting: Greeting,
-    /// What subjects of answers begin with.
+    /// The prefix of response subjects.
     inbox: String,
     asked: u64,
     limit: Duration,
@@ -65,14 +65,14 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects to the first server that lets it in.
+    /// Connects to the first server that accepts the login.
     pub(super) async fn open(config: &NatsConfig) -> Result<Self, Failure> {
-        let mut failure = Failure::Odd("there is no server to connect to");
+        let mut failure = Failure::Unexpected("no server is configured");
         for host in &config.servers.hosts {
             failure = match timeout(CONNECT_TIMEOUT, Self::open_at(config, host)).await {
                 Ok(Ok(session)) => return Ok(session),
                 Ok(Err(failure)) => failure,
-                Err(_) => Failure::Silent(CONNECT_TIMEOUT),
+                Err(_) => Failure::NoResponse(CONNECT_TIMEOUT),
             };
         }
         Err(failure)
@@ -91,22 +91,22 @@ impl Session {
             opened: now,
             used: now,
         };
-        // The server speaks first, and only then TLS is spoken.
-        let Frame::Info(info) = session.next().await? else { return Err(NO_GREETING) };
-        session.greeting = serde_json::from_str(&info).map_err(|_| NO_GREETING)?;
+        // The server sends its first line before TLS begins.
+        let Frame::Info(info) = session.next().await? else { return Err(INVALID_GREETING) };
+        session.greeting = serde_json::from_str(&info).map_err(|_| INVALID_GREETING)?;
         if config.servers.is_secure || session.greeting.tls_required {
-            // What came unasked for before it isn't the server's word.
+            // Bytes that were received before TLS aren't trusted.
             session.received.clear();
             session.stream = session.stream.secure(place).await?;
         }
-        session.introduce(config).await?;
+        session.log_in(config).await?;
         Ok(session)
     }
 
-    /// Says who asks, listens to answers, and waits until both are taken.
-    async fn introduce(&mut self, config: &NatsConfig) -> Result<(), Failure> {
+    /// Logs in, subscribes to responses, and waits for the server's confirmation.
+    async fn log_in(&mut self, config: &NatsConfig) -> Result<(), Failure> {
         if !self.greeting.headers {
-            return Err(Failure::Unfit("it takes no headers: they are switched off in its configuration".to_owned()));
+            return Err(Failure::Misfit("it rejects headers: enable them in the server's configuration".to_owned()));
         }
         let mut options = json!({
             "verbose": false, "pedantic": false, "echo": false, "headers": true, "no_responders": true, "protocol": 1,
@@ -114,12 +114,12 @@ impl Session {
             "tls_required": config.servers.is_secure,
         });
         match &config.servers.account {
-            Account::Nobody => {}
+            Account::Anonymous => {}
             Account::Token(token) => options["auth_token"] = json!(token),
             Account::User { name, password } => (options["user"], options["pass"]) = (json!(name), json!(password)),
         }
         if let Some(path) = &config.credentials {
-            let credentials = Credentials::read(path).map_err(Failure::Unfit)?;
+            let credentials = Credentials::read(path).map_err(Failure::Misfit)?;
             options["sig"] = json!(credentials.sign(&self.greeting.nonce));
             match credentials.jwt {
                 Some(jwt) => options["jwt"] = json!(jwt),
@@ -144,13 +144,13 @@ impl Session {
         &self.greeting
     }
 
-    /// A subject for an answer that wasn't used before.
+    /// A new subject for a response.
     pub(super) fn reply(&mut self) -> String {
         self.asked += 1;
         format!("{}.{}", self.inbox, self.asked)
     }
 
-    /// Publishes to `subject` and waits for the answer.
+    /// Publishes to `subject` and waits for the response.
     pub(super) async fn request(&mut self, subject: &str, payload: &[u8]) -> Result<Vec<u8>, Failure> {
         let reply = self.reply();
         let mut bytes = Vec::new();
@@ -158,10 +158,10 @@ impl Session {
         Ok(self.call(&bytes, &reply).await?.last)
     }
 
-    /// Sends `bytes` and waits for the answer that goes to `reply`.
+    /// Sends `bytes` and waits for the response to `reply`.
     pub(super) async fn call(&mut self, bytes: &[u8], reply: &str) -> Result<Answers, Failure> {
         let answers = timeout(self.limit, self.exchange(bytes, reply)).await;
-        let answers = answers.map_err(|_| Failure::Silent(self.limit))?;
+        let answers = answers.map_err(|_| Failure::NoResponse(self.limit))?;
         self.used = Instant::now();
         answers
     }
@@ -174,7 +174,7 @@ impl Session {
             if message.subject == reply {
                 return Ok(Answers { earlier, last: message.payload });
             }
-            // An answer without a word says that all is well so far.
+            // An empty response means no error so far.
             if !message.payload.is_empty() {
                 earlier.get_or_insert(message.payload);
             }
@@ -186,7 +186,7 @@ impl Session {
         Ok(self.stream.flush().await?)
     }
 
-    /// The next message. Where nobody listens to what was asked, that is a failure.
+    /// The next message. It is a failure if there is no responder for the request.
     async fn answer(&mut self) -> Result<Message, Failure> {
         loop {
             match self.next().await? {
@@ -200,7 +200,7 @@ impl Session {
         }
     }
 
-    /// What comes next. Questions are answered on the way.
+    /// The next frame. Pings are answered before it.
     async fn next(&mut self) -> Result<Frame, Failure> {
         loop {
             if let Some((frame, length)) = protocol::frame(&self.received)? {
@@ -217,7 +217,7 @@ impl Session {
         }
     }
 
-    /// Whether the connection is still good for a call. What has come since the last one is read, and answered.
+    /// Whether the connection is still good for a call. Frames since the last call are read, and answered.
     pub(super) async fn check_fresh(&mut self) -> bool {
         if self.used.elapsed() > IDLE_MAX || self.opened.elapsed() > LIFE_MAX {
             return false;
@@ -248,13 +248,16 @@ impl Session {
     }
 }
 
-const NO_GREETING: Failure = Failure::Odd("it didn't say what NATS servers say first: is it a NATS server?");
+const INVALID_GREETING: Failure = Failure::Unexpected(
+    "the server's first line isn't that of NATS: check that `url` is the URL of \
+     a NATS server",
+);
 
 async fn within(limit: Duration, work: impl Future<Output = Result<(), Failure>>) -> bool {
     matches!(timeout(limit, work).await, Ok(Ok(())))
 }
 
-/// Bytes that nobody can guess.
+/// Unpredictable bytes.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], Failure> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Failure::Connection(io::Error::other(error)))?;

@@ -9,16 +9,16 @@ use crate::{Creation, Nats, NatsConfig, REPLICAS_MAX, StreamName, SubjectPattern
 use settings::client::{ca, connections_max, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, parsed, path};
 
-/// The settings that are about making the stream.
+/// The settings for creating the stream.
 const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
-const STREAM_WRONG: &str = "can't be the name of a stream";
-const SUBJECT_WRONG: &str = "can't be a subject";
+const STREAM_WRONG: &str = "isn't a valid stream name";
+const SUBJECT_WRONG: &str = "isn't a valid subject";
 const SUBJECT: &str = "events.{type}";
-/// A stream that keeps messages for less would lose them before anybody is there to read them.
+/// A stream that keeps messages for less time would lose them before a client can read them.
 const AGE_MIN: Duration = Duration::from_mins(1);
 const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// Reads them; relative paths start at `folder`.
+/// Reads the settings; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
     let servers = reader.required(section, "url", help, parsed("is not the URL of NATS servers"));
@@ -43,7 +43,7 @@ fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&
     stream.into_iter().chain(subject.map(|subject| ("subject", subject.to_string()))).collect()
 }
 
-/// How a missing stream is made, unless it shall be there.
+/// How to create a missing stream, if at all.
 fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Creation> {
     let replicas = reader.integer(section, "replicas", replicas);
     let within = |text: &str| duration::within(text, AGE_MIN, AGE_MAX);
@@ -57,8 +57,8 @@ fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Cr
     let spans = [replicas.map(|found| found.span), age_max.map(|found| found.span)];
     for (setting, span) in OF_CREATION.into_iter().zip(spans) {
         let Some(span) = span else { continue };
-        let title = format!("`{}` has no meaning with create = false", section.key_path(setting));
-        reader.push(Diagnostic::new(title, span, "says how the stream is made"));
+        let title = format!("unused setting `{}` with create = false", section.key_path(setting));
+        reader.push(Diagnostic::new(title, span, "only for creating the stream"));
     }
     None
 }

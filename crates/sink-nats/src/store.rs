@@ -20,8 +20,8 @@ use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
-/// How long a server may be behind its answers: it brings what it has stored to its disk every two minutes, unless it is told
-/// otherwise. Segments stay for as long, and a little longer.
+/// How long a server may acknowledge messages before they are on its disk: two minutes by default. Segments are kept
+/// for this long, and slightly longer.
 const SETTLE: Duration = Duration::from_secs(150);
 
 /// The store.
@@ -29,17 +29,17 @@ pub struct Nats {
     config: NatsConfig,
     states: LaneStates<LaneState>,
     pool: ConnectionPool<Link>,
-    /// What the stream may lose, as it was last looked at.
+    /// What the stream may lose, according to the last check.
     warning: Mutex<Option<&'static str>>,
     closed: CloseSignal,
 }
 
-/// A connection, and the stream as it was when the connection was made.
+/// A connection, and the stream's properties when the connection was opened.
 #[derive(Debug)]
 struct Link {
     session: Session,
     durability: Durability,
-    /// The stream's mark, if it was asked for.
+    /// The stream's store id, once it was read.
     mark: Option<Mark>,
 }
 
@@ -53,7 +53,7 @@ impl Link {
         Ok(mark)
     }
 
-    /// Fails where a batch is for another store.
+    /// Fails if a batch is for another store.
     async fn check(&mut self, config: &NatsConfig, expected: Option<Mark>) -> Result<(), Failure> {
         if expected.is_none() {
             return Ok(());
@@ -94,7 +94,7 @@ impl Store for Nats {
             let mut lent = self.take().await?;
             let cursor = cursor::read(&mut lent.connection.session, &self.config.stream, lane, (0, false)).await?;
             self.pool.give_back(lent);
-            Ok(Some(state.goes_on_from(cursor)))
+            Ok(Some(state.resume_at(cursor)))
         })
         .await
     }
@@ -107,7 +107,7 @@ impl Store for Nats {
             let Link { session, durability, .. } = &mut lent.connection;
             let cursor = write::claim(session, (durability, &self.config), lane, claim, takeover).await?;
             self.pool.give_back(lent);
-            Ok(Some(state.goes_on_from(cursor)))
+            Ok(Some(state.resume_at(cursor)))
         })
         .await
     }
@@ -171,7 +171,7 @@ impl Nats {
         Ok(permit.lend(Link { session, durability, mark: None }))
     }
 
-    /// Does `work`, unless the sink is closed meanwhile.
+    /// Does `work`, unless the sink is closed during it.
     async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
         let done = self.closed.unless_closed(Failure::Closed, work).await;
         done.map_err(|failure| failure.into_sink_error(&self.config))

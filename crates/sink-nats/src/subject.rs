@@ -1,4 +1,4 @@
-//! Subjects: what messages of events and of cursors are published under, and whether a stream takes them.
+//! Subjects: those of events and of cursors, and whether a stream accepts them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ use text::rfc3339;
 use super::stream_name::StreamName;
 use sink::Record;
 
-/// Bytes of a pattern: with the longest type in each of its places, a subject stays far below the 4 KiB that a server takes.
+/// Bytes of a pattern: with the longest type for each placeholder, a subject is far below the server's limit of 4 KiB.
 const PATTERN_BYTES_MAX: usize = 160;
-/// What subjects of Forebay's own begin with.
+/// The first token of Forebay's own subjects.
 const OWN: &str = "forebay";
 
 /// A part of a subject between two dots.
@@ -23,34 +23,34 @@ enum Token {
     Hour,
 }
 
-/// A subject, in which `{type}` stands for the event's type, `{day}` and `{hour}` for its time. Nothing of a payload can get into
-/// a subject, and neither can the time of the delivery.
+/// A subject, in which `{type}` is replaced by the event's type, and `{day}` and `{hour}` by its time. Payloads and the
+/// time of delivery never become parts of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubjectPattern {
     text: String,
     tokens: Vec<Token>,
 }
 
-/// Why a text is no pattern of subjects.
+/// Why a text isn't a pattern of subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSubject {
-    /// It has no bytes or too many.
-    #[error("a subject has 1 to {PATTERN_BYTES_MAX} bytes here")]
+    /// It is empty or too long.
+    #[error("a subject must have 1 to {PATTERN_BYTES_MAX} bytes")]
     Length,
-    /// Two dots behind one another, or one at an end.
-    #[error("between dots, before the first and behind the last one something must stand")]
+    /// Two consecutive dots, or one at an end.
+    #[error("a part between dots, before the first or after the last one is empty")]
     Empty,
-    /// A character that means something else in subjects, or that tools don't take.
-    #[error("{0:?} can't stand in a subject here: A to Z, a to z, 0 to 9, `-`, `_` and `.` can")]
+    /// A character that has a meaning in subjects, or that tools reject.
+    #[error("{0:?} isn't allowed in a subject: use A to Z, a to z, 0 to 9, `-`, `_` and `.`")]
     Character(char),
-    /// Braces without a known name, or with something beside them.
-    #[error("braces stand between dots alone, around `type`, `day` or `hour`")]
+    /// Braces without a known placeholder, or with other characters in the token.
+    #[error("only {{type}}, {{day}} and {{hour}} are allowed in braces, as a whole part between dots")]
     Braces,
-    /// The stream would take every subject, the server's own among them.
-    #[error("a subject begins with a text of its own, as in events.{{type}}")]
+    /// The stream would accept every subject, including the server's own.
+    #[error("a subject must begin with a text, as in events.{{type}}")]
     Beginning,
-    /// As Forebay's own subjects begin.
-    #[error("a subject can't begin with `{OWN}.`: those of cursors do")]
+    /// It begins like Forebay's own subjects.
+    #[error("a subject can't begin with `{OWN}.`, as those of cursors do")]
     Own,
 }
 
@@ -77,14 +77,14 @@ fn token(text: &str) -> Result<Token, InvalidSubject> {
         "{day}" => Ok(Token::Day),
         "{hour}" => Ok(Token::Hour),
         _ if text.contains(['{', '}']) => Err(InvalidSubject::Braces),
-        _ => match text.chars().find(|c| !can_stand(*c)) {
+        _ => match text.chars().find(|c| !is_allowed(*c)) {
             Some(other) => Err(InvalidSubject::Character(other)),
             None => Ok(Token::Text(text.to_owned())),
         },
     }
 }
 
-const fn can_stand(c: char) -> bool {
+const fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
@@ -102,7 +102,7 @@ impl SubjectPattern {
         self.tokens.iter().map(part).collect::<Vec<_>>().join(".")
     }
 
-    /// What a stream must listen to so that it takes all of them: a type may be several tokens.
+    /// The subject filter a stream needs to accept all of them. A type may have several tokens.
     pub(super) fn wildcard(&self) -> String {
         let mut parts = Vec::new();
         for token in &self.tokens {
@@ -129,25 +129,25 @@ impl fmt::Display for SubjectPattern {
 pub(super) fn of_cursor(stream: &StreamName, lane: &Lane) -> String {
     let mut sink = String::new();
     for c in lane.sink.chars() {
-        // Names of sinks have no others; what has them all the same stays one token, and its own.
-        if can_stand(c) { sink.push(c) } else { sink.push_str(&format!("={:x}=", u32::from(c))) }
+        // Names of sinks have no other characters; a name with one still becomes a single, unique token.
+        if is_allowed(c) { sink.push(c) } else { sink.push_str(&format!("={:x}=", u32::from(c))) }
     }
     format!("{OWN}.cursors.{stream}.{}.{}.{sink}", lane.origin, lane.shard)
 }
 
-/// The subject of a stream's mark, which no lane's cursor has.
+/// The subject of a stream's store id, which no lane's cursor has.
 pub(super) fn of_mark(stream: &StreamName) -> String {
     format!("{OWN}.cursors.{stream}.mark")
 }
 
-/// What a stream must listen to so that it takes its cursors.
+/// The subject filter a stream needs to accept its cursors.
 pub(super) fn of_cursors(stream: &StreamName) -> String {
     format!("{OWN}.cursors.{stream}.>")
 }
 
-/// Whether what listens to `wildcard` gets `subject`, where `*` is any token and `>` all that follow, of which there is one at least.
-/// `subject` may have wildcards too: then it must get all that they stand for.
-pub(super) fn takes(wildcard: &str, subject: &str) -> bool {
+/// Whether a listener of `wildcard` gets `subject`, where `*` is any token and `>` all following ones, at least one.
+/// `subject` may have wildcards too: then all that they match must match.
+pub(super) fn accepts(wildcard: &str, subject: &str) -> bool {
     let mut tokens = subject.split('.');
     for wanted in wildcard.split('.') {
         match (wanted, tokens.next()) {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_take_the_type_and_the_time_and_nothing_else() {
+    fn subjects_contain_only_type_and_time() {
         for (pattern, type_name, subject, wildcard) in [
             ("events.{type}", "access", "events.access", "events.>"),
             ("events.{type}", "access.hits", "events.access.hits", "events.>"),
@@ -209,17 +209,17 @@ mod tests {
     }
 
     #[test]
-    fn a_lanes_cursor_has_a_subject_that_no_other_lane_has() {
+    fn lanes_cursors_have_unique_subjects() {
         let lane = |sink: &str| Lane { origin: event::Origin([7; 16]), shard: 3, sink: sink.into() };
         let stream: StreamName = "EVENTS".parse().unwrap();
         let subject = |sink| of_cursor(&stream, &lane(sink));
         assert_eq!(subject("live-dead"), format!("forebay.cursors.EVENTS.{}.3.live-dead", "07".repeat(16)));
         assert_eq!(subject("a.b*"), format!("forebay.cursors.EVENTS.{}.3.a=2e=b=2a=", "07".repeat(16)));
-        assert!(takes(&of_cursors(&stream), &subject("a")));
+        assert!(accepts(&of_cursors(&stream), &subject("a")));
     }
 
     #[test]
-    fn a_stream_takes_what_its_subjects_stand_for() {
+    fn stream_accepts_matching_subjects() {
         for (wildcard, subject, is_taken) in [
             ("a.b", "a.b", true),
             ("a.b", "a.b.c", false),
@@ -234,7 +234,7 @@ mod tests {
             ("a.*", "a.*", true),
             ("a.b", "a.*", false),
         ] {
-            assert_eq!(takes(wildcard, subject), is_taken, "{wildcard} {subject}");
+            assert_eq!(accepts(wildcard, subject), is_taken, "{wildcard} {subject}");
         }
     }
 }

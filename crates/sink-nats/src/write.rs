@@ -1,4 +1,5 @@
-//! A batch as one atomic batch or several, one after the other: each is what lies beyond the lane's cursor, and the cursor behind it.
+//! A batch as one atomic batch or several consecutive ones: each has records after the lane's cursor, and the cursor at
+//! its end.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +15,19 @@ use super::publish::{Frame, Outcome, publish};
 use super::session::Session;
 use sink::{Batch, Claim, RejectedRecord, Takeover, Verdict, WriteOutcome};
 
-/// Records of one atomic batch: a server takes 1,000 messages, of which the cursor is one.
+/// Records of one atomic batch: a server accepts 1,000 messages, of which the cursor is one.
 const RECORDS_MAX: usize = 999;
 /// Bytes of one batch's messages, unless one alone has more.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How often the cursor may move under a batch: a twin that was late moves it once, and then finds itself behind.
+/// How often the cursor may move during a batch: a late concurrent duplicate moves it once, and then finds its own
+/// position outdated.
 const MOVES_MAX: usize = 5;
 
-const BUSY: Failure =
-    Failure::Odd("the lane's cursor moves again and again: does another Forebay run on a copy of this data directory?");
+const BUSY: Failure = Failure::Unexpected(
+    "the lane's cursor moves repeatedly: check whether another Forebay uses a copy of this data directory",
+);
 
-/// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than the batch's floor.
+/// Writes the records of `batch` after its lane's cursor, unless the cursor is less than the batch's minimum position.
 pub(super) async fn write(
     session: &mut Session,
     durability: &Durability,
@@ -61,7 +64,7 @@ pub(super) async fn write(
     Ok(WriteOutcome::Committed)
 }
 
-/// A cursor, unless it lies before what is known to be stored.
+/// A cursor, unless it is before the known stored position.
 fn checked(cursor: Cursor, stored: u64) -> Result<Cursor, Failure> {
     if cursor.position < stored {
         return Err(Failure::LostTail { position: cursor.position, stored });
@@ -69,7 +72,7 @@ fn checked(cursor: Cursor, stored: u64) -> Result<Cursor, Failure> {
     Ok(cursor)
 }
 
-/// Exchanges the claim on `lane`, if `takeover` allows it, and gives the cursor that is there then.
+/// Exchanges the claim on `lane`, if `takeover` allows it, and returns the cursor afterwards.
 pub(super) async fn claim(
     session: &mut Session,
     (durability, config): (&Durability, &NatsConfig),
@@ -83,7 +86,7 @@ pub(super) async fn claim(
             return Ok(before);
         }
         let position = takeover.position(before.position);
-        // What is stored beyond a position that was set is none of these events.
+        // After a set position, none of these events counts as stored.
         let beyond = if position == before.position { before.beyond.clone() } else { BTreeSet::new() };
         let (first, has_age) = (position + 1, durability.has_age);
         let stream = &config.stream;
@@ -100,16 +103,18 @@ pub(super) async fn claim(
         match publish(session, &frame, &[]).await? {
             Outcome::Stored(sequence) => return Ok(Cursor { position, sequence, beyond, claim: Some(claim) }),
             Outcome::Moved => {}
-            Outcome::Known | Outcome::TooLarge => return Err(Failure::Odd("the server doesn't take a single message")),
+            Outcome::Known | Outcome::TooLarge => {
+                return Err(Failure::Unexpected("the server rejects a single message"));
+            }
         }
     }
     Err(BUSY)
 }
 
-/// What of a batch can be published, and what is refused. What is stored already is neither.
+/// The records of a batch that can be published, and those that are rejected. Stored records are neither.
 ///
 /// # Errors
-/// [`Failure::Unfit`] if only the stream can be at fault.
+/// [`Failure::Misfit`] if only the stream can be at fault.
 fn rows<'a>(
     durability: &Durability,
     config: &NatsConfig,
@@ -126,31 +131,31 @@ fn rows<'a>(
     let mut refused = Vec::with_capacity(failed.len());
     for (index, fault, why) in failed {
         match fault.verdict(!rows.is_empty()) {
-            Verdict::Rejected => refused.push(refusal(index, &why)),
-            Verdict::Retry(_) => return Err(Failure::Unfit(why)),
+            Verdict::Rejected => refused.push(rejection(index, &why)),
+            Verdict::Retry(_) => return Err(Failure::Misfit(why)),
         }
     }
     Ok((rows, refused))
 }
 
-fn refusal(index: usize, why: &str) -> RejectedRecord {
-    RejectedRecord { index, reason: format!("{why} (NATS doesn't take the event)").into() }
+fn rejection(index: usize, why: &str) -> RejectedRecord {
+    RejectedRecord { index, reason: format!("{why} (NATS rejects the event)").into() }
 }
 
-/// A batch on its way.
+/// A batch in flight.
 struct Writing<'a> {
     session: &'a mut Session,
     durability: &'a Durability,
     config: &'a NatsConfig,
     batch: &'a Batch,
-    /// Up to where its lane is known to be stored.
+    /// The position up to which its lane is known to be stored.
     stored: u64,
     cursor: Cursor,
-    /// What lies beyond the cursor.
+    /// The records after the cursor.
     rows: Vec<Row<'a>>,
-    /// Records that are sent at a time.
+    /// The number of records that are sent at a time.
     size: usize,
-    /// Whether the next record is known to be stored: only the cursor is to be moved past it.
+    /// Whether the next record is known to be stored: then only the cursor moves past it.
     is_known: bool,
 }
 
@@ -164,7 +169,7 @@ impl Writing<'_> {
     /// Publishes the next part.
     async fn step(&mut self) -> Result<Step, Failure> {
         let count = part(&self.rows, self.size);
-        // What needs nothing from the store belongs to what comes before it.
+        // Records without a row belong to the row before them.
         let last = self.rows.get(count).map_or(self.batch.last(), |next| next.sequence - 1);
         let frame = Frame {
             stream: &self.config.stream,
@@ -179,7 +184,8 @@ impl Writing<'_> {
         let sent = if self.is_known { &[] } else { &self.rows[..count] };
         match publish(self.session, &frame, sent).await? {
             Outcome::Stored(sequence) => self.stored(count, last, sequence).await?,
-            // One of them is known, or the server takes fewer at a time: halves tell which, and how many.
+            // One of them is stored already, or the server accepts fewer at a time: halving shows which one, and how
+            // many.
             Outcome::Known | Outcome::TooLarge if count > 1 => self.size = count / 2,
             Outcome::Known if !self.is_known => self.is_known = true,
             Outcome::Moved => {
@@ -190,14 +196,14 @@ impl Writing<'_> {
                 return Ok(Step::Moved);
             }
             Outcome::Known | Outcome::TooLarge => {
-                return Err(Failure::Odd("the server doesn't take a batch of so few messages"));
+                return Err(Failure::Unexpected("the server rejects a batch of so few messages"));
             }
         }
         Ok(Step::Done)
     }
 
     async fn stored(&mut self, count: usize, last: u64, sequence: u64) -> Result<(), Failure> {
-        if self.durability.is_doubted {
+        if self.durability.may_be_torn {
             let cursor = self.read(true).await?;
             if cursor.position < last {
                 return Err(Failure::Torn { first: cursor.position + 1, last });
@@ -224,7 +230,7 @@ impl Writing<'_> {
     }
 }
 
-/// How many of the rows are one batch.
+/// How many of the rows one batch has.
 fn part(rows: &[Row<'_>], size: usize) -> usize {
     let mut bytes = 0;
     let fits = |row: &&Row<'_>| {

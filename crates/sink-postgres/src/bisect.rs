@@ -1,5 +1,5 @@
-//! A batch that can't be written as it is: with a look at which ids are there, and in halves of halves where the server
-//! refuses one, until the rows are found that it refuses.
+//! Writes a batch that can't be written as a whole. It compares the records with stored rows, and splits the batch in
+//! halves if the server rejects it, until the rejected rows are found.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -20,19 +20,23 @@ use sink::{Batch, Fault, Reason, Record, RejectedRecord, Verdict, Write};
 /// A record with its index within the batch.
 type Indexed<'a> = (usize, Record<'a>);
 
-/// Has constraints and triggers that are deferred speak with their rows.
+/// Makes deferred constraints and triggers report errors with their rows.
 const IMMEDIATE: &str = "set constraints all immediate";
 
-/// What keeps a batch from being written as it is.
+/// Why a record is rejected if its id exists with other values.
+const OTHER_EVENT: &str =
+    "its id exists with another payload, type or source: set `conflict` to keep or replace such rows";
+
+/// The records that keep a batch from being written as a whole.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// Refused for what they are: they can't be rows, or their ids are taken.
+    /// Rejected for what they are: they can't be rows, or their ids exist.
     pub(super) refused: Vec<RejectedRecord>,
-    /// Refused by the server, each alone, with and after its neighbours.
+    /// Rejected by the server, each alone, with and after its neighbours.
     pub(super) suspects: Vec<Suspect>,
 }
 
-/// A record that the server refuses alone.
+/// A record that the server rejects alone.
 #[derive(Debug)]
 pub(super) struct Suspect {
     pub(super) index: usize,
@@ -40,8 +44,8 @@ pub(super) struct Suspect {
 }
 
 impl Suspect {
-    pub(super) fn words(&self) -> String {
-        self.failure.words()
+    pub(super) fn message(&self) -> String {
+        self.failure.message()
     }
 }
 
@@ -50,48 +54,48 @@ impl Findings {
         self.refused.is_empty() && self.suspects.is_empty()
     }
 
-    /// All of them as refusals.
-    pub(super) fn into_refusals(self) -> Vec<RejectedRecord> {
+    /// All of them as rejections.
+    pub(super) fn into_rejections(self) -> Vec<RejectedRecord> {
         let mut refused = self.refused;
-        refused.extend(self.suspects.iter().map(|suspect| refusal(suspect.index, &suspect.words())));
-        refused.sort_by_key(|refusal| refusal.index);
+        refused.extend(self.suspects.iter().map(|suspect| rejection(suspect.index, &suspect.message())));
+        refused.sort_by_key(|rejection| rejection.index);
         refused
     }
 }
 
-/// Writes what can be written within the open transaction, and finds the records that can't.
+/// Writes the records that can be written in the open transaction, and finds the others.
 ///
-/// A record that the server refuses is tried once more after all others are written. If the server's code leaves open whether the row or
-/// the table is at fault, the record is a suspect only if the server takes one of its neighbours; `probes` of them are tried one by one
-/// before a batch that fails as a whole is halved.
+/// A rejected record is tried once more after all others are written. If the server's code leaves open whether the row
+/// or the table is at fault, the record is a suspect only if the server accepts one of its neighbours. `probes` records
+/// are tried one by one before a batch that fails as a whole is halved.
 ///
 /// # Errors
-/// [`Failure::NoRowPasses`] if nothing tells a row's fault from the table's.
+/// [`Failure::NoRowPasses`] if nothing distinguishes a row's fault from the table's.
 pub(super) async fn write(
     talk: &Talk,
     table: &Table,
     records: Vec<Indexed<'_>>,
     probes: usize,
 ) -> Result<Findings, Failure> {
-    // An error that would come with the commit is to come while one record can be blamed for it.
-    talk.order(IMMEDIATE).await?;
+    // An error that the commit would report must come while it can be assigned to one record.
+    talk.execute(IMMEDIATE).await?;
     let sql = Sql::new(table);
     let tried = records.len();
     let mut search = Search { talk, sql: &sql, table, added: 0, found: Findings::default() };
     let (mut new, mut results) = (Vec::new(), Vec::new());
     for (index, record) in records {
         match check(&table.fields, &record) {
-            Err(why) => search.found.refused.push(refusal(index, &why)),
+            Err(why) => search.found.refused.push(rejection(index, &why)),
             Ok(()) if record.write == Write::Insert => new.push((index, record)),
             Ok(()) => results.push((index, record)),
         }
     }
-    // In the order of ids, so that two lanes with the same ids never wait for each other in a circle.
+    // In the order of ids, so two lanes with the same ids never deadlock.
     new.sort_by_key(|(index, record)| (record.id, *index));
     let results = newest(results);
     search.find(&new, Step::Insert, probes).await?;
     search.find(&results, Step::Replace, probes).await?;
-    search.try_again(&new, &results).await?;
+    search.retry_suspects(&new, &results).await?;
     let Search { added, mut found, .. } = search;
     let is_rejected = |suspect: &Suspect| suspect.failure.fault().verdict(added > 0) == Verdict::Rejected;
     let (certain, open) = found.suspects.into_iter().partition(is_rejected);
@@ -102,27 +106,28 @@ pub(super) async fn write(
     }
 }
 
-/// Tries each suspect by itself within the open transaction, and takes it back: which of them the server refuses as before.
-pub(super) async fn refused_again(
+/// Tries each suspect alone in the open transaction, and rolls it back. Returns those that the server rejects as
+/// before.
+pub(super) async fn rejected_again(
     talk: &Talk,
     table: &Table,
     batch: &Batch,
     suspects: Vec<Suspect>,
 ) -> Result<Vec<Suspect>, Failure> {
-    talk.order(IMMEDIATE).await?;
+    talk.execute(IMMEDIATE).await?;
     let sql = Sql::new(table);
     let search = Search { talk, sql: &sql, table, added: 0, found: Findings::default() };
-    let mut again = Vec::with_capacity(suspects.len());
+    let mut still_rejected = Vec::with_capacity(suspects.len());
     for suspect in suspects {
         let Some(record) = batch.get(suspect.index) else { continue };
         if search.probe((suspect.index, record)).await?.is_some_and(|failure| failure.is_like(&suspect.failure)) {
-            again.push(suspect);
+            still_rejected.push(suspect);
         }
     }
-    Ok(again)
+    Ok(still_rejected)
 }
 
-/// Whether the record can be a row at all.
+/// Whether the record can be encoded as a row.
 fn check(fields: &[Field], record: &Record<'_>) -> Result<(), String> {
     let mut row = Vec::new();
     fields.iter().try_for_each(|field| {
@@ -131,12 +136,12 @@ fn check(fields: &[Field], record: &Record<'_>) -> Result<(), String> {
     })
 }
 
-fn refusal(index: usize, why: &str) -> RejectedRecord {
-    let reason: Reason = format!("{why} (the table doesn't take the event)").into();
+fn rejection(index: usize, why: &str) -> RejectedRecord {
+    let reason: Reason = format!("{why} (the table rejects the event)").into();
     RejectedRecord { index, reason }
 }
 
-/// Of each id the highest revision, the first of equal ones; the others have no effect.
+/// The highest revision of each id, the first of equal ones; the others have no effect.
 fn newest(mut results: Vec<Indexed<'_>>) -> Vec<Indexed<'_>> {
     results.sort_by_key(|(index, record)| (record.id, std::cmp::Reverse(revision(record)), *index));
     results.dedup_by_key(|(_, record)| record.id);
@@ -155,7 +160,7 @@ const fn revision(record: &Record<'_>) -> u64 {
 enum Step {
     /// As new ones.
     Insert,
-    /// In the place of older revisions.
+    /// Instead of older revisions.
     Replace,
 }
 
@@ -173,13 +178,13 @@ struct Search<'a> {
     talk: &'a Talk,
     sql: &'a Sql,
     table: &'a Table,
-    /// How many rows the server has taken.
+    /// How many rows the server has accepted.
     added: usize,
     found: Findings,
 }
 
 impl Search<'_> {
-    /// Writes `records` but for those that the server refuses, which are found by halving.
+    /// Writes `records` except those that the server rejects, which are found by halving.
     async fn find(&mut self, records: &[Indexed<'_>], step: Step, probes: usize) -> Result<(), Failure> {
         let mut parts = vec![records];
         while let Some(part) = parts.pop() {
@@ -188,7 +193,7 @@ impl Search<'_> {
             }
             let failure = match self.attempt(part, step).await? {
                 Ok(done) => {
-                    self.talk.order("release savepoint part").await?;
+                    self.talk.execute("release savepoint part").await?;
                     self.added += done.added;
                     self.found.refused.extend(done.refused);
                     continue;
@@ -200,7 +205,7 @@ impl Search<'_> {
                 continue;
             }
             if part.len() == records.len() && self.added == 0 && failure.fault() == Fault::Unclear {
-                self.passes_some(part, probes).await?;
+                self.accepts_any(part, probes).await?;
             }
             let (first, second) = part.split_at(part.len() / 2);
             parts.extend([second, first]);
@@ -208,8 +213,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Tries the suspects once more, behind their neighbours: a row may refer to one of these.
-    async fn try_again(&mut self, new: &[Indexed<'_>], results: &[Indexed<'_>]) -> Result<(), Failure> {
+    /// Tries the suspects once more, after their neighbours: a row may refer to one of these.
+    async fn retry_suspects(&mut self, new: &[Indexed<'_>], results: &[Indexed<'_>]) -> Result<(), Failure> {
         let before = std::mem::take(&mut self.found.suspects);
         if before.is_empty() || self.added == 0 {
             self.found.suspects = before;
@@ -218,23 +223,23 @@ impl Search<'_> {
         let before: HashMap<usize, Failure> =
             before.into_iter().map(|suspect| (suspect.index, suspect.failure)).collect();
         for (records, step) in [(new, Step::Insert), (results, Step::Replace)] {
-            let again: Vec<Indexed<'_>> =
+            let still_rejected: Vec<Indexed<'_>> =
                 records.iter().filter(|(index, _)| before.contains_key(index)).copied().collect();
-            self.find(&again, step, 0).await?;
+            self.find(&still_rejected, step, 0).await?;
         }
         let differs = |suspect: &Suspect| !before.get(&suspect.index).is_some_and(|one| one.is_like(&suspect.failure));
         match self.found.suspects.iter().position(differs) {
-            Some(at) => Err(Failure::Unsteady(self.found.suspects.swap_remove(at).failure.words())),
+            Some(at) => Err(Failure::Inconsistent(self.found.suspects.swap_remove(at).failure.message())),
             None => Ok(()),
         }
     }
 
-    /// Sees whether the server takes one of some records of `part`, which it refuses as a whole.
+    /// Checks whether the server accepts one of several records of `part`, which it rejects as a whole.
     ///
     /// # Errors
-    /// [`Failure::NoRowPasses`] if it refuses each of them, and none for a value of the row.
-    async fn passes_some(&self, part: &[Indexed<'_>], probes: usize) -> Result<(), Failure> {
-        // Others with each attempt: the ones that are tried may be at fault themselves.
+    /// [`Failure::NoRowPasses`] if it rejects each of them, and none for a value of the row.
+    async fn accepts_any(&self, part: &[Indexed<'_>], probes: usize) -> Result<(), Failure> {
+        // Different ones with each attempt: the records that are tried may be at fault themselves.
         let from = usize::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or_default();
         let probes = probes.min(part.len());
         for probe in 0..probes {
@@ -249,40 +254,42 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Why the server refuses one record; none if it doesn't. What was written for it is taken back.
+    /// Why the server rejects one record; `None` if it doesn't. The row is rolled back.
     async fn probe(&self, record: Indexed<'_>) -> Result<Option<Failure>, Failure> {
         let done = self.attempt(&[record], Step::of(&record.1)).await?;
         if done.is_ok() {
-            self.talk.order("rollback to savepoint part; release savepoint part").await?;
+            self.talk.execute("rollback to savepoint part; release savepoint part").await?;
         }
         Ok(done.err())
     }
 
-    /// Writes records behind a savepoint, which stays if that goes well.
+    /// Writes records after a savepoint, which is kept if they were written.
     ///
     /// # Errors
-    /// Those that no record can be blamed for. The others are the value.
+    /// Errors that aren't a record's fault. The others are the value.
     async fn attempt(&self, part: &[Indexed<'_>], step: Step) -> Result<Result<Done, Failure>, Failure> {
         let Self { talk, sql, table, .. } = self;
-        talk.order("savepoint part").await?;
+        talk.execute("savepoint part").await?;
         let done = match step {
             Step::Insert => insert(talk, sql, &table.fields, part, &sql.by_rule).await,
             Step::Replace => replace(talk, sql, &table.fields, part).await,
         };
         match done {
             Ok(done) => Ok(Ok(done)),
-            // Which partition takes a row isn't the row's fault: one was made or taken away meanwhile.
-            Err(failure) if table.divided.is_some() && failure.is_of_partitions() => Err(Failure::Divided),
+            // The row isn't at fault if its partition is missing: one was created or removed during the write.
+            Err(failure) if table.partitioned.is_some() && failure.is_partition_mismatch() => {
+                Err(Failure::PartitionsChanged)
+            }
             Err(failure) if failure.fault() == Fault::Store => Err(failure),
             Err(failure) => {
-                talk.order("rollback to savepoint part; release savepoint part").await?;
+                talk.execute("rollback to savepoint part; release savepoint part").await?;
                 Ok(Err(failure))
             }
         }
     }
 }
 
-/// What came of records that the server takes.
+/// The outcome of records that the server accepts.
 #[derive(Default)]
 struct Done {
     /// How many rows were added or replaced.
@@ -290,9 +297,9 @@ struct Done {
     refused: Vec<RejectedRecord>,
 }
 
-/// The statements of the careful way.
+/// The statements that compare records with stored rows.
 struct Sql {
-    /// Adds events, by the table's rule.
+    /// Adds events, by the table's conflict rule.
     by_rule: Insert,
     /// Adds first revisions, to which no rule applies.
     first: Insert,
@@ -304,8 +311,8 @@ struct Sql {
 /// A statement that adds rows.
 struct Insert {
     sql: String,
-    /// Whether what isn't the same as the row that has its id is refused.
-    refuses_others: bool,
+    /// Whether a record that differs from the stored row with its id is rejected.
+    rejects_others: bool,
 }
 
 impl Sql {
@@ -319,14 +326,14 @@ impl Sql {
             .map(|(at, field)| format!("${}::{}[]", at + 1, field.kind.name()))
             .collect();
         let rows = format!("unnest({}) with ordinality as n ({columns}, forebay_n)", arrays.join(", "));
-        // When it was received isn't what an event is: what comes again comes later.
-        let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
+        // The time of receipt doesn't identify an event: a duplicate arrives later.
+        let compared = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
         let same: Vec<String> =
-            told.map(|field| format!("{} is not distinct from {}", stored(field), as_stored(field))).collect();
-        let refuses_others = table.conflict == RowConflictPolicy::Refuse;
+            compared.map(|field| format!("{} is not distinct from {}", stored(field), as_stored(field))).collect();
+        let rejects_others = table.conflict == RowConflictPolicy::Reject;
         Self {
-            by_rule: Insert { sql: conflict::insert(table, &columns, &rows), refuses_others },
-            first: Insert { sql: conflict::insert_new(table, &columns, &rows), refuses_others: true },
+            by_rule: Insert { sql: conflict::insert(table, &columns, &rows), rejects_others },
+            first: Insert { sql: conflict::insert_new(table, &columns, &rows), rejects_others: true },
             compare: format!(
                 "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on {} order by n.forebay_n",
                 if same.is_empty() { "true".to_owned() } else { same.join(" and ") },
@@ -344,12 +351,12 @@ impl Sql {
     }
 }
 
-/// Writes the new values in the place of those that are there, and adds rows where there are none. In a table that is
-/// divided a result's row may stand under another time.
+/// Replaces existing rows with the new values, and adds missing rows. In a partitioned table a result's row may have
+/// another time.
 fn replacement(table: &Table, columns: &str, rows: &str) -> String {
     let to = &table.quoted;
     let others = table.fields.iter().filter(|field| field.content != Content::Id);
-    if table.divided.is_some() {
+    if table.partitioned.is_some() {
         return format!(
             "with n as (select {columns} from {rows}), \
              u as (update {to} t set {} from n where t.id = n.id returning t.id) \
@@ -363,12 +370,12 @@ fn replacement(table: &Table, columns: &str, rows: &str) -> String {
     )
 }
 
-/// A stored value as it can be compared: `json` has no equality.
+/// A stored value in a comparable form: `json` has no equality.
 fn stored(field: &Field) -> String {
     format!("t.{}{}", field.quoted(), if field.kind == ColumnType::Json { "::text" } else { "" })
 }
 
-/// A new value as it can be compared with a stored one: a column may round, as `numeric(10,2)` does.
+/// A new value in a form comparable with a stored one: a column may round, as `numeric(10,2)` does.
 fn as_stored(field: &Field) -> String {
     let cast = if field.kind == ColumnType::Json { "text" } else { &field.declared };
     format!("n.{}::{cast}", field.quoted())
@@ -379,7 +386,7 @@ fn arrays(fields: &[Field], records: &[Indexed<'_>]) -> Vec<Array> {
     let column = |field: &Field| {
         let mut values = Vec::new();
         for (_, record) in records {
-            // Each was made before, to see whether it can be.
+            // Each was encoded before, so there is no error.
             let _ = put_value(field, record, &mut values);
         }
         Array::new(field.kind.oid(), records.len(), &values)
@@ -391,32 +398,32 @@ fn parameters(arrays: &[Array]) -> Vec<&(dyn ToSql + Sync)> {
     arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect()
 }
 
-/// Adds the records whose ids are new, and looks at what stands under the others.
+/// Adds the records whose ids are new, and compares the others with the stored rows.
 async fn insert(
     talk: &Talk,
     sql: &Sql,
     fields: &[Field],
     records: &[Indexed<'_>],
-    how: &Insert,
+    insert: &Insert,
 ) -> Result<Done, Failure> {
     let values = arrays(fields, records);
-    let rows = talk.wait(talk.client.query(&how.sql, &parameters(&values))).await?;
+    let rows = talk.wait(talk.client.query(&insert.sql, &parameters(&values))).await?;
     let mut added: HashSet<EventId> =
         rows.iter().map(|row| Ok(row.try_get::<_, Id>(0)?.0)).collect::<Result<_, tokio_postgres::Error>>()?;
-    // Of several with one id the first was added.
+    // Of several records with one id the first was added.
     let known: Vec<Indexed<'_>> = records.iter().filter(|(_, record)| !added.remove(&record.id)).copied().collect();
     let refused =
-        if known.is_empty() { Vec::new() } else { compare(talk, sql, fields, &known, how.refuses_others).await? };
+        if known.is_empty() { Vec::new() } else { compare(talk, sql, fields, &known, insert.rejects_others).await? };
     Ok(Done { added: rows.len(), refused })
 }
 
-/// Tells a repetition, which has taken effect already, from another event under the same id.
+/// Distinguishes a duplicate, which is stored already, from another event with the same id.
 async fn compare(
     talk: &Talk,
     sql: &Sql,
     fields: &[Field],
     records: &[Indexed<'_>],
-    refuses_others: bool,
+    rejects_others: bool,
 ) -> Result<Vec<RejectedRecord>, Failure> {
     let values = arrays(fields, records);
     let rows = talk.wait(talk.client.query(&sql.compare, &parameters(&values))).await?;
@@ -424,21 +431,21 @@ async fn compare(
     for row in rows {
         let (number, is_missing, is_same): (i64, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         let at = usize::try_from(number - 1).ok().and_then(|at| records.get(at));
-        let Some((index, _)) = at else { return Err(Failure::Odd("a row has a number that none was given")) };
+        let Some((index, _)) = at else { return Err(Failure::Unexpected("the server returned an unknown row number")) };
         if is_missing {
-            refused.push(refusal(*index, "a trigger left it out"));
-        } else if refuses_others && !is_same {
-            refused.push(refusal(*index, "its id is taken, another payload, type or source is stored under it"));
+            refused.push(rejection(*index, "a trigger discarded the row"));
+        } else if rejects_others && !is_same {
+            refused.push(rejection(*index, OTHER_EVENT));
         }
     }
     Ok(refused)
 }
 
-/// Writes results in the place of older revisions. An id's first revision is an insert, so that an event is never
-/// replaced by a result.
+/// Replaces older revisions with results. An id's first revision is inserted, so an event is never replaced by a
+/// result.
 async fn replace(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_>]) -> Result<Done, Failure> {
     let ids = Array::of_ids(records.iter().map(|(_, record)| record.id));
-    // No result is revised so often that the sign would matter.
+    // No result has so many revisions that the sign matters.
     let revisions: Vec<i64> =
         records.iter().map(|(_, record)| i64::try_from(revision(record)).unwrap_or(i64::MAX)).collect();
     let rows = talk.wait(talk.client.query(&sql.advance, &[&ids, &revisions])).await?;

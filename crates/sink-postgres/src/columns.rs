@@ -3,11 +3,13 @@
 use super::kind::ColumnType;
 use json::JsonPointer;
 
-/// The column that holds the number of a row's transaction, by this default: the server's number, which never comes again.
+/// The column that holds the number of a row's transaction, by this default: the server's number, which is never
+/// reused.
 pub(super) const STORED_IN: &str = "stored_in";
 /// The column that holds a row's own number: they ascend within a transaction.
 pub(super) const STORED_NUMBER: &str = "stored_number";
-/// What fills [`STORED_IN`]. To the server it is no volatile function, so that `COPY` still writes many rows at a time.
+/// The default of [`STORED_IN`]. The server doesn't treat it as a volatile function, so `COPY` still writes many rows
+/// at a time.
 pub(super) const THIS_TRANSACTION: &str = "txid_current()";
 
 /// What a column holds.
@@ -17,7 +19,7 @@ pub(super) enum Content {
     Type,
     Source,
     ReceivedAt,
-    /// When it happened, or else when it was received: what a table is divided by.
+    /// When it happened, or else when it was received: the partition key.
     EventTime,
     Payload,
     Member(JsonPointer),
@@ -38,7 +40,7 @@ impl Field {
         Self { name: name.to_owned(), content, kind, declared: kind.name().to_owned() }
     }
 
-    /// The name as it stands in SQL: a checked name has nothing to escape.
+    /// The name, quoted for SQL: a checked name has nothing to escape.
     pub(super) fn quoted(&self) -> String {
         format!("\"{}\"", self.name)
     }
@@ -57,7 +59,7 @@ impl Field {
     /// Those types in words.
     pub(super) fn possible_types(&self) -> String {
         if self.content == Content::EventTime {
-            // A part of the key that is rounded wouldn't be found again.
+            // A rounded part of the key wouldn't be found again.
             return "timestamptz, without a precision".to_owned();
         }
         let names: Vec<&str> = ColumnType::all().filter(|kind| self.may_be(*kind)).map(ColumnType::name).collect();

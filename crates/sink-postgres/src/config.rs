@@ -1,4 +1,4 @@
-//! What is known of a PostgreSQL sink before it connects: where the servers are, which table, which columns.
+//! The configuration of a PostgreSQL sink: the servers, the table, the columns.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,58 +18,58 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of a name in PostgreSQL.
 const NAME_BYTES_MAX: usize = 63;
-/// What a partition's name has behind the table's: `_20261122`.
+/// The suffix of a partition's name after the table's: `_20261122`.
 const DAY_SUFFIX_BYTES: usize = 9;
 
 /// Which table of which server, and how it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresConfig {
-    /// Where the servers are and who asks.
+    /// The servers, and the account to use.
     pub server: PostgresServers,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities; without one the machine's.
     pub ca: Option<PathBuf>,
-    /// The table. It is made if it is missing; its schema isn't.
+    /// The table. It is created if it is missing; its schema isn't.
     pub table: QualifiedName,
     /// What the table's columns hold.
     pub layout: TableLayout,
-    /// How the table is divided.
+    /// How the table is partitioned.
     pub partition: Partition,
-    /// What becomes of an event whose id is taken.
+    /// What to do with an event whose id exists.
     pub conflict: RowConflictPolicy,
-    /// How long the server may take for one statement; a lock is waited for as long at most.
+    /// How long the server may take for one statement, and at most for a lock.
     pub timeout: Duration,
     /// How many connections there are, and for how long.
     pub connections: PoolLimits,
-    /// With which risks the server is used.
+    /// Which risks of the server are allowed.
     pub allowed: AllowedRisks,
 }
 
-/// Servers of which one takes writes, with the account to use: a `postgres://` URL.
+/// Servers of which one accepts writes, with the account to use: a `postgres://` URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresServers(Box<tokio_postgres::Config>);
 
-/// Why a text is no URL of a server.
+/// Why a text isn't the URL of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPostgresUrl {
-    /// The text doesn't begin as such a URL does.
+    /// The text doesn't begin with the scheme.
     #[error("wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     Scheme,
-    /// The text is no URL, or has a parameter that isn't known.
+    /// The text is no URL, or has an unknown parameter.
     #[error("{0}")]
     Url(String),
-    /// An option of libpq that Forebay doesn't have, with the setting to use instead.
+    /// An option of libpq that Forebay doesn't support, with the setting to use instead.
     #[error("its option `{0}` {1}")]
     Option(&'static str, &'static str),
     /// Logins can be bound to a certificate only over TLS.
-    #[error("it has channel_binding=require and sslmode=disable: channel binding needs TLS, so say sslmode=require")]
+    #[error("channel_binding=require needs TLS: replace sslmode=disable with sslmode=require")]
     BindingWithoutTls,
-    /// Nobody to connect to.
+    /// No host to connect to.
     #[error("it names no host: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoHost,
-    /// A part of the password was taken for the host's.
-    #[error("the host has an `@` in it: within a user or a password it is written %40")]
+    /// A part of the password was read as the host.
+    #[error("the host contains an `@`: within the user or the password, write %40")]
     AtSign,
-    /// Nobody to connect as.
+    /// No user to connect as.
     #[error("it names no user: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoUser,
 }
@@ -84,11 +84,11 @@ impl FromStr for PostgresServers {
         if let Some((option, instead)) = url_options::unsupported(text) {
             return Err(InvalidPostgresUrl::Option(option, instead));
         }
-        // Where TLS is spoken at all, certificates are verified: there is no weaker form to ask for.
+        // With TLS, certificates are always verified: there is no weaker form.
         let text =
             text.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
         let mut config: tokio_postgres::Config =
-            text.parse().map_err(|error: tokio_postgres::Error| InvalidPostgresUrl::Url(words(&error)))?;
+            text.parse().map_err(|error: tokio_postgres::Error| InvalidPostgresUrl::Url(message(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(InvalidPostgresUrl::NoHost);
         }
@@ -102,7 +102,7 @@ impl FromStr for PostgresServers {
         if config.get_channel_binding() == ChannelBinding::Require && config.get_ssl_mode() == SslMode::Disable {
             return Err(InvalidPostgresUrl::BindingWithoutTls);
         }
-        // A server that takes no writes is of no use: of several the one that does is looked for.
+        // A read-only server can't be used: of several servers Forebay finds the one that accepts writes.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
@@ -114,8 +114,8 @@ impl FromStr for PostgresServers {
     }
 }
 
-/// The driver's words and those of what is behind it. A URL's own text isn't among them.
-fn words(error: &tokio_postgres::Error) -> String {
+/// The message of the driver's error, or of its cause. It doesn't contain the URL.
+fn message(error: &tokio_postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => source.to_string(),
         None => error.to_string(),
@@ -178,24 +178,24 @@ impl FromStr for QualifiedName {
 }
 
 impl QualifiedName {
-    /// The name as it stands in SQL.
+    /// The name, quoted for SQL.
     pub(super) fn quoted(&self) -> String {
-        self.beside(&quoted(&self.table))
+        self.in_schema(&quoted(&self.table))
     }
 
-    /// The name with something behind it, as it stands in SQL.
+    /// The name with a suffix, quoted for SQL.
     pub(super) fn with_suffix(&self, suffix: &str) -> String {
-        self.beside(&format!("\"{}{suffix}\"", self.table.as_str()))
+        self.in_schema(&format!("\"{}{suffix}\"", self.table.as_str()))
     }
 
-    /// Whether the names of partitions, which have more behind it, are names still.
+    /// Whether the names of partitions, which have a suffix, are within the limit.
     #[must_use]
-    pub fn leaves_room_for_days(&self) -> bool {
+    pub fn fits_day_suffix(&self) -> bool {
         self.table.as_str().len() + DAY_SUFFIX_BYTES <= NAME_BYTES_MAX
     }
 
-    /// A name in the same schema, as it stands in SQL.
-    pub(super) fn beside(&self, name: &str) -> String {
+    /// A name in the same schema, quoted for SQL.
+    pub(super) fn in_schema(&self, name: &str) -> String {
         match &self.schema {
             Some(schema) => format!("{}.{name}", quoted(schema)),
             None => name.to_owned(),
@@ -215,14 +215,14 @@ impl fmt::Display for QualifiedName {
 pub enum TableLayout {
     /// `id`, `type`, `source`, `received_at` and `payload`: such a table can be read back.
     Whole {
-        /// The type of `payload` in a table that is made.
+        /// The type of `payload` in a table that Forebay creates.
         payload: PayloadKind,
     },
-    /// `id` and `received_at`, then values out of payloads.
+    /// `id` and `received_at`, then values from payloads.
     Columns {
-        /// Those values, at least one.
+        /// The values, at least one.
         columns: Vec<Column>,
-        /// The type of `payload` in a table that is made, if there is to be one.
+        /// The type of `payload` in a table that Forebay creates, if there is to be one.
         payload: Option<PayloadKind>,
     },
 }
@@ -237,14 +237,14 @@ impl PostgresConfig {
         }
     }
 
-    /// Whether nothing of a payload is kept but the payload, byte for byte: then it may have `\u0000` in it.
+    /// Whether only the payload itself is stored, byte for byte: then it may contain `\u0000`.
     #[must_use]
     pub const fn keeps_escapes(&self) -> bool {
         matches!(self.layout, TableLayout::Whole { payload: PayloadKind::Text })
     }
 }
 
-/// How a table is divided.
+/// How a table is partitioned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partition {
     /// Not at all.
@@ -254,25 +254,25 @@ pub enum Partition {
     Day,
 }
 
-/// What becomes of an event whose id is taken by a row that isn't the same. Results of aggregates have revisions, and
-/// none of these rules.
+/// What to do with an event whose id exists in a row that isn't the same. Results of aggregates have revisions, and
+/// these rules don't apply to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RowConflictPolicy {
-    /// It is a dead letter, and the row stays.
+    /// The event becomes a dead letter, and the row is kept.
     #[default]
-    Refuse,
-    /// The row stays, and the event counts as stored.
+    Reject,
+    /// The row is kept, and the event counts as stored.
     Ignore,
     /// The row is replaced.
     Overwrite,
-    /// The row is replaced where the event has a greater value here, or has one and the row has none.
+    /// The row is replaced if the event has a greater value here, or has one and the row has none.
     Newest(JsonPointer),
 }
 
 /// How payloads are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PayloadKind {
-    /// As values that can be searched: `jsonb`. Blanks, the order of members and all but the last of equal names are lost.
+    /// As searchable values: `jsonb`. Blanks, the order of members and all but the last of equal names are lost.
     #[default]
     Jsonb,
     /// Byte for byte: `text`.
@@ -288,13 +288,13 @@ impl PayloadKind {
     }
 }
 
-/// A column that holds a value out of payloads.
+/// A column that holds a value from payloads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name.
     pub name: TableName,
-    /// Where its values stand. What isn't there, or is `null`, is null.
+    /// The pointer to its values. A missing value, or `null`, is stored as null.
     pub pointer: JsonPointer,
-    /// Its type in a table that is made; `jsonb` without one. A table that is there keeps its own.
+    /// Its type in a table that Forebay creates; `jsonb` without one. An existing table keeps its own type.
     pub kind: Option<ColumnType>,
 }

@@ -1,4 +1,4 @@
-//! What becomes of a new row whose id is taken: the rule of a table, as SQL.
+//! What to do with a new row whose id exists: a table's conflict rule, as SQL.
 
 use super::columns::{Content, Field};
 use super::config::RowConflictPolicy;
@@ -6,16 +6,16 @@ use super::kind::ColumnType;
 use super::table::Table;
 use json::JsonPointer;
 
-/// Adds what `rows` gives by the table's rule, and returns the ids that have come into effect. `rows` has the columns of
-/// the table, and `forebay_n` by which of several with one id the first is known.
+/// Adds `rows` by the table's rule, and returns the ids of rows that were added or replaced. `rows` has the columns of
+/// the table, and `forebay_n`, which identifies the first of several rows with one id.
 pub(super) fn insert(table: &Table, columns: &str, rows: &str) -> String {
     let is_of_key = |field: &&Field| matches!(field.content, Content::Id | Content::EventTime);
     let (to, key, others) = (&table.quoted, table.key(), table.fields.iter().filter(|field| !is_of_key(field)));
     let set = table.replaced(others, "excluded");
-    // One statement can't replace a row twice: of several with one id the one is taken that would be left.
+    // One statement can't replace a row twice: of several rows with one id, only the one that would remain is used.
     let best = |order: &str| format!("(select distinct on ({key}) * from {rows} order by {key}, {order}) as n");
     match &table.conflict {
-        RowConflictPolicy::Refuse | RowConflictPolicy::Ignore => insert_new(table, columns, rows),
+        RowConflictPolicy::Reject | RowConflictPolicy::Ignore => insert_new(table, columns, rows),
         RowConflictPolicy::Overwrite => format!(
             "insert into {to} as t ({columns}) select {columns} from {} order by id on conflict ({key}) do update set {set} returning id",
             best("forebay_n desc")
@@ -31,7 +31,7 @@ pub(super) fn insert(table: &Table, columns: &str, rows: &str) -> String {
     }
 }
 
-/// The same where no rule holds: what is there stays.
+/// Adds `rows` without a rule: existing rows are kept.
 pub(super) fn insert_new(table: &Table, columns: &str, rows: &str) -> String {
     let (to, key) = (&table.quoted, table.key());
     format!(
@@ -39,7 +39,7 @@ pub(super) fn insert_new(table: &Table, columns: &str, rows: &str) -> String {
     )
 }
 
-/// What rows are compared by: the column that holds it, or the payload's member.
+/// The value that rows are compared by: the column that holds it, or the payload's member.
 fn value(fields: &[Field], pointer: &JsonPointer, of: &str) -> String {
     let column = fields.iter().find(|field| field.content == Content::Member(pointer.clone()));
     match column {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_is_an_array_of_names_whatever_is_in_them() {
+    fn pointer_becomes_an_escaped_array_of_names() {
         let path = |text: &str| path(&text.parse().unwrap());
         assert_eq!(path("/a/0/it's~1~0"), "array['a', '0', 'it''s/~']::text[]");
         assert_eq!(path(""), "array[]::text[]");

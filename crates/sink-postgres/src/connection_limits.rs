@@ -6,18 +6,18 @@ use std::time::Duration;
 /// How many connections write to a database, and how long each is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// So many at most; without it each lane may have one. Reads have one more.
+    /// The maximum; without it each lane may have one. Reads use one more.
     pub max: Option<NonZeroUsize>,
-    /// One that nobody used for so long is closed.
+    /// A connection that is idle for this long is closed.
     pub idle: Duration,
-    /// None is used for longer, so that servers behind one name share the work by and by.
+    /// No connection is used for longer, so servers with one name share the load over time.
     pub lifetime: Duration,
-    /// What is between Forebay and the server.
+    /// The pooler between Forebay and the server.
     pub pooler: Pooler,
 }
 
 impl PoolLimits {
-    /// What something on the way may have forgotten, as firewalls do, isn't used any more.
+    /// An idle connection that a firewall may have dropped is no longer used.
     pub const IDLE: Duration = Duration::from_mins(5);
     /// See [`PoolLimits::lifetime`].
     pub const LIFETIME: Duration = Duration::from_hours(1);
@@ -29,12 +29,12 @@ impl Default for PoolLimits {
     }
 }
 
-/// What is known of a pooler between Forebay and a server.
+/// What the configuration says about a pooler between Forebay and a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pooler {
-    /// Nothing: one that doesn't keep a session's server is looked for.
+    /// Nothing: Forebay detects a pooler that doesn't keep a session's server process.
     #[default]
     Detect,
-    /// There is one, and it keeps a session's server.
+    /// There is one, and it keeps a session's server process.
     Session,
 }

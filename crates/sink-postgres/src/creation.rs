@@ -1,13 +1,13 @@
-//! The tables that are missing: that of the events, and Forebay's own two beside it.
+//! Creates missing tables: the table of events, and Forebay's own two next to it.
 
 use super::columns::{Content, Field, STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
 use super::config::{Partition, PostgresConfig};
-use super::creation_lock::MAKING;
+use super::creation_lock::CREATION_LOCK;
 use super::error::Failure;
 use super::session::Talk;
 
-/// Asks before it makes: who may not make tables may still write to those that are there.
-pub(super) async fn make_missing(
+/// Checks before it creates: a user without the right to create tables can still write to existing ones.
+pub(super) async fn create_missing(
     talk: &Talk,
     config: &PostgresConfig,
     fields: &[Field],
@@ -24,8 +24,8 @@ pub(super) async fn make_missing(
     if row.try_get(0)? {
         return if row.try_get(1)? { Ok(()) } else { add_claims(talk, cursors).await };
     }
-    talk.order(&format!(
-        "begin; select pg_advisory_xact_lock({MAKING});
+    talk.execute(&format!(
+        "begin; select pg_advisory_xact_lock({CREATION_LOCK});
          {};
          create table if not exists {cursors} (origin bytea not null, shard integer not null, sink text not null,
              position bigint not null, claim bytea, set_at timestamptz, primary key (origin, shard, sink)) with (fillfactor = 50);
@@ -43,41 +43,41 @@ fn add_claim(cursors: &str) -> String {
     format!("alter table {cursors} add column if not exists claim bytea")
 }
 
-/// A table of a version that made no claims has no column for them.
+/// A table of a version without claims has no column for them.
 async fn add_claims(talk: &Talk, cursors: &str) -> Result<(), Failure> {
-    let order = add_claim(cursors);
-    talk.order(&order).await.map_err(|failure| {
-        if !failure.is_of_rights() {
+    let command = add_claim(cursors);
+    talk.execute(&command).await.map_err(|failure| {
+        if !failure.is_permission_denied() {
             return failure;
         }
-        Failure::Unfit(format!(
-            "its table forebay_cursors is of an older version and has no column claim, which its owner only may add. As its owner, \
-             run: {order}"
+        Failure::Misfit(format!(
+            "its table forebay_cursors, created by an older version, lacks the column claim, and only the table's \
+             owner may add it. As the owner, run: {command}"
         ))
     })
 }
 
-/// What makes the table, and where it is divided the partition for what no other one takes.
+/// The SQL that creates the table, and its default partition if it is partitioned.
 fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
-    let is_divided = config.partition == Partition::Day;
+    let is_partitioned = config.partition == Partition::Day;
     let column = |field: &Field| {
         let rule = match field.content {
-            Content::Id if !is_divided => " primary key",
+            Content::Id if !is_partitioned => " primary key",
             Content::EventTime => " not null",
             _ => "",
         };
         format!("{} {}{rule}", field.quoted(), field.kind.name())
     };
     let mut columns: Vec<String> = fields.iter().map(column).collect();
-    // A column of a payload's values may have one of these names. Then the table is read by places.
-    let is_taken = fields.iter().any(|field| [STORED_IN, STORED_NUMBER].contains(&field.name.as_str()));
-    let is_read_back = config.is_readable() && !is_taken;
-    if is_read_back {
+    // A column of a payload's values may have one of these names. Then reads use the order of `ctid`.
+    let has_same_name = fields.iter().any(|field| [STORED_IN, STORED_NUMBER].contains(&field.name.as_str()));
+    let is_ordered = config.is_readable() && !has_same_name;
+    if is_ordered {
         columns.push(format!("{STORED_IN} bigint not null default {THIS_TRANSACTION}"));
         columns.push(format!("{STORED_NUMBER} bigserial"));
     }
     let columns = columns.join(", ");
-    let making = if is_divided {
+    let sql = if is_partitioned {
         let default = config.table.with_suffix("_default");
         format!(
             "create table {table} ({columns}, primary key (id, event_time)) partition by range (event_time); \
@@ -86,15 +86,15 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
     } else {
         format!("create table {table} ({columns})")
     };
-    let making = if is_read_back { making + &in_order(table) } else { making };
-    // Within one command: a table that is there already, in whichever schema of the search path, is looked at as it is.
-    format!("do $$ begin if to_regclass('{table}') is null then {making}; end if; end $$")
+    let sql = if is_ordered { sql + &ordering(table) } else { sql };
+    // In one command: an existing table is used as it is, in any schema of the search path.
+    format!("do $$ begin if to_regclass('{table}') is null then {sql}; end if; end $$")
 }
 
-/// What lets the rows of a new table be read in the order of storing.
-fn in_order(table: &str) -> String {
-    // A connection takes so many numbers at a time: they ascend within a transaction, and nothing more is asked of them. So who may
-    // add rows may number them, without being told of the sequence too.
+/// The SQL that lets readers read the rows of a new table in insertion order.
+fn ordering(table: &str) -> String {
+    // A connection reserves this many numbers at a time. They ascend within a transaction, and nothing else is required
+    // of them. A role that may insert rows may also use the sequence, so the operator needs no extra grant for it.
     format!(
         "; create index on {table} ({STORED_IN}, {STORED_NUMBER}); \
          execute 'alter sequence ' || pg_get_serial_sequence('{table}', '{STORED_NUMBER}') || ' cache 1000'; \

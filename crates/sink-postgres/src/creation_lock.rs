@@ -1,4 +1,4 @@
 //! The advisory lock of those that create tables.
 
-/// Two that make tables at the same time wait for each other; the number is only Forebay's own.
-pub(super) const MAKING: i64 = 0x666f_7265_6261_7900;
+/// Sessions that create tables at the same time wait for each other. No other program uses this number.
+pub(super) const CREATION_LOCK: i64 = 0x666f_7265_6261_7900;

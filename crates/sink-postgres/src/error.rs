@@ -1,4 +1,4 @@
-//! What PostgreSQL's errors mean for delivery, in words for the person who must act.
+//! What PostgreSQL's errors mean for delivery, with advice for the operator.
 
 use std::time::Duration;
 
@@ -12,46 +12,48 @@ use sink::{Fault, Mark, SinkError};
 /// Why a call failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server said so, or the connection broke.
+    /// The server returned an error, or the connection broke.
     Driver(tokio_postgres::Error),
-    /// The server refuses each record that was tried, and its code leaves open whether the rows or the table are at fault.
+    /// The server rejects each record that was tried, and its code leaves open whether the rows or the table are at
+    /// fault.
     NoRowPasses {
-        /// What it said of the last.
+        /// The error for the last record.
         error: tokio_postgres::Error,
         /// How many records were tried.
         tried: usize,
     },
-    /// The server doesn't begin a COPY. The connection can't be used any more: its driver loses count of the answers.
+    /// The server doesn't begin a COPY. The connection can no longer be used: its driver loses count of the responses.
     NoCopy(tokio_postgres::Error),
-    /// The server refused a record and then took it, or refused it for another reason. Its words.
-    Unsteady(String),
-    /// A part of the batch was stored, up to where the cursor is.
-    InPart,
-    /// No answer for so long.
-    Silent(Duration),
-    /// The sink was closed meanwhile.
+    /// The server rejected a record and then accepted it, or rejected it for another reason. Its message.
+    Inconsistent(String),
+    /// Part of the batch was stored, up to the cursor.
+    PartlyStored,
+    /// No response for this long.
+    NoResponse(Duration),
+    /// The sink was closed during the call.
     Closed,
-    /// The server closed the connection without a word.
-    Ended,
-    /// The table isn't what it must be.
-    Unfit(String),
-    /// A partition was made or taken away while rows were written.
-    Divided,
-    /// The table isn't the one any more that the rows were made for. The connection is still good, in a transaction that is to be given up.
+    /// The server closed the connection without an error.
+    ServerClosed,
+    /// The table or the server doesn't have the required form or settings.
+    Misfit(String),
+    /// A partition was created or removed during the write.
+    PartitionsChanged,
+    /// The table is no longer the one that the rows were encoded for. The connection is still good, in a transaction
+    /// that must be rolled back.
     Altered,
-    /// A lane's cursor is before what was stored.
+    /// A lane's cursor is before the position up to which it was stored.
     LostTail {
         /// The cursor.
         position: u64,
-        /// Up to where it was stored.
+        /// The position up to which it was stored.
         stored: u64,
     },
     /// Another process has claimed the lane.
     Claimed,
-    /// The connection leads to another database than the batch is for: to the one with this mark.
+    /// The connection reaches another database than the batch's: the one with this store id.
     OtherStore(Mark),
-    /// What the server answered makes no sense.
-    Odd(&'static str),
+    /// The server's response is invalid.
+    Unexpected(&'static str),
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -61,7 +63,7 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl Failure {
-    /// What it is about.
+    /// What is at fault.
     pub(super) fn fault(&self) -> Fault {
         let Self::Driver(error) = self else { return Fault::Store };
         error.as_db_error().map_or(Fault::Store, |error| fault(error.code()))
@@ -76,8 +78,8 @@ impl Failure {
         code(self).is_some() && code(self) == code(other)
     }
 
-    /// The server's words about a row: the message and its code, the detail and the hint.
-    pub(super) fn words(&self) -> String {
+    /// The server's message about a row: the message and its code, the detail and the hint.
+    pub(super) fn message(&self) -> String {
         let Self::Driver(error) = self else { return String::new() };
         let Some(error) = error.as_db_error() else { return error.to_string() };
         let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
@@ -101,23 +103,24 @@ impl Failure {
     }
 
     /// Whether the user isn't allowed to do what was asked.
-    pub(super) fn is_of_rights(&self) -> bool {
+    pub(super) fn is_permission_denied(&self) -> bool {
         matches!(self, Self::Driver(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))
     }
 
-    /// Whether no partition takes a row, or one that doesn't take it any more. The server's own function tells it from
+    /// Whether no partition accepts a row, or no longer does. The name of the server's function distinguishes this from
     /// constraints, which have the same code.
-    pub(super) fn is_of_partitions(&self) -> bool {
+    pub(super) fn is_partition_mismatch(&self) -> bool {
         let Self::Driver(error) = self else { return false };
         let routine = error.as_db_error().and_then(DbError::routine);
         matches!(routine, Some("ExecFindPartition" | "ExecPartitionCheckEmitError"))
     }
 
-    /// Whether another look at the table may mend it: the server takes none of the values that were made for other columns.
-    pub(super) fn may_be_of_an_older_table(&self) -> bool {
+    /// Whether checking the table again may fix it: the server accepts none of the values that were encoded for other
+    /// columns.
+    pub(super) fn may_be_outdated_table(&self) -> bool {
         match self {
             Self::Altered => true,
-            // Names and types, and what a type's own function says to a form that it doesn't know.
+            // Names and types, and the error of a type's input function for an unknown form.
             Self::Driver(error) | Self::NoRowPasses { error, .. } => {
                 error.code().is_some_and(|code| ["42", "XX"].contains(&code.code().get(..2).unwrap_or("")))
             }
@@ -125,9 +128,9 @@ impl Failure {
         }
     }
 
-    /// Whether a partition can't be made now, so that rows go to the default one meanwhile: somebody reads or makes one, or a table that
-    /// is none of the partitions has its name.
-    pub(super) fn leaves_default(&self) -> bool {
+    /// Whether a partition can't be created now, so the rows go to the default one first. Either another session uses
+    /// the table or creates a partition, or a table that isn't a partition has its name.
+    pub(super) fn defers_partition(&self) -> bool {
         let Self::Driver(error) = self else { return false };
         let codes = [
             SqlState::LOCK_NOT_AVAILABLE,
@@ -143,30 +146,34 @@ impl Failure {
         match self {
             Self::Driver(error) | Self::NoCopy(error) => of_driver(&place, &error),
             Self::NoRowPasses { error, tried } => of_all(of_driver(&place, &error), tried),
-            Self::Unsteady(words) => unavailable(format!(
-                "{place}: an event was refused and then not for the same reason, and the batch is sent again: {words}"
+            Self::Inconsistent(message) => unavailable(format!(
+                "{place}: the server rejected an event, then accepted it or rejected it for another reason. Forebay \
+                 resends the batch. The server's message: {message}"
             )),
-            Self::InPart => unavailable(format!("{place}: a part of the batch is stored, and the rest is sent again")),
-            Self::Silent(limit) => unavailable(format!(
-                "{place}: no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"
+            Self::PartlyStored => {
+                unavailable(format!("{place}: part of the batch is stored. Forebay resends the rest"))
+            }
+            Self::NoResponse(limit) => unavailable(format!(
+                "{place}: no response within {limit:?}. Check the server and the network. Forebay retries, and no \
+                 event is lost"
             )),
-            Self::Closed => unavailable(format!("{place}: the connection was closed here")),
-            Self::Ended => unavailable(format!("{place}: the server closed the connection")),
-            Self::Unfit(why) => SinkError::Misconfigured(format!("{place}: {why}").into()),
-            Self::Divided => unavailable(format!(
-                "{place}: its partitions have changed while rows were written, and the batch is sent again; where this \
-                 stays, see to it that the table has a default partition"
+            Self::Closed => unavailable(format!("{place}: Forebay cancelled the call, because the sink was closed")),
+            Self::ServerClosed => unavailable(format!("{place}: the server closed the connection. Forebay reconnects")),
+            Self::Misfit(why) => SinkError::Misconfigured(format!("{place}: {why}").into()),
+            Self::PartitionsChanged => unavailable(format!(
+                "{place}: its partitions have changed during the write. Forebay resends the batch. If this repeats, \
+                 add a default partition to the table"
             )),
             Self::Altered => unavailable(format!(
-                "{place}: it was altered again and again while rows were written, and the batch is sent again"
+                "{place}: the table was altered repeatedly during the write. Forebay resends the batch"
             )),
             Self::LostTail { position, stored } => unavailable(format!(
-                "{place} has a lane up to position {position}, and {stored} was stored: it is another server now, or an \
-                 older copy; the lane's place is to be asked for again"
+                "{place}: the lane's cursor is {position}, but {stored} was stored before: the server was emptied, is \
+                 an older copy, or failed over. Forebay reads the cursor again before the next write"
             )),
             Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(format!("{place}: {CLAIMED_BY_ANOTHER}")),
-            Self::Odd(what) => unavailable(format!("{place}: {what}, which is a bug: please report it")),
+            Self::Unexpected(what) => unavailable(format!("{place}: {what}. Please report this as a bug")),
         }
     }
 
@@ -209,14 +216,14 @@ fn hint(error: &DbError) -> String {
     error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default()
 }
 
-/// What a lane waits for that has found no event to pass: a person, or the next event.
+/// Adds what the lane waits for if no event was accepted: the operator, or a later event.
 fn of_all(error: SinkError, tried: usize) -> SinkError {
-    let told = error.into_reason();
-    let none = if tried == 1 { "the only event".to_owned() } else { format!("each of {tried} events") };
+    let reason = error.into_reason();
+    let tried = if tried == 1 { "the only event".to_owned() } else { format!("each of {tried} events") };
     SinkError::Misconfigured(
         format!(
-            "{told}. The server refuses {none} that was tried: the lane waits until the table takes it, or until a later event passes \
-             and shows that the table isn't at fault"
+            "{reason}. The server rejected {tried} that Forebay tried. The lane waits until the table accepts it, or \
+             until a later event is stored, which shows that the table isn't at fault"
         )
         .into(),
     )
@@ -228,28 +235,28 @@ fn of_driver(place: &str, error: &tokio_postgres::Error) -> SinkError {
         return of_connection(place, error);
     };
     let (message, code) = (said.message(), said.code());
-    let told = format!("{place}: {message} ({}){}", code.code(), hint(said));
-    let Some(advice) = advice(code) else { return unavailable(told) };
-    SinkError::Misconfigured(format!("{told}: {advice}").into())
+    let reason = format!("{place}: {message} ({}){}", code.code(), hint(said));
+    let Some(advice) = advice(code) else { return unavailable(reason) };
+    SinkError::Misconfigured(format!("{reason}: {advice}").into())
 }
 
-/// What a person must do; nothing where it may pass by itself.
+/// What the operator must do; `None` if the error may be temporary.
 fn advice(code: &SqlState) -> Option<&'static str> {
     match code.code().get(..2)? {
-        "28" => Some("see to it that the user of `url` may log in with its password"),
-        "3D" => Some("make the database, or name another in `url`"),
-        "3F" => Some("make the schema, or name another in `table`"),
-        // Tables that are made by two at once: whoever comes second finds them.
+        "28" => Some("check that the user of `url` may log in with its password"),
+        "3D" => Some("create the database, or name another in `url`"),
+        "3F" => Some("create the schema, or name another in `table`"),
+        // Two sessions created the table concurrently: the second finds it at the next attempt.
         "42" if *code == SqlState::DUPLICATE_TABLE => None,
         "42" if *code == SqlState::INSUFFICIENT_PRIVILEGE => Some(
-            "grant what is missing: select, insert and update on the table and on Forebay's own two, create on the schema; \
-             who isn't the owner of a divided table can't make its partitions",
+            "grant select, insert and update on the table, forebay_cursors and forebay_revisions, and create on the \
+             schema; only the owner of a partitioned table can create its partitions",
         ),
-        // A table that vanished is made again with the next try.
-        "42" => Some("make the table what the manual says, or name another in `table`"),
-        _ if fault(code) != Fault::Store => Some(
-            "the table doesn't take what is written to it; look at its triggers, constraints and generated columns",
-        ),
+        // A table that was dropped is created again at the next attempt.
+        "42" => Some("compare the table with docs/postgres.md and alter it, or name another in `table`"),
+        _ if fault(code) != Fault::Store => {
+            Some("the table rejects what Forebay writes; check its triggers, constraints and generated columns")
+        }
         _ => None,
     }
 }
@@ -263,37 +270,37 @@ const NOT_BOUND: &str = "server did not use channel binding";
 
 fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
     let mut source = std::error::Error::source(error);
-    // What the system says of a connection needs no "error connecting to server" before it.
-    let mut told = if source.is_some_and(|cause| cause.is::<std::io::Error>()) {
+    // The operating system's error about a connection needs no "error connecting to server" before it.
+    let mut reason = if source.is_some_and(|cause| cause.is::<std::io::Error>()) {
         place.to_owned()
     } else {
         format!("{place}: {error}")
     };
     let mut untrusted = false;
     while let Some(inner) = source {
-        let inner_words = inner.to_string();
-        untrusted |= inner_words.contains("isn't trusted");
-        if !told.ends_with(&inner_words) {
-            told = format!("{told}: {inner_words}");
+        let inner_text = inner.to_string();
+        untrusted |= inner_text.contains("isn't trusted");
+        if !reason.ends_with(&inner_text) {
+            reason = format!("{reason}: {inner_text}");
         }
         source = inner.source();
     }
-    if told.ends_with(NO_BINDING) {
-        return SinkError::Misconfigured(told.into());
+    if reason.ends_with(NO_BINDING) {
+        return SinkError::Misconfigured(reason.into());
     }
-    if told.ends_with(NOT_BOUND) {
+    if reason.ends_with(NOT_BOUND) {
         let why = format!(
-            "{place}: channel_binding=require: the server accepted the login without channel binding. Give the user of `url` a \
-             scram-sha-256 password and a line for it in pg_hba.conf, over TLS, or take channel_binding out of `url`"
+            "{place}: channel_binding=require, but the server offered no channel binding. Give the user of `url` a \
+             scram-sha-256 password and a hostssl line in pg_hba.conf, or remove channel_binding from `url`"
         );
         return SinkError::Misconfigured(why.into());
     }
     if untrusted {
         return SinkError::Misconfigured(
-            format!("{}, or sslmode=disable in `url`", net::tls::in_configuration(&told)).into(),
+            format!("{}, or sslmode=disable in `url`", net::tls::in_configuration(&reason)).into(),
         );
     }
-    unavailable(told)
+    unavailable(reason)
 }
 
 #[cfg(test)]

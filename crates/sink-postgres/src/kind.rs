@@ -1,4 +1,4 @@
-//! The types of columns that are written, and a JSON value as each has it on the wire.
+//! The column types that Forebay writes, and the wire form of a JSON value in each.
 
 use std::str::FromStr;
 
@@ -43,7 +43,7 @@ pub enum ColumnType {
     Jsonb,
 }
 
-/// Each with its name, how else it is called, and what the driver calls it.
+/// Each with its name, its other names, and the driver's type.
 const KINDS: [(ColumnType, &str, &[&str], Type); 13] = [
     (ColumnType::Boolean, "boolean", &["bool"], Type::BOOL),
     (ColumnType::Smallint, "smallint", &["int2"], Type::INT2),
@@ -60,7 +60,7 @@ const KINDS: [(ColumnType, &str, &[&str], Type); 13] = [
     (ColumnType::Jsonb, "jsonb", &[], Type::JSONB),
 ];
 
-/// A text that names no type that is written.
+/// A text that isn't the name of a supported type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("wanted one of {}", ColumnType::names())]
 pub struct UnknownKind;
@@ -87,7 +87,7 @@ impl ColumnType {
         KINDS.iter().map(|(kind, ..)| *kind)
     }
 
-    /// As it stands in SQL.
+    /// The name in SQL.
     #[must_use]
     pub fn name(self) -> &'static str {
         KINDS.iter().find(|(kind, ..)| *kind == self).map_or("text", |(_, name, ..)| *name)
@@ -102,10 +102,10 @@ impl ColumnType {
         KINDS.iter().find(|(kind, ..)| *kind == self).map_or(0, |(.., of)| of.oid())
     }
 
-    /// Writes the JSON value `raw` as this type has it.
+    /// Writes the JSON value `raw` in the wire form of this type.
     ///
     /// # Errors
-    /// Why it can't be one: goes on behind the column's name.
+    /// Why the type can't hold it, as a continuation of the column's name.
     pub(super) fn put(self, raw: &str, out: &mut Vec<u8>) -> Result<(), String> {
         match self {
             Self::Jsonb => put_jsonb(raw.as_bytes(), out),
@@ -117,10 +117,10 @@ impl ColumnType {
             Self::Bigint => out.put_i64(self.whole(raw)?),
             Self::Real => out.put_f32(self.finite::<f32>(raw, |number| number.is_finite())?),
             Self::Double => out.put_f64(self.finite::<f64>(raw, |number| number.is_finite())?),
-            Self::Numeric => numeric::put(&text(raw)?, out).ok_or_else(|| self.not_one(raw))?,
+            Self::Numeric => numeric::put(&text(raw)?, out).ok_or_else(|| self.not_valid(raw))?,
             Self::Uuid => out.put_slice(&self.parsed::<EventId>(&raw.to_ascii_lowercase())?.0),
             Self::Timestamptz => {
-                let time = rfc3339::parse(&text(raw)?).map_err(|why| format!("{} ({why})", self.not_one(raw)))?;
+                let time = rfc3339::parse(&text(raw)?).map_err(|why| format!("{} ({why})", self.not_valid(raw)))?;
                 put_time(time, out);
             }
         }
@@ -128,7 +128,7 @@ impl ColumnType {
     }
 
     fn parsed<T: FromStr>(self, raw: &str) -> Result<T, String> {
-        text(raw)?.parse().map_err(|_| self.not_one(raw))
+        text(raw)?.parse().map_err(|_| self.not_valid(raw))
     }
 
     /// A whole number by its value.
@@ -136,21 +136,21 @@ impl ColumnType {
         let text = text(raw)?;
         // The usual form needs no arithmetic.
         let number = text.parse().ok().or_else(|| T::try_from(numeric::whole(&text)?).ok());
-        number.ok_or_else(|| self.not_one(raw))
+        number.ok_or_else(|| self.not_valid(raw))
     }
 
     fn finite<T: FromStr>(self, raw: &str, is_finite: impl Fn(&T) -> bool) -> Result<T, String> {
-        Some(self.parsed(raw)?).filter(is_finite).ok_or_else(|| self.not_one(raw))
+        Some(self.parsed(raw)?).filter(is_finite).ok_or_else(|| self.not_valid(raw))
     }
 
-    fn not_one(self, raw: &str) -> String {
+    fn not_valid(self, raw: &str) -> String {
         const SHOWN: usize = 60;
         let shown = raw.char_indices().nth(SHOWN).map_or(raw, |(at, _)| &raw[..at]);
-        format!("is {} and {shown}{} can't be one", self.name(), if shown.len() < raw.len() { "…" } else { "" })
+        format!("is {} and can't hold {shown}{}", self.name(), if shown.len() < raw.len() { "…" } else { "" })
     }
 }
 
-/// A value's text: a string's own, any other as it was written.
+/// A value's text: the content of a string, or any other value unchanged.
 fn text(raw: &str) -> Result<std::borrow::Cow<'_, str>, String> {
     match json::text::scalar_text(raw) {
         Some(text) => Ok(text),
@@ -159,18 +159,18 @@ fn text(raw: &str) -> Result<std::borrow::Cow<'_, str>, String> {
     }
 }
 
-/// The version of the format stands before the text.
+/// Writes the version of the format, then the text.
 pub(super) fn put_jsonb(json: &[u8], out: &mut Vec<u8>) {
     out.put_u8(1);
     out.put_slice(json);
 }
 
-/// Microseconds since 1970. What no table holds becomes the time that is next to it.
+/// Writes microseconds since 1970. A time outside the range becomes the nearest time in it.
 pub(super) fn put_time(microseconds: i64, out: &mut Vec<u8>) {
     out.put_i64(microseconds.saturating_sub(EPOCH));
 }
 
-/// Microseconds since 1970, as [`put_time`] has written them.
+/// Reads microseconds since 1970, as [`put_time`] wrote them.
 pub(super) fn time(bytes: [u8; 8]) -> i64 {
     i64::from_be_bytes(bytes).saturating_add(EPOCH)
 }

@@ -1,7 +1,7 @@
-//! PostgreSQL: a table of a server, or of whichever of several takes writes.
+//! PostgreSQL: a table of a server, or of the one among several servers that accepts writes.
 //!
-//! Fenced: a lane's cursor is set in the transaction of its rows. Lanes share connections, of which there are as many as lanes at most;
-//! reads have one of their own, on a thread of their own. A connection begins with the first call.
+//! A transactional store: a lane's cursor is set in the transaction of its rows. Lanes share connections, at most one
+//! for each lane. Reads have a separate connection and thread. A connection is opened by the first call.
 
 mod bisect;
 mod columns;

@@ -1,4 +1,4 @@
-//! A record as a row: its columns' values on the wire, in both of the forms in which the server takes them.
+//! A record as a row: the wire form of its columns' values, for COPY and for parameters.
 
 use std::error::Error;
 
@@ -10,9 +10,9 @@ use super::columns::{Content, Field};
 use super::kind::{ColumnType, put_jsonb, put_time, time};
 use sink::Record;
 
-/// What stands before the rows of a binary COPY: a mark, no flags, no extension.
+/// The header of a binary COPY: a signature, no flags, no extension.
 pub(super) const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// What stands behind them.
+/// The end of a binary COPY.
 pub(super) const COPY_TRAILER: &[u8] = &[0xff, 0xff];
 /// The length that means null.
 const NULL: i32 = -1;
@@ -20,7 +20,7 @@ const NULL: i32 = -1;
 /// Adds `record` as a row of a COPY.
 ///
 /// # Errors
-/// Why the table won't take it. What was added is to be thrown away.
+/// Why the table can't hold it. The caller must discard what was added.
 pub(super) fn put_row(fields: &[Field], record: &Record<'_>, out: &mut Vec<u8>) -> Result<(), String> {
     out.put_i16(i16::try_from(fields.len()).unwrap_or(i16::MAX));
     fields.iter().try_for_each(|field| put_value(field, record, out))
@@ -31,7 +31,8 @@ pub(super) fn put_value(field: &Field, record: &Record<'_>, out: &mut Vec<u8>) -
     let at = out.len();
     out.put_i32(0);
     let is_null = !put(field, record, out).map_err(|why| format!("column {} {why}", field.name))?;
-    let length = i32::try_from(out.len() - at - 4).map_err(|_| format!("column {} can't be so long", field.name))?;
+    let length =
+        i32::try_from(out.len() - at - 4).map_err(|_| format!("column {} has a value that is too long", field.name))?;
     out[at..at + 4].copy_from_slice(&(if is_null { NULL } else { length }).to_be_bytes());
     Ok(())
 }
@@ -57,7 +58,7 @@ fn put(field: &Field, record: &Record<'_>, out: &mut Vec<u8>) -> Result<bool, St
     Ok(true)
 }
 
-/// Many values of one type, as one parameter: the server makes rows of them again.
+/// Many values of one type, as one parameter: the server expands them to rows.
 #[derive(Debug)]
 pub(super) struct Array {
     bytes: Vec<u8>,
@@ -68,7 +69,7 @@ impl Array {
     pub(super) fn new(oid: u32, count: usize, values: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(20 + values.len());
         bytes.put_i32(1);
-        // Whether there are nulls: the server looks for itself.
+        // Whether there are nulls: the server checks this itself.
         bytes.put_i32(1);
         bytes.put_u32(oid);
         bytes.put_i32(i32::try_from(count).unwrap_or(i32::MAX));
@@ -103,7 +104,7 @@ impl ToSql for Array {
     }
 }
 
-/// An id as the server gives it back.
+/// An id in the server's form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Id(pub(super) EventId);
 
@@ -117,7 +118,7 @@ impl<'a> FromSql<'a> for Id {
     }
 }
 
-/// A time as the server gives it back: microseconds since 1970.
+/// A time in the server's form: microseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time(pub(super) i64);
 

@@ -2,11 +2,11 @@
 
 use bytes::BufMut;
 
-/// Decimal digits before and behind the point that are written: PostgreSQL has a few more of either.
+/// Decimal digits before and after the point that are written: PostgreSQL allows a few more of either.
 const DIGITS_MAX: i64 = 16_000;
 const NEGATIVE: u16 = 0x4000;
 
-/// Writes the number that `text` is, as in JSON; `None` where it is none, or has too many digits.
+/// Writes the JSON number `text`; `None` if it isn't a number, or has too many digits.
 pub(super) fn put(text: &str, out: &mut Vec<u8>) -> Option<()> {
     let (sign, rest) = text.strip_prefix('-').map_or((0, text), |rest| (NEGATIVE, rest));
     let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
@@ -18,13 +18,13 @@ pub(super) fn put(text: &str, out: &mut Vec<u8>) -> Option<()> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    // So many digits stand before the point.
+    // The number of digits before the point.
     let mut before = i64::try_from(whole.len()).ok()?.checked_add(exponent)?;
-    let behind = (i64::try_from(digits.len()).ok()? - before).max(0);
+    let after = (i64::try_from(digits.len()).ok()? - before).max(0);
     let leading = digits.iter().take_while(|digit| **digit == b'0').count();
     digits.drain(..leading);
     before -= i64::try_from(leading).ok()?;
-    if behind > DIGITS_MAX || (!digits.is_empty() && before > DIGITS_MAX) {
+    if after > DIGITS_MAX || (!digits.is_empty() && before > DIGITS_MAX) {
         return None;
     }
     let groups = groups(&digits, before);
@@ -36,13 +36,13 @@ pub(super) fn put(text: &str, out: &mut Vec<u8>) -> Option<()> {
         i16::try_from(before.div_euclid(4) + i64::from(before % 4 != 0) - 1).ok()?
     });
     out.put_u16(sign);
-    out.put_u16(u16::try_from(behind).ok()?);
+    out.put_u16(u16::try_from(after).ok()?);
     groups.into_iter().for_each(|group| out.put_u16(group));
     Some(())
 }
 
-/// The whole number that `text` is by its value, whatever its form: `1.0`, `1E+2` and `120e-1` are some. Exact; `None` where it is no
-/// number, has a fraction, or is too large.
+/// The whole number with the value of `text`, in any form: `1.0`, `1E+2` and `120e-1` are whole. Exact; `None` if it
+/// isn't a number, has a fraction, or is too large.
 pub(super) fn whole(text: &str) -> Option<i128> {
     // Strings may begin with a plus sign.
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -51,26 +51,26 @@ pub(super) fn whole(text: &str) -> Option<i128> {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
         None => (unsigned, 0),
     };
-    let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
-    if before.is_empty() || mantissa.ends_with('.') || !is_number(before) || !is_number(behind) {
+    if before.is_empty() || mantissa.ends_with('.') || !is_number(before) || !is_number(after) {
         return None;
     }
-    let digits = [before, behind].concat();
+    let digits = [before, after].concat();
     let (digits, zeros) = match digits.trim_end_matches('0') {
         "" => return Some(0),
         trimmed => (trimmed.trim_start_matches('0'), digits.len() - trimmed.len()),
     };
-    // The digits times ten to the power of this.
-    let power = i64::try_from(zeros).ok()?.checked_sub(i64::try_from(behind.len()).ok()?)?.checked_add(exponent)?;
+    // The digits are multiplied by ten to this power.
+    let power = i64::try_from(zeros).ok()?.checked_sub(i64::try_from(after.len()).ok()?)?.checked_add(exponent)?;
     let power = u32::try_from(power).ok()?;
     let number = digits.parse::<i128>().ok()?.checked_mul(10_i128.checked_pow(power)?)?;
     Some(if is_negative { -number } else { number })
 }
 
-/// Four decimal digits each; the point lies between two of them.
+/// Four decimal digits each; the point is between two groups.
 fn groups(digits: &[u8], before: i64) -> Vec<u16> {
-    // The first group has as many digits as bring the point to a border.
+    // The first group has as many digits as are needed to put the point between two groups.
     let first = usize::try_from(before.rem_euclid(4)).unwrap_or(0);
     let first = if first == 0 { 4 } else { first };
     let mut padded = vec![b'0'; 4 - first];

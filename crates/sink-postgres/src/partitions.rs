@@ -1,9 +1,9 @@
-//! The partitions of a table that is divided by day: each is made before the rows that need it, and the next day's a
-//! day ahead.
+//! The partitions of a table that is partitioned by day. Forebay creates a partition before it writes the rows that
+//! need it, and the next day's partition a day ahead.
 //!
-//! A partition is made apart and then attached, which locks nobody out but those who use the default partition. Where
-//! these don't let go of it the rows go there too, and are moved when the day's partition can be made at last. So no batch
-//! ever waits for a partition.
+//! Forebay creates a partition as a separate table and then attaches it, which locks only users of the default
+//! partition. If these don't release it, the rows go to the default partition, and are moved when the day's partition
+//! can be created. So no batch waits long for a partition.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,27 +12,27 @@ use text::rfc3339;
 use tokio::time::Instant;
 
 use super::config::QualifiedName;
-use super::creation_lock::MAKING;
+use super::creation_lock::CREATION_LOCK;
 use super::error::Failure;
 use super::session::Talk;
-use super::table::{NO_DEFAULT, Table};
+use super::table::{NO_DEFAULT_PARTITION, Table};
 use sink::{Batch, Record};
 
 /// Microseconds of a day.
 const DAY: i64 = 24 * 3600 * 1_000_000;
-/// Events of so many days before their receipt get partitions, and so do those of the day after it. Who posts chooses an event's
-/// time: what lies beyond is kept in the default partition.
+/// Events of up to this many days before their receipt get partitions, and so do events of the day after it. A client
+/// chooses an event's time: all other events are stored in the default partition.
 const DAYS_BEFORE: i64 = 366;
 const DAYS_AHEAD: i64 = 1;
-/// How long is waited for those who use the table's partitions, also where only their bounds are read. Others who come to use the default
-/// partition wait as long, and so do all sinks of the database that are to make a partition.
+/// How long to wait for users of the table's partitions, also when only the bounds are read. Others that want the
+/// default partition wait as long, and so do all sinks of the database that need a new partition.
 const LOCK_MAX: Duration = Duration::from_secs(2);
-/// When it is tried again.
-const AGAIN_AFTER: Duration = Duration::from_mins(1);
-/// Days that a connection remembers.
+/// When to retry.
+const RETRY_AFTER: Duration = Duration::from_mins(1);
+/// The number of days that a connection caches.
 const KNOWN_MAX: usize = 2_000;
 
-/// The days that one connection knows to have a partition, and those for which none can be made now.
+/// The days that have a partition according to this connection, and those for which none can be created now.
 #[derive(Debug, Default)]
 pub(super) struct Days {
     covered: HashSet<i64>,
@@ -40,22 +40,22 @@ pub(super) struct Days {
 }
 
 impl Days {
-    /// Makes the partitions that the rows of `batch` belong in, where `table` is divided.
+    /// Creates the partitions for the rows of `batch`, if `table` is partitioned.
     pub(super) async fn prepare(&mut self, talk: &Talk, table: &Table, batch: &Batch) -> Result<(), Failure> {
-        let Some(name) = &table.divided else { return Ok(()) };
+        let Some(name) = &table.partitioned else { return Ok(()) };
         if self.covered.len() > KNOWN_MAX {
             self.covered.clear();
         }
         let now = Instant::now();
-        self.later.retain(|_, again| *again > now);
+        self.later.retain(|_, retry_at| *retry_at > now);
         for day in self.missing(batch) {
-            match make(talk, name, day).await {
+            match create(talk, name, day).await {
                 Ok(()) => {
                     self.covered.insert(day);
                 }
-                Err(failure) if failure.leaves_default() => {
-                    talk.order("rollback").await?;
-                    self.later.insert(day, now + AGAIN_AFTER);
+                Err(failure) if failure.defers_partition() => {
+                    talk.execute("rollback").await?;
+                    self.later.insert(day, now + RETRY_AFTER);
                 }
                 Err(failure) => return Err(failure),
             }
@@ -63,7 +63,7 @@ impl Days {
         Ok(())
     }
 
-    /// The days of the batch, and the one after its newest, of which nothing is known; in their order.
+    /// The days of the batch, and the day after its newest, that aren't cached, in order.
     fn missing(&self, batch: &Batch) -> Vec<i64> {
         let mut days: Vec<i64> = batch.records().filter_map(|record| day_of(&record)).collect();
         days.extend(batch.records().map(|record| record.received_at.div_euclid(DAY) + DAYS_AHEAD).max());
@@ -74,11 +74,11 @@ impl Days {
     }
 }
 
-/// The day, counted from 1970, whose partition the record belongs in, if it isn't the default one.
+/// The day, counted from 1970, of the record's partition; `None` for the default partition.
 fn day_of(record: &Record<'_>) -> Option<i64> {
     let (day, received) = (record.time().div_euclid(DAY), record.received_at.div_euclid(DAY));
     let is_near = (received - DAYS_BEFORE..=received + DAYS_AHEAD).contains(&day);
-    // No name is made of what lies before 1970.
+    // Days before 1970 have no partition name.
     (is_near && day >= 0).then_some(day)
 }
 
@@ -87,12 +87,13 @@ fn date(day: i64) -> String {
     rfc3339::day_and_hour(day.saturating_mul(DAY)).0
 }
 
-/// Makes the partition of a day, unless there is one that takes some of it. Who makes one keeps others from it meanwhile.
-async fn make(talk: &Talk, name: &QualifiedName, day: i64) -> Result<(), Failure> {
+/// Creates the partition of a day, unless a partition covers some of it. A lock keeps others from creating one at the
+/// same time.
+async fn create(talk: &Talk, name: &QualifiedName, day: i64) -> Result<(), Failure> {
     let table = name.quoted();
-    // Texts that are times are read in the form in which the server writes them.
-    talk.order(&format!(
-        "begin isolation level read committed read write; select pg_advisory_xact_lock({MAKING}); \
+    // Times are parsed in the server's format, so the format is set here.
+    talk.execute(&format!(
+        "begin isolation level read committed read write; select pg_advisory_xact_lock({CREATION_LOCK}); \
          set local lock_timeout = {}; set local datestyle = 'ISO'; set local timezone = 'UTC'",
         LOCK_MAX.as_millis()
     ))
@@ -100,15 +101,16 @@ async fn make(talk: &Talk, name: &QualifiedName, day: i64) -> Result<(), Failure
     let bounds = (format!("{}T00:00:00Z", date(day)), format!("{}T00:00:00Z", date(day + 1)));
     if !is_covered(talk, &table, &bounds).await? {
         let part = name.with_suffix(&format!("_{}", date(day).replace('-', "")));
-        talk.order(&creation(&table, &part)).await?;
-        // From here on nobody can alter the table, nor take its default partition out: it was copied from.
+        talk.execute(&creation(&table, &part)).await?;
+        // From here on the table can't be altered, and its default partition can't be detached, because the new table
+        // was copied from it.
         let moved = Moved::now(talk, &table).await?;
-        talk.order(&attachment(&table, &moved, &part, &bounds)).await?;
+        talk.execute(&attachment(&table, &moved, &part, &bounds)).await?;
     }
-    talk.order("commit").await
+    talk.execute("commit").await
 }
 
-/// Whether a partition takes rows between these times.
+/// Whether a partition covers any time between these two.
 async fn is_covered(talk: &Talk, table: &str, (from, to): &(String, String)) -> Result<bool, Failure> {
     let bound = |word: &str, none: &str| {
         format!("coalesce(substring(bound from '{word} \\(''([^'']+)''\\)'), '{none}')::timestamptz")
@@ -123,23 +125,23 @@ async fn is_covered(talk: &Talk, table: &str, (from, to): &(String, String)) -> 
     Ok(talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?)
 }
 
-/// Makes a table like the divided one.
+/// The SQL that creates a table like the partitioned one.
 fn creation(table: &str, part: &str) -> String {
     format!(
         "create table {part} (like {table} including defaults including generated including storage including constraints)"
     )
 }
 
-/// What is moved where a partition is made.
+/// What to move when a partition is created.
 struct Moved {
-    /// The partition for days without one of their own, as it stands in SQL.
+    /// The default partition, quoted for SQL.
     default: String,
-    /// The columns that have a value of their own, as they stand in SQL.
+    /// The columns that aren't generated, quoted for SQL.
     columns: String,
 }
 
 impl Moved {
-    /// As the table is now: somebody may have altered it since it was looked at.
+    /// Reads the table's current state: it may have been altered since it was checked.
     async fn now(talk: &Talk, table: &str) -> Result<Self, Failure> {
         let sql = format!(
             "select p.partdefid::regclass::text, string_agg(quote_ident(a.attname), ', ' order by a.attnum) \
@@ -148,12 +150,12 @@ impl Moved {
              and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' group by p.partdefid"
         );
         let row = talk.wait(talk.client.query_opt(&sql, &[])).await?;
-        let row = row.ok_or_else(|| Failure::Unfit(NO_DEFAULT.into()))?;
+        let row = row.ok_or_else(|| Failure::Misfit(NO_DEFAULT_PARTITION.into()))?;
         Ok(Self { default: row.try_get(0)?, columns: row.try_get(1)? })
     }
 }
 
-/// Moves to a table what of the day went to the default partition, and makes it the day's.
+/// The SQL that moves the day's rows out of the default partition, and attaches the new table as the day's partition.
 fn attachment(table: &str, moved: &Moved, part: &str, (from, to): &(String, String)) -> String {
     let Moved { default, columns } = moved;
     format!(

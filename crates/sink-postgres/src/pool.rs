@@ -1,7 +1,6 @@
-//! The connections to a database: so many at most, each used for so long, and lent to one call at a time.
+//! The connections to a database: up to a maximum, each used for a limited time, and lent to one call at a time.
 //!
-//! No task watches over them: the server itself ends a session that is idle for too long, so that nothing runs here for a
-//! sink that has nothing to do.
+//! No task monitors them. The server closes a session that is idle for too long, so nothing runs here for an idle sink.
 
 use super::config::PostgresConfig;
 use super::connection_limits::PoolLimits;
@@ -11,19 +10,19 @@ use super::open_session;
 use super::partitions::Days;
 use super::session::Session;
 use super::table::Table;
-use super::transaction::{self, How};
+use super::transaction::{self, WriteOptions};
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::{Batch, Mark, WriteOutcome};
 
-/// A connection to a table that fits.
+/// A connection whose table passed all checks.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) session: Session,
     pub(super) table: Table,
     pub(super) days: Days,
-    /// Whether the table takes a COPY.
+    /// Whether the table accepts COPY.
     copies: bool,
-    /// The database's mark, if it was asked for.
+    /// The database's store id, once it was read.
     mark: Option<Mark>,
 }
 
@@ -35,7 +34,7 @@ impl Open {
         Ok(Self { session, table, days: Days::default(), copies: true, mark: None })
     }
 
-    /// The mark of the database that the connection leads to.
+    /// The store id of the database that the connection reaches.
     pub(super) async fn mark(&mut self, config: &PostgresConfig) -> Result<Mark, Failure> {
         if let Some(mark) = self.mark {
             return Ok(mark);
@@ -56,16 +55,16 @@ impl Open {
         }
         let Self { session, table, days, copies, .. } = self;
         let (talk, driver) = session.parts();
-        let how = How { probes, copies: *copies };
+        let options = WriteOptions { probes, copies: *copies };
         let work = async {
             days.prepare(talk, table, batch).await?;
-            transaction::write(talk, table, batch, how).await
+            transaction::write(talk, table, batch, options).await
         };
         driver.run(work).await
     }
 
-    /// The same, also to a table that takes no COPY, or was altered since it was looked at.
-    pub(super) async fn write_as_it_is_now(
+    /// Stores a batch, also if the table rejects COPY, or was altered since it was checked.
+    pub(super) async fn write_to_current_table(
         &mut self,
         config: &PostgresConfig,
         batch: &Batch,
@@ -79,25 +78,25 @@ impl Open {
             written => written,
         };
         match written {
-            Err(failure) if failure.may_be_of_an_older_table() => {
-                let is_another = self.look_again(config).await?;
-                if is_another { self.write(config, batch, probes).await } else { Err(failure) }
+            Err(failure) if failure.may_be_outdated_table() => {
+                let has_changed = self.check_again(config).await?;
+                if has_changed { self.write(config, batch, probes).await } else { Err(failure) }
             }
             done => done,
         }
     }
 
-    /// Gives up what was begun, and looks at the table anew: whether it isn't what it was.
-    async fn look_again(&mut self, config: &PostgresConfig) -> Result<bool, Failure> {
+    /// Rolls back, and checks the table again. Returns whether the table has changed.
+    async fn check_again(&mut self, config: &PostgresConfig) -> Result<bool, Failure> {
         let (talk, driver) = self.session.parts();
-        let look = async {
-            talk.order("rollback").await?;
+        let check = async {
+            talk.execute("rollback").await?;
             Table::open(talk, config).await
         };
-        let table = driver.run(look).await?;
-        let is_another = !table.is_like(&self.table);
+        let table = driver.run(check).await?;
+        let has_changed = !table.is_like(&self.table);
         (self.table, self.days) = (table, Days::default());
-        Ok(is_another)
+        Ok(has_changed)
     }
 }
 
@@ -109,7 +108,7 @@ impl Pool {
         Self(ConnectionPool::new(limits.max, limits.idle))
     }
 
-    /// A connection that is free, or a new one, as soon as there may be one.
+    /// An idle connection, or a new one, as soon as the limit allows it.
     pub(super) async fn take(&self, config: &PostgresConfig) -> Result<Lent<'_, Open>, Failure> {
         let permit = self.0.permit().await;
         while let Some(mut open) = self.0.pop() {
@@ -124,7 +123,7 @@ impl Pool {
         self.0.give_back(lent);
     }
 
-    /// Closes those that are free.
+    /// Closes the idle connections.
     pub(super) async fn close(&self) {
         while let Some(open) = self.0.pop() {
             open.session.close().await;

@@ -1,9 +1,10 @@
-//! Recognises a pooler that gives a connection another server process for each transaction, as PgBouncer does with
-//! `pool_mode = transaction`. Settings and prepared statements of a session end up with other clients there.
+//! Detects a pooler that assigns a connection another server process for each transaction, as PgBouncer does with
+//! `pool_mode = transaction`. A session's settings and prepared statements then affect other clients.
 //!
-//! A server names its process twice: when the connection is opened, for orders to cancel, and by `pg_backend_pid()`. Both are the same
-//! unless a pooler answers for the server. Only then a second connection opens a transaction: in a pool of transactions it gets the process
-//! that the first had, or the first is given another one. Nothing is set or prepared before.
+//! A server names its process twice: when the connection is opened, for cancel requests, and by `pg_backend_pid()`.
+//! Both are the same unless a pooler answers for the server. Only if they differ, a second connection opens a
+//! transaction. In a pool of transactions it gets the process of the first, or the first gets another one. Nothing is
+//! set or prepared before.
 
 use std::future::{Ready, ready};
 use std::io;
@@ -22,23 +23,23 @@ use super::connection_limits::Pooler;
 use super::error::Failure;
 use super::session::{Session, Talk};
 
-/// Why a connection is of no use.
-pub(super) const NOT_KEPT: &str = "a pooler stands before the server and gives each transaction another server process (PgBouncer: \
-    pool_mode = transaction), so settings and prepared statements would reach other clients: let `url` lead to the server itself or \
-    to a pool with pool_mode = session";
+/// Why a connection can't be used.
+pub(super) const NOT_KEPT: &str = "a pooler assigns each transaction another server process (PgBouncer: pool_mode = \
+    transaction), so settings and prepared statements would reach other clients. Point `url` at the server, or set \
+    pool_mode = session";
 
-/// How long the second connection may take. A pool of sessions may have no process left for it, which tells nothing.
+/// How long the second connection may take. A pool of sessions may have no free process for it, which proves nothing.
 const SECOND_MAX: Duration = Duration::from_secs(3);
-/// How often the processes are compared: another client may come in between.
+/// How often the processes are compared: another client may change the assignment between two comparisons.
 const ROUNDS: usize = 3;
-/// Where an order to cancel has the process: behind its length and its code.
-const PROCESS_AT: std::ops::Range<usize> = 8..12;
+/// Where a cancel request has the process: after its length and its code.
+const PROCESS_RANGE: std::ops::Range<usize> = 8..12;
 const CANCEL_BYTES: usize = 16;
 
 /// The server's process that serves `session`.
 ///
 /// # Errors
-/// [`Failure::Unfit`] if it changes between transactions.
+/// [`Failure::Misfit`] if it changes between transactions.
 pub(super) async fn find_process(config: &PostgresConfig, session: &mut Session) -> Result<i32, Failure> {
     let (talk, driver) = session.parts();
     let process = driver.run(process(talk)).await?;
@@ -46,21 +47,21 @@ pub(super) async fn find_process(config: &PostgresConfig, session: &mut Session)
         return Ok(process);
     }
     match timeout(SECOND_MAX, compare(config, session, process)).await {
-        Ok(Ok(true)) => Err(Failure::Unfit(NOT_KEPT.to_owned())),
-        // The first connection failed, or the second can't be had: the first use tells more.
+        Ok(Ok(true)) => Err(Failure::Misfit(NOT_KEPT.to_owned())),
+        // The first connection failed, or the second couldn't be opened: the first use shows a better error.
         Ok(_) | Err(_) => Ok(process),
     }
 }
 
-/// Whether a second connection shows that the process of the first isn't kept for it.
+/// Whether a second connection shows that the first doesn't keep its process.
 async fn compare(config: &PostgresConfig, first: &mut Session, process_of_first: i32) -> Result<bool, Failure> {
     let mut second = Session::connect(config).await?;
     let mut changes = false;
     for _ in 0..ROUNDS {
         let (talk, driver) = second.parts();
         let begun = async {
-            // A pool of statements takes no transaction.
-            if talk.order("begin").await.is_err() { Ok(None) } else { process(talk).await.map(Some) }
+            // A pool of statements rejects transactions.
+            if talk.execute("begin").await.is_err() { Ok(None) } else { process(talk).await.map(Some) }
         };
         let Some(process_of_second) = driver.run(begun).await? else { return Ok(true) };
         changes |= process_of_second == process_of_first;
@@ -69,7 +70,7 @@ async fn compare(config: &PostgresConfig, first: &mut Session, process_of_first:
             changes |= driver.run(process(talk)).await? != process_of_first;
         }
         let (talk, driver) = second.parts();
-        driver.run(talk.order("rollback")).await?;
+        driver.run(talk.execute("rollback")).await?;
         if changes {
             break;
         }
@@ -78,55 +79,56 @@ async fn compare(config: &PostgresConfig, first: &mut Session, process_of_first:
     Ok(changes)
 }
 
-/// The process that answers. Asked without a prepared statement: the next one to answer may be another's.
+/// The process that answers. Read without a prepared statement, because another process may answer the next request.
 async fn process(talk: &Talk) -> Result<i32, Failure> {
     let rows = talk.wait(talk.client.simple_query("select pg_backend_pid()")).await?;
     let process = rows.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
         _ => None,
     });
-    process.ok_or(Failure::Odd("the server doesn't say which process it is"))
+    process.ok_or(Failure::Unexpected("the server didn't return the number of its process"))
 }
 
-/// The process that the connection was opened with. The driver tells it only in an order to cancel, which is written to nobody here.
+/// The process that the connection was opened with. The driver reveals it only in a cancel request, so the request is
+/// written to a recorder.
 async fn announced(client: &Client) -> Option<i32> {
     let written = Arc::new(Mutex::new(Vec::new()));
-    client.cancel_token().cancel_query_raw(Nobody(written.clone()), Plain).await.ok()?;
+    client.cancel_token().cancel_query_raw(Recorder(written.clone()), Plain).await.ok()?;
     let written = written.lock().unwrap_or_else(PoisonError::into_inner);
-    let order = written.get(written.len().checked_sub(CANCEL_BYTES)?..)?;
-    Some(i32::from_be_bytes(order.get(PROCESS_AT)?.try_into().ok()?))
+    let request = written.get(written.len().checked_sub(CANCEL_BYTES)?..)?;
+    Some(i32::from_be_bytes(request.get(PROCESS_RANGE)?.try_into().ok()?))
 }
 
-/// A stream that keeps what is written, and offers TLS when it is asked.
-struct Nobody(Arc<Mutex<Vec<u8>>>);
+/// A stream that keeps the bytes that are written, and offers TLS if asked.
+struct Recorder(Arc<Mutex<Vec<u8>>>);
 
-/// Speaks without TLS where it is offered.
+/// Continues without TLS although it is offered.
 struct Plain;
 
-impl TlsConnect<Nobody> for Plain {
-    type Stream = Nobody;
+impl TlsConnect<Recorder> for Plain {
+    type Stream = Recorder;
     type Error = io::Error;
-    type Future = Ready<io::Result<Nobody>>;
+    type Future = Ready<io::Result<Recorder>>;
 
-    fn connect(self, stream: Nobody) -> Self::Future {
+    fn connect(self, stream: Recorder) -> Self::Future {
         ready(Ok(stream))
     }
 }
 
-impl TlsStream for Nobody {
+impl TlsStream for Recorder {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl AsyncRead for Nobody {
+impl AsyncRead for Recorder {
     fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         buffer.put_slice(b"S");
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Nobody {
+impl AsyncWrite for Recorder {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))

@@ -1,4 +1,4 @@
-//! Reads: over a connection of their own, which can't write.
+//! Reads: over a separate connection, which can't write.
 
 use event::read::{Page, Query, ReadError};
 
@@ -9,7 +9,7 @@ use super::read;
 use super::session::Session;
 use sink::read_thread::PageReader;
 
-/// What the thread reads with.
+/// The state of the thread that reads.
 pub(super) struct Reader {
     config: PostgresConfig,
     open: Option<Session>,
@@ -20,7 +20,7 @@ impl Reader {
         Self { config, open: None }
     }
 
-    /// The page, unless it can't be asked for like this.
+    /// The page, or why the query isn't possible.
     async fn page(&mut self, query: &Query) -> Result<Result<Page, ReadError>, Failure> {
         let mut before = self.open.take();
         let is_fresh = match &mut before {
@@ -53,8 +53,8 @@ impl PageReader for Reader {
 async fn begin(config: &PostgresConfig) -> Result<Session, Failure> {
     let mut session = open_session::open(config).await?;
     let (talk, driver) = session.parts();
-    // The bounds of partitions are read as the server writes them.
-    let manners = "set default_transaction_read_only = on; set datestyle = 'ISO'; set timezone = 'UTC'";
-    driver.run(talk.order(manners)).await?;
+    // The bounds of partitions are parsed in the server's format.
+    let settings = "set default_transaction_read_only = on; set datestyle = 'ISO'; set timezone = 'UTC'";
+    driver.run(talk.execute(settings)).await?;
     Ok(session)
 }

@@ -1,5 +1,5 @@
-//! A connection to a server. Whoever works on it also drives it: there is no task of its own, so a call that is dropped
-//! takes its connection with it, and the server rolls back what it had begun.
+//! A connection to a server. The caller that works on it also drives it: there is no separate task. So a dropped call
+//! closes its connection, and the server rolls back the call's transaction.
 
 use std::future::{Future, poll_fn};
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use super::config::PostgresConfig;
 use super::connection_limits::PoolLimits;
 use super::error::{Failure, NO_BINDING};
 
-/// How much longer than the server's own limit is waited for its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the server may take to be told good-bye.
-const FAREWELL_MAX: Duration = Duration::from_secs(1);
+/// How much longer than the server's own limit to wait for its response.
+const RESPONSE_MARGIN: Duration = Duration::from_secs(5);
+/// The time limit for closing a connection.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 /// An open connection.
 pub(super) struct Session {
@@ -35,7 +35,7 @@ pub(super) struct Session {
 
 type Wire = Pin<Box<Connection<Socket, Secured>>>;
 
-/// What a piece of work has of a connection, while the connection is driven.
+/// The part of a connection that a call uses, while the connection is driven.
 pub(super) struct Talk {
     pub(super) client: Client,
     /// The server's process.
@@ -44,19 +44,19 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// The server's answer to one step.
+    /// The server's response to one step.
     pub(super) async fn wait<T>(
         &self,
         step: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
         match timeout(self.limit, step).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(Failure::Silent(self.limit)),
+            Err(_) => Err(Failure::NoResponse(self.limit)),
         }
     }
 
     /// Commands without parameters.
-    pub(super) async fn order(&self, sql: &str) -> Result<(), Failure> {
+    pub(super) async fn execute(&self, sql: &str) -> Result<(), Failure> {
         self.wait(self.client.batch_execute(sql)).await
     }
 }
@@ -68,7 +68,7 @@ pub(super) struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Does `work` while the connection is driven. A connection whose work has failed isn't to be used again.
+    /// Does `work` while the connection is driven. A connection whose work has failed must not be used again.
     pub(super) async fn run<T>(self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let Self { wire, used } = self;
         let mut work = pin!(work);
@@ -80,7 +80,7 @@ impl Driver<'_> {
                 end = Some(ended);
             }
             match work.as_mut().poll(context) {
-                // Nothing will come any more.
+                // The connection has ended, so no response will come.
                 Poll::Pending if end.is_some() => Poll::Ready(None),
                 polled => polled.map(Some),
             }
@@ -88,17 +88,17 @@ impl Driver<'_> {
         .await;
         *used = Instant::now();
         match (done, end) {
-            // Why a connection ended says more than that it has.
+            // The reason why a connection ended is the better error.
             (Some(Err(Failure::Driver(error))), Some(Err(why))) if error.is_closed() => Err(why.into()),
             (Some(done), _) => done,
             (None, Some(Err(why))) => Err(why.into()),
-            (None, _) => Err(Failure::Ended),
+            (None, _) => Err(Failure::ServerClosed),
         }
     }
 }
 
 impl Session {
-    /// Notes the server's process.
+    /// Sets the server's process.
     pub(super) fn set_process(&mut self, process: i32) {
         self.talk.process = process;
     }
@@ -108,19 +108,19 @@ impl Session {
         self.limits.idle
     }
 
-    /// Connects to the first of the servers that takes writes, without any settings.
+    /// Connects to the first server that accepts writes, without any settings.
     pub(super) async fn connect(config: &PostgresConfig) -> Result<Self, Failure> {
         let needs_binding = config.server.driver().get_channel_binding() == BindingRule::Require;
         let secure = Secure { ca: config.ca.clone(), host: String::new(), needs_binding };
         let most = config.server.connect_max();
         let connecting = timeout(most, config.server.driver().connect(secure));
-        let (client, connection) = connecting.await.map_err(|_| Failure::Silent(most))??;
+        let (client, connection) = connecting.await.map_err(|_| Failure::NoResponse(most))??;
         let now = Instant::now();
-        let talk = Talk { client, process: 0, limit: config.timeout.saturating_add(PATIENCE) };
+        let talk = Talk { client, process: 0, limit: config.timeout.saturating_add(RESPONSE_MARGIN) };
         Ok(Self { talk, wire: Box::pin(connection), limits: config.connections, opened: now, used: now })
     }
 
-    /// What work needs of the connection, and what drives it meanwhile.
+    /// The part that a call uses, and the driver of the connection.
     pub(super) fn parts(&mut self) -> (&Talk, Driver<'_>) {
         (&self.talk, Driver { wire: &mut self.wire, used: &mut self.used })
     }
@@ -128,7 +128,7 @@ impl Session {
     /// Whether the connection is still good for a call.
     pub(super) async fn check_fresh(&mut self) -> bool {
         let wire = &mut self.wire;
-        // Whatever has come meanwhile is read, the end of the connection too.
+        // Everything received in the meantime is read, including the end of the connection.
         let ended = poll_fn(|context| Poll::Ready(wire.as_mut().poll(context).is_ready())).await;
         !ended && !self.talk.client.is_closed() && !self.is_stale()
     }
@@ -138,12 +138,12 @@ impl Session {
         self.used.elapsed() >= self.limits.idle || self.opened.elapsed() >= self.limits.lifetime
     }
 
-    /// Says good-bye.
+    /// Closes the connection.
     pub(super) async fn close(self) {
         let Self { talk, wire, .. } = self;
         drop(talk);
-        // A server that doesn't listen any more notices by itself.
-        let _ = timeout(FAREWELL_MAX, wire).await;
+        // An unreachable server detects the loss of the connection itself.
+        let _ = timeout(CLOSE_MAX, wire).await;
     }
 }
 
@@ -153,7 +153,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// TLS as the driver asks for it.
+/// TLS in the form that the driver requires.
 #[derive(Clone)]
 struct Secure {
     ca: Option<PathBuf>,
@@ -162,8 +162,8 @@ struct Secure {
 }
 
 impl Secure {
-    async fn shake_hands(self, socket: Socket) -> io::Result<Secured> {
-        // The file is read at each handshake, so that an authority can be exchanged without a restart.
+    async fn handshake(self, socket: Socket) -> io::Result<Secured> {
+        // The file is read at each handshake, so an authority can be replaced without a restart.
         let trusted = match &self.ca {
             Some(path) => {
                 let pem = std::fs::read(path)
@@ -198,14 +198,14 @@ impl TlsConnect<Socket> for Secure {
     type Future = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
-        Box::pin(self.shake_hands(socket))
+        Box::pin(self.handshake(socket))
     }
 }
 
-/// A connection over which TLS is spoken.
+/// A TLS connection.
 struct Secured {
     stream: OverStream<Socket>,
-    /// What a login is bound to (SCRAM-SHA-256-PLUS).
+    /// The value that a login is bound to (SCRAM-SHA-256-PLUS).
     binding: Option<Vec<u8>>,
 }
 

@@ -15,19 +15,19 @@ use settings::client::{ca, connections_max, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, parsed, pointer};
 use sink::TableName;
 
-/// The settings of a shard; the others are those of the sink.
+/// The settings of a shard (a database); it inherits the others from the sink.
 const SHARD_KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
-/// Those of a rule for ids that are taken.
+/// The settings of a rule for existing ids.
 const CONFLICT_KEYS: &[&str] = &["newest"];
 /// Those of a column.
 const COLUMN_KEYS: &[&str] = &["pointer", "type"];
 const TABLE: &str = "events";
-/// What a table is divided by.
+/// The column that a table is partitioned by.
 const EVENT_TIME: &str = "event_time";
-/// Columns that Forebay fills by itself.
-const OWN: &[&str] = &["id", "received_at", "payload"];
+/// Columns that Forebay fills.
+const FILLED_COLUMNS: &[&str] = &["id", "received_at", "payload"];
 
-/// Reads them but for the shards; a relative `ca` starts at `folder`.
+/// Reads the settings except the shards; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
     let server = server(reader, section);
     let ca = ca(reader, section, folder);
@@ -38,7 +38,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let layout = layout(reader, section);
     let conflict = conflict(reader, section, &layout);
     if let Some(partition) = &partition {
-        check_divided(reader, section, &partition.span, (table.as_ref(), &layout, &conflict));
+        check_partitioned(reader, section, &partition.span, (table.as_ref(), &layout, &conflict));
     }
     let partition = partition.map(|found| found.value).unwrap_or_default();
     let allowed = AllowedRisks::read(reader, section, &durability::NAMES);
@@ -70,12 +70,12 @@ fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&
 fn partition(text: &str) -> Result<Partition, InvalidValue> {
     match text {
         "day" => Ok(Partition::Day),
-        _ => Err(InvalidValue::new("is no way to divide a table", "wanted \"day\"")),
+        _ => Err(InvalidValue::new("isn't a supported partitioning", "wanted \"day\"")),
     }
 }
 
-/// What a table that is divided can't be.
-fn check_divided(
+/// Reports settings that a partitioned table can't have.
+fn check_partitioned(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     span: &SourceSpan,
@@ -84,33 +84,34 @@ fn check_divided(
     let mut push = |title: String, why: &str, help: &str| {
         reader.push(Diagnostic::new(title, span.clone(), why.to_owned()).help(help.to_owned()));
     };
-    if table.is_some_and(|table| !table.leaves_room_for_days()) {
-        let title = format!("`{}` has a name that is too long to be divided", section.key_path("table"));
-        push(title, "each partition's name is the table's with a day behind it", "name a table of at most 54 bytes");
+    if table.is_some_and(|table| !table.fits_day_suffix()) {
+        let title = format!("`{}` is too long for a partitioned table", section.key_path("table"));
+        push(title, "a partition's name is the table's name and a day", "use a name of at most 54 bytes");
     }
     if matches!(conflict, RowConflictPolicy::Overwrite | RowConflictPolicy::Newest(_)) {
-        let title = format!("`{}` replaces rows, and the table is divided", section.key_path("conflict"));
+        let title =
+            format!("`{}` replaces rows, which a partitioned table doesn't support", section.key_path("conflict"));
         push(
             title,
-            "a row is found by its id and its time, so one of another time isn't replaced",
-            "take out one of both",
+            "rows are identified by id and time, so a row with another time isn't replaced",
+            "remove `conflict` or `partition`",
         );
     }
     if let TableLayout::Columns { columns, .. } = layout
         && columns.iter().any(|column| column.name.as_str() == EVENT_TIME)
     {
         let title = format!("`{}` has a column `{EVENT_TIME}`", section.key_path("columns"));
-        push(title, "a table that is divided has a column of this name for it", "give yours another name");
+        push(title, "a partitioned table has its own column of this name", "rename this column");
     }
 }
 
-/// The server, which must be there.
+/// The server, which is required.
 fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<PostgresServers> {
     let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
     reader.required(section, "url", help, parsed("is not the URL of a PostgreSQL server"))
 }
 
-/// How many connections there are, and for how long: what isn't said is as in `otherwise`.
+/// How many connections there are, and for how long; missing settings are those of `otherwise`.
 fn connections(reader: &mut SettingsReader<'_>, section: &Section<'_>, otherwise: PoolLimits) -> PoolLimits {
     let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
     PoolLimits {
@@ -125,16 +126,16 @@ fn pooler(text: &str) -> Result<Pooler, InvalidValue> {
     match text {
         "session" => Ok(Pooler::Session),
         _ => Err(InvalidValue::new(
-            "is no kind of pooler that can be used",
-            "wanted \"session\", for a pooler that keeps a session's server",
+            "isn't a supported kind of pooler",
+            "wanted \"session\": a pooler that keeps one server process for a session",
         )),
     }
 }
 
 fn table(text: &str) -> Result<QualifiedName, InvalidValue> {
     text.parse().map_err(|error: sink::InvalidTableName| {
-        InvalidValue::new("can't be the name of a table", error.to_string())
-            .help("a table, or a schema and a table: logs.access")
+        InvalidValue::new("isn't a valid table name", error.to_string())
+            .help("use a table, or a schema and a table: logs.access")
     })
 }
 
@@ -142,7 +143,7 @@ fn payload_kind(text: &str) -> Result<PayloadKind, InvalidValue> {
     match text {
         "jsonb" => Ok(PayloadKind::Jsonb),
         "text" => Ok(PayloadKind::Text),
-        _ => Err(InvalidValue::new("is no type for payloads", "wanted \"jsonb\" or \"text\"")),
+        _ => Err(InvalidValue::new("isn't a type for payloads", "wanted \"jsonb\" or \"text\"")),
     }
 }
 
@@ -170,7 +171,7 @@ fn conflict_rule(text: &str) -> Result<RowConflictPolicy, InvalidValue> {
         "ignore" => Ok(RowConflictPolicy::Ignore),
         "overwrite" => Ok(RowConflictPolicy::Overwrite),
         _ => Err(InvalidValue::new(
-            "is no rule for ids that are taken",
+            "isn't a rule for existing ids",
             "wanted \"ignore\", \"overwrite\" or { newest = \"/pointer\" }",
         )),
     }
@@ -186,7 +187,7 @@ fn layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> TableLayout
     }
     if let Some(payload) = payload.filter(|payload| !payload.value) {
         let title = format!("`{}` leaves nothing to store", section.key_path("payload"));
-        let mistake = Diagnostic::new(title, payload.span, "without `columns` the payload is what is stored");
+        let mistake = Diagnostic::new(title, payload.span, "without `columns`, only the payload is stored");
         reader.push(mistake.help("name columns, as in columns = { status = \"/status\" }".to_owned()));
     }
     TableLayout::Whole { payload: kind }
@@ -201,18 +202,18 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
     for (key, value) in entries {
         let name: &str = key.get_ref();
         let checked = match TableName::new(name) {
-            Ok(_) if OWN.contains(&name) => Err("this column is Forebay's own".to_owned()),
+            Ok(_) if FILLED_COLUMNS.contains(&name) => Err("Forebay fills this column".to_owned()),
             checked => checked.map_err(|error| error.to_string().replace("table name", "column name")),
         };
         if let Err(why) = &checked {
-            let title = format!("`{}` can't be the name of a column", table.key_path(name));
+            let title = format!("`{}` isn't a valid column name", table.key_path(name));
             reader.push(Diagnostic::new(title, table.span_of(key), why.clone()));
         }
         let (pointer, kind) = match value.get_ref().as_table() {
             Some(entries) => {
                 let column = Section::child(&table, key, entries);
                 reader.check_keys(&column, COLUMN_KEYS);
-                let kind = reader.text(&column, "type", parsed("is not a type of column")).map(|found| found.value);
+                let kind = reader.text(&column, "type", parsed("isn't a column type")).map(|found| found.value);
                 (required_pointer(reader, &column, "pointer"), kind)
             }
             None => (reader.text(&table, name, pointer::parse).map(|found| found.value), None),
@@ -225,7 +226,7 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
 }
 
 fn required_pointer(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Option<json::JsonPointer> {
-    let help = format!("say where its values stand, as in {key} = \"/status\"");
+    let help = format!("set the pointer to its values, as in {key} = \"/status\"");
     reader.required(section, key, &help, pointer::parse)
 }
 
@@ -249,7 +250,7 @@ fn partition_part(partition: Partition) -> String {
 
 fn conflict_part(conflict: &RowConflictPolicy) -> String {
     match conflict {
-        RowConflictPolicy::Refuse => NONE.to_owned(),
+        RowConflictPolicy::Reject => NONE.to_owned(),
         RowConflictPolicy::Ignore => "ignore".to_owned(),
         RowConflictPolicy::Overwrite => "overwrite".to_owned(),
         RowConflictPolicy::Newest(pointer) => format!("newest {pointer}"),
@@ -265,7 +266,7 @@ fn layout_parts(layout: &TableLayout) -> [(&'static str, String); 2] {
                 let kind = column.kind.map(|kind| format!(" {}", kind.name())).unwrap_or_default();
                 format!("{} {}{kind}", column.name, column.pointer)
             };
-            // Two configurations with the same columns store alike in whatever order they name them.
+            // Two configurations with the same columns have the same layout, in any order of the columns.
             let mut columns: Vec<String> = columns.iter().map(column).collect();
             columns.sort();
             (columns.join(", "), payload.map_or_else(|| NONE.to_owned(), kind))
@@ -327,14 +328,15 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn why_not_read(&self) -> &'static str {
-        "its table has `columns` and no payloads: set `payload = true`, and add a column `payload` to a table that exists already"
+        "its table has `columns` and no payloads: set `payload = true`, and add the column `payload` if the table \
+         exists already"
     }
 
     fn holds_types(&self) -> bool {
         matches!(self.layout, TableLayout::Whole { .. })
     }
 
-    /// Neither jsonb nor text has U+0000, and only payloads that are text byte for byte keep it as an escape.
+    /// Neither jsonb nor text can hold U+0000, and only payloads that are stored byte for byte as text keep its escape.
     fn json_limits(&self) -> JsonLimits {
         JsonLimits { rejects_nul: !self.keeps_escapes(), ..JsonLimits::default() }
     }

@@ -18,7 +18,7 @@ use sink::lane_states::LaneStates;
 use sink::read_thread::ReadThread;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
-/// How long a standby may be behind when it takes over, without an event being lost: segments stay for as long.
+/// How long a standby may lag when it takes over, without the loss of an event: segments are kept for this long.
 const SETTLE: Duration = Duration::from_mins(1);
 
 /// The store.
@@ -34,12 +34,12 @@ pub struct Postgres {
 
 #[derive(Debug, Default)]
 struct LaneState {
-    /// How many attempts in a row have found no record that the server takes.
+    /// How many attempts in a row found no record that the server accepts.
     fruitless: u32,
 }
 
-/// So many records are tried by themselves if the server refuses a whole batch, and twice as many with each attempt, up to a limit:
-/// most of a backlog may be at fault, and the others are to be found.
+/// How many records are tried alone if the server rejects a whole batch. The number doubles with each attempt, up to a
+/// limit: most of a backlog may be at fault, and the others must be found.
 const PROBES: usize = 2;
 const PROBES_DOUBLED_MAX: u32 = 5;
 
@@ -81,7 +81,7 @@ impl Store for Postgres {
     async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(lane);
-            let _turn = state.lock().await;
+            let _guard = state.lock().await;
             let mut lent = self.pool.take(&self.config).await?;
             let (talk, driver) = lent.connection.session.parts();
             let held = driver.run(transaction::read(talk, &lent.connection.table, lane)).await?;
@@ -94,7 +94,7 @@ impl Store for Postgres {
     async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(lane);
-            let _turn = state.lock().await;
+            let _guard = state.lock().await;
             let mut lent = self.pool.take(&self.config).await?;
             let (talk, driver) = lent.connection.session.parts();
             let exchange = transaction::exchange_claim(talk, &lent.connection.table, lane, claim, takeover);
@@ -111,7 +111,7 @@ impl Store for Postgres {
             let mut state = state.lock().await;
             let mut lent = self.pool.take(&self.config).await?;
             let probes = PROBES << state.fruitless.min(PROBES_DOUBLED_MAX);
-            let written = lent.connection.write_as_it_is_now(&self.config, batch, probes).await;
+            let written = lent.connection.write_to_current_table(&self.config, batch, probes).await;
             state.fruitless = match &written {
                 Err(Failure::NoRowPasses { .. }) => state.fruitless.saturating_add(1),
                 Err(_) => state.fruitless,
@@ -155,7 +155,7 @@ impl Postgres {
         }
     }
 
-    /// Does `work`, unless the sink is closed meanwhile.
+    /// Does `work`, unless the sink is closed during it.
     async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
         let done = self.closed.unless_closed(Failure::Closed, work).await;
         done.map_err(|failure| failure.into_sink_error(&self.config))

@@ -1,17 +1,17 @@
-//! The table as it is: made where it is missing, checked where it is there, and the statements that write it.
+//! The table: created if it is missing, checked if it exists, and the statements that write to it.
 
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Row, Statement};
 
 use super::columns::{Content, Field, STORED_IN};
 use super::config::{Partition, PostgresConfig, QualifiedName, RowConflictPolicy, TableLayout};
-use super::creation::make_missing;
+use super::creation::create_missing;
 use super::durability;
 use super::error::Failure;
 use super::kind::ColumnType;
 use super::session::Talk;
 
-/// The columns that a new table gets.
+/// The columns of a new table.
 fn wanted(config: &PostgresConfig) -> Vec<Field> {
     let id = Field::new("id", Content::Id, ColumnType::Uuid);
     let mut times = vec![Field::new("received_at", Content::ReceivedAt, ColumnType::Timestamptz)];
@@ -42,17 +42,17 @@ fn wanted(config: &PostgresConfig) -> Vec<Field> {
     }
 }
 
-/// A table that fits, and the statements of one connection.
+/// A table that passed all checks, and the statements of one connection.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Its schema and name: what revisions are kept under.
+    /// Its schema and name: the key of its revisions.
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
     pub(super) conflict: RowConflictPolicy,
-    /// Whether its rows tell which transaction stored them: one that replaces a row is to say so too.
-    pub(super) tells_transactions: bool,
-    /// What the names of its partitions begin with, if it is divided by day.
-    pub(super) divided: Option<QualifiedName>,
+    /// Whether its rows record which transaction stored them: a replaced row must record it too.
+    pub(super) records_transaction: bool,
+    /// The prefix of its partitions' names, if it is partitioned by day.
+    pub(super) partitioned: Option<QualifiedName>,
     pub(super) quoted: String,
     pub(super) revisions: String,
     pub(super) read_cursor: Statement,
@@ -60,51 +60,52 @@ pub(super) struct Table {
     pub(super) add_cursor: Statement,
     pub(super) set_cursor: Statement,
     pub(super) copy: Statement,
-    /// What the server may lose although it has answered, for the log.
+    /// What the server may lose although it has confirmed the write, for the log.
     pub(super) warning: Option<String>,
-    look: Statement,
-    /// What `look` gave, from which `fields` were made.
+    inspect: Statement,
+    /// The result of `inspect`, from which `fields` were created.
     found: Vec<Found>,
 }
 
 impl Table {
-    /// The columns that no two rows have the same values in.
+    /// The columns of the key.
     pub(super) const fn key(&self) -> &'static str {
-        if self.divided.is_some() { "id, event_time" } else { "id" }
+        if self.partitioned.is_some() { "id, event_time" } else { "id" }
     }
 
     /// The condition that rows `t` and `n` have the same key.
     pub(super) const fn key_clause(&self) -> &'static str {
-        if self.divided.is_some() { "t.id = n.id and t.event_time = n.event_time" } else { "t.id = n.id" }
+        if self.partitioned.is_some() { "t.id = n.id and t.event_time = n.event_time" } else { "t.id = n.id" }
     }
 
-    /// What is set in a row that is replaced by `from`.
+    /// The assignments for a row that is replaced by `from`.
     pub(super) fn replaced<'a>(&'a self, fields: impl Iterator<Item = &'a Field>, from: &str) -> String {
         let set = fields.map(|field| format!("{0} = {from}.{0}", field.quoted()));
-        let stored_again = self.tells_transactions.then(|| format!("{STORED_IN} = default"));
+        let stored_again = self.records_transaction.then(|| format!("{STORED_IN} = default"));
         set.chain(stored_again).collect::<Vec<_>>().join(", ")
     }
 
-    /// Makes what is missing and looks at what is there.
+    /// Creates missing tables and checks existing ones.
     pub(super) async fn open(talk: &Talk, config: &PostgresConfig) -> Result<Self, Failure> {
         let fields = wanted(config);
-        let (cursors, revisions) = (config.table.beside("forebay_cursors"), config.table.beside("forebay_revisions"));
-        make_missing(talk, config, &fields, &cursors, &revisions).await?;
+        let (cursors, revisions) =
+            (config.table.in_schema("forebay_cursors"), config.table.in_schema("forebay_revisions"));
+        create_missing(talk, config, &fields, &cursors, &revisions).await?;
         let quoted = config.table.quoted();
-        // Before all else that is asked: of a table that comes in its place meanwhile it is none of the columns.
-        let look = talk.wait(talk.client.prepare(COLUMNS)).await?;
-        let found = columns(talk, &look, &quoted).await?;
-        let name = look_at(talk, config, &quoted).await?;
-        let warning = durability::look(talk, config, [&quoted, &cursors, &revisions]).await?;
+        // Prepared first: if another table replaces this one in the meantime, the statement finds none of its columns.
+        let inspect = talk.wait(talk.client.prepare(COLUMNS)).await?;
+        let found = columns(talk, &inspect, &quoted).await?;
+        let name = check_kind(talk, config, &quoted).await?;
+        let warning = durability::check(talk, config, [&quoted, &cursors, &revisions]).await?;
         let fields = with_types(fields, &found)?;
-        let divided = (config.partition == Partition::Day).then(|| config.table.clone());
-        let key = if divided.is_some() { "id, event_time" } else { "id" };
+        let partitioned = (config.partition == Partition::Day).then(|| config.table.clone());
+        let key = if partitioned.is_some() { "id, event_time" } else { "id" };
         let names: Vec<String> = fields.iter().map(Field::quoted).collect();
         let names = names.join(", ");
         let insert =
             format!("insert into {quoted} ({names}) values ({}) on conflict ({key}) do nothing", nulls(fields.len()));
-        // Planned and not run: that tells whether the key is unique.
-        talk.order(&format!("explain {insert}")).await.map_err(|failure| not_unique(failure, key))?;
+        // Planned and not run, which shows whether the key is unique.
+        talk.execute(&format!("explain {insert}")).await.map_err(|failure| not_unique(failure, key))?;
         let place = "where origin = $1 and shard = $2 and sink = $3";
         let prepare = async |sql: String| talk.wait(talk.client.prepare(&sql)).await;
         Ok(Self {
@@ -121,20 +122,20 @@ impl Table {
             name,
             fields,
             conflict: config.conflict.clone(),
-            tells_transactions: found.iter().any(|column| column.is_transaction),
-            divided,
+            records_transaction: found.iter().any(|column| column.is_transaction),
+            partitioned,
             quoted,
             revisions,
             warning,
-            look,
+            inspect,
             found,
         })
     }
 
-    /// Whether the table is the one that was looked at, with the same columns. Behind rows that were written to it in the same
-    /// transaction, whose lock keeps everybody from altering it, that is so for them too.
+    /// Whether the table is the one that was checked, with the same columns. If it is checked after rows were written
+    /// in the same transaction, the answer holds for these too, because their lock keeps the table from being altered.
     pub(super) async fn is_same(&self, talk: &Talk) -> Result<bool, Failure> {
-        Ok(columns(talk, &self.look, &self.quoted).await? == self.found)
+        Ok(columns(talk, &self.inspect, &self.quoted).await? == self.found)
     }
 
     /// Whether both are one table with the same columns.
@@ -147,7 +148,7 @@ fn nulls(count: usize) -> String {
     vec!["null"; count].join(", ")
 }
 
-/// The last two are whether it is [`STORED_IN`] by its default, and whether the table is in the write-ahead log.
+/// The last two are whether it is [`STORED_IN`] by its default, and whether the table is logged in the write-ahead log.
 const COLUMNS: &str = "select a.attrelid, a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
     a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '', \
     a.attname = 'stored_in' and a.atthasdef and exists (select from pg_attrdef d where d.adrelid = a.attrelid \
@@ -155,12 +156,12 @@ const COLUMNS: &str = "select a.attrelid, a.attname, a.atttypid, format_type(a.a
     (select c.relpersistence = 'p' from pg_class c where c.oid = a.attrelid) \
     from pg_attribute a where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum";
 
-/// What a divided table may lack.
-pub(super) const NO_DEFAULT: &str =
-    "it has no default partition for days that get none of their own: create table … partition of … default";
+/// The message for a partitioned table without a default partition.
+pub(super) const NO_DEFAULT_PARTITION: &str =
+    "it has no default partition for days without a partition: run create table … partition of … default";
 
-/// What the table is: its kind, its full name, whether it is divided by range of `event_time` alone, whether it has a default
-/// partition, and whether any of its partitions isn't a plain table.
+/// The kind of the table, its full name, whether it is partitioned by range of `event_time` alone, whether it has a
+/// default partition, and whether any of its partitions isn't a plain table.
 const KIND: &str = "select c.relkind::text, n.nspname || '.' || c.relname, \
     coalesce(p.partstrat = 'r' and p.partnatts = 1 and a.attname = 'event_time', false), \
     coalesce(p.partdefid, 0) <> 0, \
@@ -169,39 +170,39 @@ const KIND: &str = "select c.relkind::text, n.nspname || '.' || c.relname, \
     left join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] where c.oid = $1::text::regclass";
 
 /// The table's full name.
-async fn look_at(talk: &Talk, config: &PostgresConfig, quoted: &str) -> Result<String, Failure> {
+async fn check_kind(talk: &Talk, config: &PostgresConfig, quoted: &str) -> Result<String, Failure> {
     let row = talk.wait(talk.client.query_one(KIND, &[&quoted])).await?;
     let (kind, name): (&str, String) = (row.try_get(0)?, row.try_get(1)?);
     let (is_by_time, has_default, has_others): (bool, bool, bool) = (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
-    let unfit = |why: &str| Err(Failure::Unfit(why.into()));
+    let unfit = |why: &str| Err(Failure::Misfit(why.into()));
     match (kind, config.partition) {
         ("r", Partition::None) => Ok(name),
         ("p", Partition::None) => unfit(
-            "it is partitioned, and its key can't be the id alone: name a plain table, or say partition = \"day\" if \
-             this one is divided by `event_time`",
+            "it is partitioned, so its key can't be the id alone: name a plain table, or set partition = \"day\" if it \
+             is partitioned by `event_time`",
         ),
         ("r", Partition::Day) => {
-            unfit("it isn't partitioned: rename it, so that another is made, or take `partition` out")
+            unfit("it isn't partitioned: rename it so Forebay creates a partitioned one, or remove `partition`")
         }
         ("p", Partition::Day) if !is_by_time => {
-            unfit("it is divided in another way than by range of the column event_time alone: name another table")
+            unfit("it isn't partitioned by range of event_time alone: name another table")
         }
         ("p", Partition::Day) if has_others => {
-            unfit("some of its partitions are divided themselves, or foreign: detach them, or name another table")
+            unfit("some of its partitions are partitioned or foreign tables: detach them, or name another table")
         }
-        ("p", Partition::Day) if !has_default => unfit(NO_DEFAULT),
+        ("p", Partition::Day) if !has_default => unfit(NO_DEFAULT_PARTITION),
         ("p", Partition::Day) => Ok(name),
-        _ => unfit("it is a view, or a foreign table: name a plain table"),
+        _ => unfit("it is a view or a foreign table: name a plain table"),
     }
 }
 
-/// The columns that the table has now, in their order.
-async fn columns(talk: &Talk, look: &Statement, quoted: &str) -> Result<Vec<Found>, Failure> {
-    let columns = talk.wait(talk.client.query(look, &[&quoted])).await?;
+/// The current columns of the table, in order.
+async fn columns(talk: &Talk, inspect: &Statement, quoted: &str) -> Result<Vec<Found>, Failure> {
+    let columns = talk.wait(talk.client.query(inspect, &[&quoted])).await?;
     Ok(columns.iter().map(Found::of).collect::<Result<_, _>>()?)
 }
 
-/// The columns that are written, with the types that they have in the table.
+/// The columns that Forebay writes, with their types in the table.
 fn with_types(mut fields: Vec<Field>, found: &[Found]) -> Result<Vec<Field>, Failure> {
     let mut found: Vec<&Found> = found.iter().collect();
     let mut wrong = Vec::new();
@@ -211,7 +212,7 @@ fn with_types(mut fields: Vec<Field>, found: &[Found]) -> Result<Vec<Field>, Fai
             continue;
         };
         let column = found.swap_remove(at);
-        // A part of the key that is rounded wouldn't be found again.
+        // A rounded part of the key wouldn't be found again.
         let rounds = field.content == Content::EventTime && column.type_name != "timestamp with time zone";
         match ColumnType::of_oid(column.oid).filter(|kind| field.may_be(*kind) && !rounds) {
             Some(kind) => (field.kind, field.declared) = (kind, column.type_name.clone()),
@@ -222,25 +223,29 @@ fn with_types(mut fields: Vec<Field>, found: &[Found]) -> Result<Vec<Field>, Fai
         }
     }
     let needed = found.iter().filter(|found| found.is_needed);
-    wrong.extend(needed.map(|found| format!("column {} takes no null, and Forebay writes nothing to it", found.name)));
+    wrong.extend(
+        needed.map(|found| {
+            format!("column {} has no default and rejects null, and Forebay doesn't write it", found.name)
+        }),
+    );
     if wrong.is_empty() {
         return Ok(fields);
     }
-    Err(Failure::Unfit(format!("{}: alter the table, or name another in `table`", wrong.join("; "))))
+    Err(Failure::Misfit(format!("{}: alter the table, or name another in `table`", wrong.join("; "))))
 }
 
 /// A column of a table.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
-    /// The table, which another one of the same name isn't.
+    /// The table's number: another table of the same name has another.
     of: Oid,
     name: String,
     oid: Oid,
     type_name: String,
     is_needed: bool,
-    /// Whether it holds by default which transaction stored the row.
+    /// Whether it records by default which transaction stored the row.
     is_transaction: bool,
-    /// Whether the table is in the write-ahead log: one that is altered to UNLOGGED is another one.
+    /// Whether the table is logged in the write-ahead log: after an alteration to UNLOGGED it counts as another table.
     is_logged: bool,
 }
 
@@ -264,8 +269,8 @@ fn not_unique(failure: Failure, key: &str) -> Failure {
     };
     match failure {
         Failure::Driver(error) if is_that(&error) => {
-            let told = if key == "id" { "its id isn't unique" } else { "id and event_time aren't unique together" };
-            Failure::Unfit(format!("{told}: make ({key}) the primary key, or name another table"))
+            let problem = if key == "id" { "its id isn't unique" } else { "id and event_time aren't unique together" };
+            Failure::Misfit(format!("{problem}: make ({key}) the primary key, or name another table"))
         }
         other => other,
     }

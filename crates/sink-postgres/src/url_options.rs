@@ -1,11 +1,11 @@
-//! Options of libpq's URLs that Forebay doesn't have, and what to use instead.
+//! Options of libpq's URLs that Forebay doesn't support, and what to use instead.
 
-const CLIENT_CERTIFICATE: &str = "isn't supported: Forebay logs in with a password. Take it out";
-const REVOCATION: &str = "isn't supported: Forebay reads no revocation lists. Take it out";
-const GSSAPI: &str = "isn't supported: Forebay doesn't use GSSAPI. Take it out";
-const TLS_VERSION: &str = "isn't supported: Forebay speaks TLS 1.2 or 1.3. Take it out";
+const CLIENT_CERTIFICATE: &str = "isn't supported: Forebay logs in with a password. Remove it";
+const REVOCATION: &str = "isn't supported: Forebay reads no revocation lists. Remove it";
+const GSSAPI: &str = "isn't supported: Forebay doesn't use GSSAPI. Remove it";
+const TLS_VERSION: &str = "isn't supported: Forebay speaks TLS 1.2 or 1.3. Remove it";
 const ELSEWHERE: &str = "isn't supported: write host, user and password into `url`, as url = \"${PG_URL}\"";
-const NEEDLESS: &str = "isn't supported. Take it out";
+const NEEDLESS: &str = "isn't supported. Remove it";
 
 /// Each option with the reason and the setting to use instead.
 const UNSUPPORTED: [(&str, &str); 29] = [
@@ -33,7 +33,7 @@ const UNSUPPORTED: [(&str, &str); 29] = [
     ("servicefile", ELSEWHERE),
     ("keepalives_count", "isn't supported: write keepalives_retries"),
     ("fallback_application_name", "isn't supported: write application_name"),
-    ("client_encoding", "isn't supported: Forebay always uses UTF-8. Take it out"),
+    ("client_encoding", "isn't supported: Forebay always uses UTF-8. Remove it"),
     ("replication", NEEDLESS),
     ("requirepeer", NEEDLESS),
     ("require_auth", NEEDLESS),
@@ -42,7 +42,7 @@ const UNSUPPORTED: [(&str, &str); 29] = [
     ("pool_timeout", "isn't PostgreSQL's: set `timeout` or `max_connections` of the sink"),
     ("connection_limit", "isn't PostgreSQL's: set `max_connections` of the sink"),
 ];
-const SESSION: &str = "must be read-write: Forebay always uses the server that accepts writes. Take it out";
+const SESSION: &str = "must be read-write: Forebay always uses the server that accepts writes. Remove it";
 const TLS_MODE: &str =
     "must be disable, prefer, require, verify-ca or verify-full. Certificates are always verified, by `ca` of the sink";
 const BINDING: &str = "must be disable, prefer or require";
@@ -50,8 +50,8 @@ const BINDING: &str = "must be disable, prefer or require";
 /// The first option of a URL that is unsupported or has an unsupported value.
 pub(super) fn unsupported(url: &str) -> Option<(&'static str, &'static str)> {
     // A password may contain a question mark.
-    let behind_password = url.split_once('@').map_or(url, |(_, rest)| rest);
-    let (_, options) = behind_password.split_once('?')?;
+    let after_password = url.split_once('@').map_or(url, |(_, rest)| rest);
+    let (_, options) = after_password.split_once('?')?;
     options.split('&').find_map(|option| {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_options_name_what_to_use_instead() {
+    fn unsupported_option_names_its_replacement() {
         for (name, _) in UNSUPPORTED {
             assert!(error(&format!("sslmode=require&{name}=/x")).contains(&format!("option `{name}` isn't")), "{name}");
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::invalid_url::InvalidRedisUrl;
 
-/// Where something listens.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     pub(super) host: String,
@@ -12,13 +12,13 @@ pub struct Address {
 }
 
 impl Address {
-    /// `HOST:PORT`, `HOST`, or the same with an address of IPv6 in brackets; `port` stands for one that isn't there.
+    /// `HOST:PORT`, `HOST`, or the same with an IPv6 address in brackets; `port` is the default.
     pub(super) fn parse(text: &str, port: u16) -> Result<Self, InvalidRedisUrl> {
         let (host, given) = match text.strip_prefix('[') {
             Some(inner) => {
-                let (host, behind) = inner.split_once(']').ok_or(InvalidRedisUrl::Form)?;
-                let given = behind.strip_prefix(':');
-                if given.is_none() && !behind.is_empty() {
+                let (host, rest) = inner.split_once(']').ok_or(InvalidRedisUrl::Form)?;
+                let given = rest.strip_prefix(':');
+                if given.is_none() && !rest.is_empty() {
                     return Err(InvalidRedisUrl::Form);
                 }
                 (host, given)

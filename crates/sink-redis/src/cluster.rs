@@ -1,4 +1,4 @@
-//! A cluster: who has which slots, as all lanes of a sink know it, and a lane's connections to the nodes.
+//! A cluster: its slots and their nodes, shared by all lanes of a sink, and a lane's connections to the nodes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,30 +16,30 @@ use super::protocol::{Answer, Command};
 use super::session::Session;
 use super::slots::{Redirect, Slots, slot};
 
-/// How long a node may take to say who has which slots: one that is dead shall not keep the others' answer waiting for long.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
-/// How many nodes a command is taken to at most; while a slot is on its way, how often it is tried.
+/// How long a node may take to return the slots: a dead node must not delay the others' response for long.
+const SLOTS_TIMEOUT: Duration = Duration::from_secs(3);
+/// How many nodes a command is sent to at most; how often it is retried while a slot is moving.
 const TRIES_MAX: usize = 24;
-/// Beyond so many there is a pause before each: something is on its way.
-const TRIES_AT_ONCE: usize = 3;
+/// After this many there is a pause before each: a slot is moving.
+const TRIES_WITHOUT_PAUSE: usize = 3;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is known of the cluster.
+/// The known state of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct Map {
     known: Mutex<Known>,
-    /// Which of the nodes is asked first: each in its turn, since one may be behind.
-    turn: AtomicUsize,
+    /// The node that is asked first. It rotates, since a node may be outdated.
+    next_node: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     slots: Arc<Slots>,
-    /// It is to be asked again who has which slots.
+    /// Whether the slots must be read again.
     is_stale: bool,
-    /// Nodes that were found fit to be written to.
+    /// Nodes that have passed the checks.
     fit: BTreeSet<Address>,
-    /// What the server, or a node, may lose although it has answered.
+    /// What the server, or a node, may lose although it has confirmed the write.
     warning: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Map {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the server that was connected to last, or one of the nodes, may lose.
+    /// What the most recently connected server, or one of the nodes, may lose.
     pub(super) fn warning(&self) -> Option<String> {
         self.held().warning.clone()
     }
@@ -57,21 +57,21 @@ impl Map {
         self.held().warning = warning;
     }
 
-    /// A node has failed or refused something: all that is known may be out of date.
-    fn doubt(&self) {
+    /// A node has failed or rejected a command: the known state may be outdated.
+    fn invalidate(&self) {
         let mut known = self.held();
         known.is_stale = true;
         known.fit.clear();
     }
 
-    /// Looks at the nodes that can be reached, each once as long as nothing fails. One that isn't fit to be written to is a failure.
+    /// Checks the reachable nodes, each once unless it fails. A node that fails the checks is a failure.
     pub(super) async fn connect(&self, config: &RedisConfig) -> Result<(), Failure> {
         let slots = self.slots(config).await?;
         for owner in slots.owners() {
             if !self.held().fit.contains(owner) {
                 match self.open(config, owner).await {
-                    // Who has nothing there isn't kept waiting by it.
-                    Ok(_) | Err(Failure::Connection(_) | Failure::Silent(_) | Failure::NotReady(_)) => {}
+                    // Lanes without keys on the node don't wait for it.
+                    Ok(_) | Err(Failure::Connection(_) | Failure::NoResponse(_) | Failure::NotReady(_)) => {}
                     Err(failure) => return Err(failure.at(owner)),
                 }
             }
@@ -89,25 +89,25 @@ impl Map {
         }
         let named = std::iter::once(&config.server.address).chain(config.deployment.more_nodes());
         let mut nodes: Vec<&Address> = slots.owners().into_iter().chain(named).collect();
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % nodes.len().max(1);
-        nodes.rotate_left(turn);
+        let next_node = self.next_node.fetch_add(1, Ordering::Relaxed) % nodes.len().max(1);
+        nodes.rotate_left(next_node);
         let mut failures = Vec::new();
         for node in nodes {
-            match look(config, node).await {
+            match read_slots(config, node).await {
                 Ok(slots) => {
                     let slots = Arc::new(slots);
                     let mut known = self.held();
                     (known.slots, known.is_stale) = (slots.clone(), false);
                     return Ok(slots);
                 }
-                Err(failure @ (Failure::Server(_) | Failure::Unfit(_))) => return Err(failure.at(node)),
+                Err(failure @ (Failure::Server(_) | Failure::Misfit(_))) => return Err(failure.at(node)),
                 Err(failure) => failures.push(format!("{node}: {failure}")),
             }
         }
-        Err(Failure::NotReady(format!("no node says who has which slots ({})", failures.join("; "))))
+        Err(Failure::NotReady(format!("no node returned the cluster's slots ({})", failures.join("; "))))
     }
 
-    /// Connects to a node, and looks at it.
+    /// Connects to a node, and checks it.
     async fn open(&self, config: &RedisConfig, node: &Address) -> Result<Session, Failure> {
         let (session, warning) = connecting::open_at(config, node).await?;
         let mut known = self.held();
@@ -117,19 +117,19 @@ impl Map {
     }
 }
 
-/// Asks one node who has which slots.
-async fn look(config: &RedisConfig, node: &Address) -> Result<Slots, Failure> {
-    let limit = LOOK_TIMEOUT.min(config.timeout);
+/// Reads the slots from one node.
+async fn read_slots(config: &RedisConfig, node: &Address) -> Result<Slots, Failure> {
+    let limit = SLOTS_TIMEOUT.min(config.timeout);
     let mut session = Session::open(node, &config.server, config.ca.as_deref(), limit).await?;
     let answer = session.call(Command::new(&["CLUSTER", "SLOTS"])).await?;
-    let slots = Slots::of(&answer, node).ok_or(Failure::Odd("it didn't say who has which slots"))?;
+    let slots = Slots::of(&answer, node).ok_or(Failure::Unexpected("the node returned invalid slots"))?;
     if slots.owners().is_empty() {
-        return Err(Failure::NotReady("nobody has any slots there".to_owned()));
+        return Err(Failure::NotReady("no node has any slots: run redis-cli --cluster check".to_owned()));
     }
     Ok(slots)
 }
 
-/// A lane's way to the nodes.
+/// A lane's connections to the nodes.
 pub(super) struct Nodes<'a> {
     pub(super) config: &'a RedisConfig,
     pub(super) map: &'a Map,
@@ -141,45 +141,43 @@ impl Execute for Nodes<'_> {
         let (slot, command) = (slot(key), command.into_bytes());
         let (mut node, mut is_early) = (self.owner(slot).await?, false);
         for tries in 1..=TRIES_MAX {
-            if tries > TRIES_AT_ONCE {
+            if tries > TRIES_WITHOUT_PAUSE {
                 sleep(PAUSE).await;
             }
             let said = match self.call(&node, is_early, &command).await {
                 Ok(answer) => return Ok(answer),
                 Err(Failure::Server(said)) => said,
                 Err(failure) => {
-                    self.map.doubt();
+                    self.map.invalidate();
                     return Err(failure.at(&node));
                 }
             };
             (node, is_early) = match Redirect::of(&said, &node) {
                 Some(Redirect::Moved(owner)) => {
-                    self.map.doubt();
+                    self.map.invalidate();
                     (owner, false)
                 }
                 Some(Redirect::Ask(next)) => (next, true),
                 Some(Redirect::TryAgain) => (self.owner(slot).await?, false),
                 None => {
-                    self.map.doubt();
+                    self.map.invalidate();
                     return Err(Failure::Server(said));
                 }
             };
         }
-        self.map.doubt();
-        Err(Failure::NotReady(format!(
-            "slot {slot} is on its way to another node, and {key} with it: it is tried again"
-        )))
+        self.map.invalidate();
+        Err(Failure::NotReady(format!("slot {slot} with {key} is moving to another node. Forebay retries")))
     }
 }
 
 impl Nodes<'_> {
     async fn owner(&self, slot: u16) -> Result<Address, Failure> {
         let slots = self.map.slots(self.config).await?;
-        let nobody = || {
-            self.map.doubt();
-            Failure::NotReady(format!("nobody serves slot {slot}: look at redis-cli --cluster check"))
+        let no_owner = || {
+            self.map.invalidate();
+            Failure::NotReady(format!("no node serves slot {slot}: run redis-cli --cluster check"))
         };
-        slots.owner(slot).cloned().ok_or_else(nobody)
+        slots.owner(slot).cloned().ok_or_else(no_owner)
     }
 
     async fn fresh(&mut self, node: &Address) -> Option<Session> {
@@ -187,9 +185,9 @@ impl Nodes<'_> {
         session.check_fresh().await.then_some(session)
     }
 
-    /// `is_early` where the slot isn't the node's yet.
+    /// `is_early` if the slot isn't the node's yet.
     async fn call(&mut self, node: &Address, is_early: bool, command: &[u8]) -> Result<Answer, Failure> {
-        // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state.
+        // Removed during the call: a call that fails or is dropped leaves no connection in an unknown state.
         let mut session = match self.fresh(node).await {
             Some(session) => session,
             None => self.map.open(self.config, node).await?,

@@ -1,4 +1,4 @@
-//! What is known of a Redis sink before it connects: where the server is, which keys, and what stands under them.
+//! The configuration of a Redis sink: the server, the keys, and their values.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -13,40 +13,41 @@ use super::deployment::{Deployment, Sentinel};
 use super::server::RedisServerUrl;
 use sink::Record;
 
-/// Bytes of a key's pattern: it stands in the name of two keys of Forebay's own.
+/// Bytes of a key's pattern: it is a part of the names of two of Forebay's keys.
 const PATTERN_BYTES_MAX: usize = 256;
-/// What Forebay's own keys begin with.
+/// The prefix of Forebay's own keys.
 const OWN: &str = "forebay:";
 
-/// Whether a key begins as Forebay's own keys do: no event may be written there, for it could move a cursor.
+/// Whether a key has the prefix of Forebay's own keys: an event written there could move a cursor.
 pub(super) fn is_own(key: &str) -> bool {
     key.starts_with(OWN)
 }
 
-/// Which keys of which server, and how they are written.
+/// The keys, their server, and how to write them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisConfig {
-    /// Where the server is and who asks.
+    /// The server, and the account to use.
     pub server: RedisServerUrl,
-    /// How the server is found.
+    /// How to find the server.
     pub deployment: Deployment,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities; without one the machine's.
     pub ca: Option<PathBuf>,
     /// The keys, or the channels of [`Structure::Publish`].
     pub key: KeyPattern,
-    /// What stands under them.
+    /// The type of their values.
     pub structure: Structure,
     /// How long the server may take for one script.
     pub timeout: Duration,
-    /// So many connections at most. In a cluster each lane that has called lately has one to each node that it needs instead.
+    /// The maximum of connections. In a cluster, each lane that has called recently instead has one to each node that
+    /// it needs.
     pub connections_max: NonZeroUsize,
 }
 
 impl RedisConfig {
-    /// [`RedisConfig::connections_max`], if nothing else is wanted.
+    /// The default of [`RedisConfig::connections_max`].
     pub const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 
-    /// Where events go, for a person.
+    /// The destination of events, for display.
     #[must_use]
     pub fn place(&self) -> String {
         match &self.deployment {
@@ -64,7 +65,7 @@ impl RedisConfig {
         }
     }
 
-    /// The key of an event. In a cluster keys with an id in them belong to one of 16 slots, by the id's last digit.
+    /// The key of an event. In a cluster, keys with an id belong to one of 16 slots, by the id's last digit.
     pub(super) fn key_of(&self, record: &Record<'_>) -> String {
         let key = self.key.of(record);
         match (&self.deployment, self.key.has_id()) {
@@ -79,14 +80,14 @@ impl RedisConfig {
         !(is_cluster && self.key.parts.iter().any(|part| matches!(part, Part::Type | Part::Id)))
     }
 
-    /// What decides the slot of a record's key in a cluster.
+    /// The part of a record's key that decides its slot in a cluster.
     pub(super) fn place_of(&self, record: &Record<'_>) -> String {
         if self.key.has_id() { last_digit(record) } else { self.key.of(record) }
     }
 
-    /// Forebay's own keys of a place. A digit alone doesn't say whose it is: another pattern has the same ones.
+    /// Forebay's own keys of a place. A digit alone isn't unique: another pattern uses the same digits.
     pub(super) fn own_of(&self, place: &str) -> OwnKeys {
-        if self.key.has_id() { OwnKeys::beside(place, &format!("{}:", self.key.tag())) } else { OwnKeys::of(place) }
+        if self.key.has_id() { OwnKeys::in_braces(place, &format!("{}:", self.key.tag())) } else { OwnKeys::of(place) }
     }
 }
 
@@ -94,65 +95,66 @@ fn last_digit(record: &Record<'_>) -> String {
     format!("{:x}", record.id.0[15] & 0xf)
 }
 
-/// The keys of Forebay's own beside those of the data.
+/// Forebay's own keys, in addition to the data's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnKeys {
     /// The hash of cursors.
     pub(super) cursors: String,
-    /// The hash of what must be known of results and latest values, to tell newer from older.
+    /// The hash of the revisions of results and latest values, which distinguish newer from older ones.
     pub(super) revisions: String,
 }
 
 impl OwnKeys {
-    /// Those that are in the slot of this key.
+    /// The keys in the slot of this key.
     fn of(key: &str) -> Self {
-        Self::beside(key, "")
+        Self::in_braces(key, "")
     }
 
-    /// Those in the slot of what stands in these braces, of which there are others beside.
-    fn beside(braces: &str, whose: &str) -> Self {
+    /// The keys in the slot of this text in braces, which other keys share.
+    fn in_braces(braces: &str, whose: &str) -> Self {
         let own = |what| format!("{OWN}{{{braces}}}:{whose}{what}");
         Self { cursors: own("cursors"), revisions: own("revisions") }
     }
 }
 
-/// What events become.
+/// The type of value that events become.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Structure {
-    /// An entry each, with the fields `id` and `payload`, and `revision` for a result; its own id is given by the server.
+    /// An entry for each event, with the fields `id` and `payload`, and `revision` for a result; the server assigns the
+    /// entry's id.
     Stream {
-        /// About how many entries are kept; all of them without it.
+        /// The approximate number of entries to keep; all without it.
         entries_max: Option<u64>,
     },
-    /// Payloads behind one another.
+    /// Payloads in order.
     List {
-        /// How many are kept; all of them without it.
+        /// How many to keep; all without it.
         entries_max: Option<u64>,
     },
-    /// Payloads, equal ones once.
+    /// Distinct payloads.
     Set,
     /// Payloads by the event's id, in one hash; a result replaces its older revisions.
     Hash,
-    /// Of each value at a pointer the latest payload, in one hash.
+    /// The latest payload for each value at a pointer, in one hash.
     Latest {
-        /// Where the value stands that is the hash's field.
+        /// The pointer to the value that becomes the hash's field.
         field: JsonPointer,
     },
     /// Payloads as strings, each under a key with the event's id; a result replaces its older revisions.
     Strings,
     /// Sums, in one hash.
     Counter {
-        /// Where the value stands that is the hash's field.
+        /// The pointer to the value that becomes the hash's field.
         field: JsonPointer,
-        /// Where the whole number stands that is added; without it each event counts one.
+        /// The pointer to the integer that is added; without it each event counts as one.
         by: Option<JsonPointer>,
     },
-    /// Messages, which only those get who are listening: nothing is kept.
+    /// Messages, which only current subscribers receive: nothing is kept.
     Publish,
 }
 
 impl Structure {
-    /// Whether each event has a key of its own.
+    /// Whether each event has a separate key.
     #[must_use]
     pub const fn needs_id(&self) -> bool {
         matches!(self, Self::Strings)
@@ -177,7 +179,7 @@ impl fmt::Display for Structure {
     }
 }
 
-/// What is put in the place of a name in braces.
+/// A part of a pattern: a text, or a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(String),
@@ -185,27 +187,27 @@ enum Part {
     Id,
 }
 
-/// A key, in which `{type}` stands for the event's type and `{id}` for its id. Nothing of a payload can get into a key.
+/// A key, in which `{type}` is replaced by the event's type and `{id}` by its id. Payloads never become parts of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
     text: String,
     parts: Vec<Part>,
 }
 
-/// Why a text is no pattern of keys.
+/// Why a text isn't a pattern of keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKey {
-    /// It has no bytes or too many.
-    #[error("a key has 1 to {PATTERN_BYTES_MAX} bytes, this one has {0}")]
+    /// It is empty or too long.
+    #[error("a key has 1 to {PATTERN_BYTES_MAX} bytes, and this one has {0}")]
     Length(usize),
     /// A control character.
-    #[error("a key can't have control characters")]
+    #[error("a key can't contain control characters")]
     Control,
-    /// As Forebay's own keys begin.
-    #[error("a key can't begin with `{OWN}`: Forebay's own do")]
+    /// It has the prefix of Forebay's own keys.
+    #[error("a key can't begin with `{OWN}`: these keys belong to Forebay")]
     Own,
-    /// Braces without a known name.
-    #[error("braces stand around `type` or `id` only")]
+    /// Braces without a known placeholder.
+    #[error("only {{type}} and {{id}} are allowed in braces")]
     Braces,
 }
 
@@ -223,8 +225,8 @@ impl FromStr for KeyPattern {
             return Err(InvalidKey::Own);
         }
         let (mut parts, mut rest) = (Vec::new(), text);
-        while let Some((before, behind)) = rest.split_once('{') {
-            let (name, after) = behind.split_once('}').ok_or(InvalidKey::Braces)?;
+        while let Some((before, braced)) = rest.split_once('{') {
+            let (name, after) = braced.split_once('}').ok_or(InvalidKey::Braces)?;
             parts.push(literal(before)?);
             parts.push(match name {
                 "type" => Part::Type,
@@ -244,7 +246,7 @@ fn literal(text: &str) -> Result<Part, InvalidKey> {
 }
 
 impl KeyPattern {
-    /// Whether each event has a key of its own.
+    /// Whether each event has a separate key.
     #[must_use]
     pub fn has_id(&self) -> bool {
         self.parts.contains(&Part::Id)
@@ -263,8 +265,8 @@ impl KeyPattern {
         key
     }
 
-    /// Forebay's own keys for all keys of the pattern. What stands in braces decides a key's slot: a key without names in it has the
-    /// same one.
+    /// Forebay's own keys for all keys of the pattern. The text in braces decides a key's slot: a pattern without
+    /// placeholders has the same slot.
     pub(super) fn own(&self) -> OwnKeys {
         OwnKeys::of(&self.tag())
     }
@@ -286,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_take_the_type_and_the_id_and_nothing_else() {
+    fn keys_contain_only_type_and_id() {
         let key: KeyPattern = "app:{type}:{id}!".parse().unwrap();
         let record = Record {
             sequence: 1,

@@ -1,4 +1,4 @@
-//! How servers belong together: one alone, a master that sentinels watch, or a cluster.
+//! The deployment of servers: one alone, a master that sentinels monitor, or a cluster.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,26 +9,26 @@ use super::server::RedisServerUrl;
 
 const SENTINEL_PORT: u16 = 26_379;
 
-/// How the server that is written to is found.
+/// How to find the server to write to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Deployment {
-    /// It is the one that is named.
+    /// The server of the URL.
     #[default]
     Alone,
-    /// Sentinels know which one it is, by the name that stands in the host's place.
+    /// The sentinels know it, by the name in the URL's host.
     Watched(Vec<Sentinel>),
-    /// It is a cluster, of which it is one node; so are these.
+    /// A cluster with the URL's node and these nodes.
     Cluster(Vec<Address>),
 }
 
 impl Deployment {
-    /// Nodes of a cluster that were named beside the first one.
+    /// Nodes of a cluster in addition to the first one.
     pub(super) fn more_nodes(&self) -> &[Address] {
         if let Self::Cluster(more) = self { more } else { &[] }
     }
 }
 
-/// A sentinel, and who asks it.
+/// A sentinel, and the account to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentinel(pub(super) RedisServerUrl);
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentinels_have_a_port_and_an_account_of_their_own() {
+    fn sentinels_have_their_port_and_account() {
         for (text, shown, is_secure) in [
             ("one", "one:26379", false),
             ("one:7000", "one:7000", false),

@@ -1,4 +1,4 @@
-//! What Redis' errors mean for delivery, in words for the person who must act.
+//! What Redis' errors mean for delivery, with advice for the operator.
 
 use std::fmt;
 use std::io;
@@ -14,31 +14,31 @@ use sink::{Mark, SinkError};
 /// Why a call failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server said so: a word in capitals, and what it is about.
+    /// The server's error: a word in capitals, and a message.
     Server(String),
-    /// The connection couldn't be made, or broke.
+    /// The connection couldn't be opened, or broke.
     Connection(io::Error),
-    /// No answer for so long.
-    Silent(Duration),
-    /// The sink was closed meanwhile.
+    /// No response for this long.
+    NoResponse(Duration),
+    /// The sink was closed during the call.
     Closed,
-    /// The server isn't what it must be.
-    Unfit(String),
-    /// The server isn't ready, which may pass.
+    /// The server doesn't have the required settings.
+    Misfit(String),
+    /// The server isn't ready, which may be temporary.
     NotReady(String),
     /// A lane's cursor is before what was stored.
     LostTail {
         /// The cursor.
         position: u64,
-        /// Up to where it was stored.
+        /// The position up to which it was stored.
         stored: u64,
     },
     /// Another process has claimed the lane.
     Claimed,
-    /// It is another store than the batch is for: the one with this mark.
+    /// It is another store than the batch's: the one with this store id.
     OtherStore(Mark),
-    /// What the server answered makes no sense.
-    Odd(&'static str),
+    /// The server's response is invalid.
+    Unexpected(&'static str),
 }
 
 impl From<io::Error> for Failure {
@@ -51,28 +51,32 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Server(said) | Self::Unfit(said) | Self::NotReady(said) => f.write_str(said),
+            Self::Server(said) | Self::Misfit(said) | Self::NotReady(said) => f.write_str(said),
             Self::Connection(error) => error.fmt(f),
-            Self::Silent(limit) => write!(f, "no answer for {limit:?}"),
-            Self::Closed => f.write_str("the connection was closed here"),
-            Self::LostTail { position, stored } => write!(f, "it has positions up to {position}, {stored} was stored"),
+            Self::NoResponse(limit) => write!(f, "no response within {limit:?}"),
+            Self::Closed => f.write_str("Forebay cancelled the call, because the sink was closed"),
+            Self::LostTail { position, stored } => write!(
+                f,
+                "the lane's cursor is {position}, but {stored} was stored \
+                 before"
+            ),
             Self::Claimed => f.write_str(CLAIMED_BY_ANOTHER),
             Self::OtherStore(mark) => SinkError::OtherStore(*mark).fmt(f),
-            Self::Odd(what) => f.write_str(what),
+            Self::Unexpected(what) => f.write_str(what),
         }
     }
 }
 
 impl Failure {
-    /// The same with the place of the server that it happened at, where that isn't the one of the configuration.
+    /// The same failure with the address of its server, if that isn't the configured one.
     pub(super) fn at(self, address: &Address) -> Self {
         match self {
             Self::Server(said) => Self::Server(said),
             Self::Connection(error) => Self::Connection(io::Error::new(error.kind(), format!("{address}: {error}"))),
-            Self::Silent(limit) => Self::NotReady(format!("{address}: no answer for {limit:?}")),
-            Self::Unfit(why) => Self::Unfit(format!("{address}: {why}")),
+            Self::NoResponse(limit) => Self::NotReady(format!("{address}: no response within {limit:?}")),
+            Self::Misfit(why) => Self::Misfit(format!("{address}: {why}")),
             Self::NotReady(why) => Self::NotReady(format!("{address}: {why}")),
-            Self::Odd(_) | Self::Closed | Self::Claimed | Self::OtherStore(_) | Self::LostTail { .. } => self,
+            Self::Unexpected(_) | Self::Closed | Self::Claimed | Self::OtherStore(_) | Self::LostTail { .. } => self,
         }
     }
 
@@ -84,66 +88,71 @@ impl Failure {
             Self::Server(said) => match advice(&said, &config.deployment) {
                 Advice::Wait(Some(advice)) => unavailable(format!("{said}: {advice}")),
                 Advice::Wait(None) => unavailable(said),
-                Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
+                Advice::Fix(advice) => misconfigured(format!("{said}: {advice}")),
             },
             Self::Connection(error) if is_of_trust(&error) => misconfigured(net::tls::in_configuration(&error)),
-            Self::Silent(_) => {
-                unavailable(format!("{self}: look at the server and at the network; nothing is lost meanwhile"))
+            Self::NoResponse(_) => {
+                unavailable(format!("{self}. Check the server and the network. Forebay retries, and no event is lost"))
             }
-            Self::Unfit(why) => misconfigured(why),
+            Self::Misfit(why) => misconfigured(why),
             Self::LostTail { position, stored } => unavailable(format!(
-                "it has a lane up to position {position}, and {stored} was stored: it was emptied, lost what wasn't on its \
-                 disk, or another server took over; the lane's place is to be asked for again"
+                "the lane's cursor is {position}, but {stored} was stored before: the server was emptied, lost data \
+                 that wasn't on its disk, or failed over. Forebay reads the cursor again before the next write"
             )),
             Self::OtherStore(mark) => SinkError::OtherStore(mark),
-            Self::Connection(_) | Self::Closed | Self::NotReady(_) | Self::Claimed | Self::Odd(_) => {
+            Self::Connection(_) | Self::Closed | Self::NotReady(_) | Self::Claimed | Self::Unexpected(_) => {
                 unavailable(self.to_string())
             }
         }
     }
 }
 
-/// What is to be done about a server that is a replica.
+/// The advice for a server that is a replica.
 pub(super) const fn replica(deployment: &Deployment) -> &'static str {
     match deployment {
-        Deployment::Alone => "it is a replica: after a failover `url` must lead to the new master",
-        Deployment::Watched(_) => "it is a replica now: the sentinels are asked again for the master",
-        Deployment::Cluster(_) => "it is a replica now: the cluster is asked again for the master",
+        Deployment::Alone => "the server is a replica: point `url` at the new master after a failover",
+        Deployment::Watched(_) => "the server is now a replica: Forebay asks the sentinels for the master again",
+        Deployment::Cluster(_) => "the server is now a replica: Forebay asks the cluster for the master again",
     }
 }
 
-/// What to do about what a server said.
+/// The advice for a server's error.
 enum Advice {
-    /// It may pass by itself, or somebody may help.
+    /// It may be temporary, or an operator may help.
     Wait(Option<&'static str>),
-    /// A person must act.
-    Act(&'static str),
+    /// The operator must fix it.
+    Fix(&'static str),
 }
 
 fn advice(said: &str, deployment: &Deployment) -> Advice {
     let word = said.split(' ').next().unwrap_or_default();
     match word {
-        "LOADING" => Advice::Wait(Some("it reads its data, and goes on by itself")),
-        "BUSY" => Advice::Wait(Some("a script of somebody holds it up")),
-        "OOM" => Advice::Wait(Some("its memory is full: raise `maxmemory`, or trim what it holds")),
-        "MISCONF" => Advice::Wait(Some("it can't write to its disk: look at the server's log and at its disk")),
+        "LOADING" => Advice::Wait(Some("the server is loading its data: Forebay waits for it")),
+        "BUSY" => Advice::Wait(Some("another program's script blocks the server: Forebay retries")),
+        "OOM" => Advice::Wait(Some("the server's memory is full: raise `maxmemory`, or trim its data")),
+        "MISCONF" => Advice::Wait(Some("the server can't write to its disk: check its log and its disk")),
         "READONLY" => Advice::Wait(Some(replica(deployment))),
-        "NOREPLICAS" => Advice::Wait(Some("too few replicas follow it for `min-replicas-to-write`")),
-        "NOAUTH" | "WRONGPASS" => Advice::Act("see to it that the user of `url` may log in with its password"),
-        "NOPERM" => Advice::Act("grant its user what the manual names"),
-        "WRONGTYPE" => Advice::Act("something else stands under that key: move it away, or name another in `key`"),
-        "MOVED" | "ASK" | "CROSSSLOT" => Advice::Act("it is a node of a cluster: set cluster = true"),
-        "CLUSTERDOWN" => Advice::Wait(Some(
-            "too many of its nodes are away, or nobody serves some slots: look at redis-cli --cluster check",
+        "NOREPLICAS" => Advice::Wait(Some(
+            "fewer replicas are connected than `min-replicas-to-write` requires: check \
+             them",
         )),
-        "ERR" if said.contains("cluster support disabled") => {
-            Advice::Act("it is no part of a cluster: leave out `cluster`")
+        "NOAUTH" | "WRONGPASS" => Advice::Fix("check that the user of `url` may log in with its password"),
+        "NOPERM" => Advice::Fix("grant its user the permissions in docs/redis.md"),
+        "WRONGTYPE" => Advice::Fix("the key has another type of value: move it away, or set another `key`"),
+        "MOVED" | "ASK" | "CROSSSLOT" => Advice::Fix("the server is a node of a cluster: set cluster = true"),
+        "CLUSTERDOWN" => {
+            Advice::Wait(Some("too many nodes are down, or no node serves some slots: run redis-cli --cluster check"))
         }
-        "ERR" if said.contains("AUTH") || said.contains("password") => Advice::Act(
-            "see to it that `url` has the password that the server asks for, and none where it asks for none",
-        ),
-        "ERR" if said.contains("user executing the script") => Advice::Act("grant its user what the manual names"),
-        "ERR" if said.contains("DB index") => Advice::Act("name a database that the server has in `url`"),
+        "ERR" if said.contains("cluster support disabled") => {
+            Advice::Fix("the server isn't part of a cluster: remove `cluster`")
+        }
+        "ERR" if said.contains("AUTH") || said.contains("password") => {
+            Advice::Fix("check the password in `url`: it must be the server's, and absent if the server has none")
+        }
+        "ERR" if said.contains("user executing the script") => {
+            Advice::Fix("grant its user the permissions in docs/redis.md")
+        }
+        "ERR" if said.contains("DB index") => Advice::Fix("set a database in `url` that the server has"),
         _ => Advice::Wait(None),
     }
 }

@@ -1,4 +1,4 @@
-//! What an error of a script is about: the record at which the script stopped, or the store.
+//! What is at fault in a script's error: the record at which the script stopped, or the store.
 
 use sink::Fault;
 
@@ -6,7 +6,7 @@ use sink::Fault;
 /// and the record is sent again.
 const FAULTS: [(&str, Fault); 3] =
     [("overflow", Fault::Record), ("is not an integer", Fault::Record), ("string exceeds maximum", Fault::Record)];
-/// Words at the beginning of errors that are always the store's.
+/// First words of errors that are always the store's.
 const OF_THE_STORE: [&str; 12] = [
     "OOM",
     "MISCONF",
@@ -22,7 +22,7 @@ const OF_THE_STORE: [&str; 12] = [
     "MOVED",
 ];
 
-/// What an error is about.
+/// What is at fault.
 pub(super) fn fault(said: &str) -> Fault {
     let word = said.trim_start_matches('-').split(' ').next().unwrap_or_default();
     if OF_THE_STORE.contains(&word) {

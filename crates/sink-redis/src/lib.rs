@@ -1,7 +1,9 @@
-//! Redis: streams, lists, sets, hashes, strings, counters and channels of a server, of a master that sentinels watch, or of a cluster.
+//! Redis: streams, lists, sets, hashes, strings, counters and channels of a server, of a master that sentinels monitor,
+//! or of a cluster.
 //!
-//! Fenced: one script applies a run of records and sets the lane's cursor, which stands in a hash beside the data. Each
-//! lane has a connection of its own to each server that it writes to, which begins with the first call, and one script in flight at most.
+//! A transactional store: one script applies a run of records and sets the lane's cursor, which is in a hash next to
+//! the data. Each lane has a separate connection to each server that it writes to, opened by the first call, and at
+//! most one script in flight.
 
 mod address;
 mod cluster;

@@ -1,4 +1,4 @@
-//! A record as a script has it: its key, and at most three words of it.
+//! A record as arguments of a script: its key, and at most three more values.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use json::text::scalar_text;
 use super::config::{RedisConfig, Structure, is_own};
 use sink::{Record, Write};
 
-/// Bytes of a hash's field: what is longer is no name.
+/// The maximum of bytes of a hash's field.
 const FIELD_BYTES_MAX: usize = 64 * 1024;
 
 /// A record that can be written.
@@ -18,11 +18,11 @@ pub(super) struct Row<'a> {
     pub(super) index: usize,
     pub(super) sequence: u64,
     pub(super) key: String,
-    /// What it stands under: an id, or a hash's field.
+    /// Its name: an id, or a hash's field.
     pub(super) name: Cow<'a, str>,
-    /// What tells it from an older or newer one.
+    /// Its order among older and newer ones.
     pub(super) order: String,
-    /// What is written.
+    /// The value that is written.
     pub(super) value: Cow<'a, [u8]>,
 }
 
@@ -30,11 +30,11 @@ impl<'a> Row<'a> {
     /// The record as a row.
     ///
     /// # Errors
-    /// Why it can't be one.
+    /// Why it can't be a row.
     pub(super) fn new(config: &RedisConfig, index: usize, record: &Record<'a>) -> Result<Self, String> {
         let key = config.key_of(record);
         if is_own(&key) {
-            return Err(format!("its key would be {key:?}, and keys that begin with `forebay:` are Forebay's own"));
+            return Err(format!("its key would be {key:?}, but keys that begin with `forebay:` belong to Forebay"));
         }
         let mut row = Self {
             index,
@@ -64,7 +64,7 @@ impl<'a> Row<'a> {
         Ok(row)
     }
 
-    /// About how many bytes of a command it takes.
+    /// The approximate number of bytes that it adds to a command.
     pub(super) fn bytes(&self) -> usize {
         const LENGTHS: usize = 64;
         self.name.len() + self.order.len() + self.value.len() + LENGTHS
@@ -78,35 +78,36 @@ const fn revision(write: Write) -> Option<u64> {
     }
 }
 
-/// A text that is greater, byte by byte, the later the record: by when it happened, or else was received, then by revision.
+/// A text that sorts later, byte by byte, for a later record: by when it happened, or else was received, then by
+/// revision.
 fn order(record: &Record<'_>) -> String {
-    // Times before 1970 come before the others.
+    // Times before 1970 sort first.
     let time = record.time().cast_unsigned() ^ (1 << 63);
     format!("{time:020} {:020}", revision(record.write).unwrap_or(0))
 }
 
 fn at<'a>(pointer: &JsonPointer, record: &Record<'a>) -> Result<&'a str, String> {
     let json = std::str::from_utf8(record.payload).map_err(|_| "its payload isn't UTF-8".to_owned())?;
-    pointer.lookup(json).ok_or_else(|| format!("there is nothing at {pointer}"))
+    pointer.lookup(json).ok_or_else(|| format!("there is no value at {pointer}"))
 }
 
 /// The text of a string, a number, `true` or `false`.
 fn text_at<'a>(pointer: &JsonPointer, record: &Record<'a>) -> Result<Cow<'a, str>, String> {
     let raw = at(pointer, record)?;
     if raw == "null" {
-        return Err(format!("there is nothing at {pointer}"));
+        return Err(format!("there is no value at {pointer}"));
     }
-    let text = scalar_text(raw).ok_or_else(|| format!("what stands at {pointer} can't be the name of a field"))?;
+    let text = scalar_text(raw).ok_or_else(|| format!("the value at {pointer} can't be a field name"))?;
     if text.len() > FIELD_BYTES_MAX {
-        return Err(format!("what stands at {pointer} is too long for the name of a field"));
+        return Err(format!("the value at {pointer} is too long for a field name"));
     }
     Ok(text)
 }
 
-/// A number that can be taken away again.
+/// An integer that can be subtracted again.
 fn whole_number(pointer: &JsonPointer, record: &Record<'_>) -> Result<i64, String> {
     let number = at(pointer, record)?.parse().ok().filter(|number| *number != i64::MIN);
-    number.ok_or_else(|| format!("what stands at {pointer} is no whole number of 64 bits"))
+    number.ok_or_else(|| format!("the value at {pointer} isn't a 64-bit integer"))
 }
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn later_records_have_greater_orders() {
+    fn later_record_sorts_later() {
         let of = |time, revision| order(&record(time, Write::Upsert(revision)));
         let ascending =
             [of(i64::MIN, 5), of(-1, 5), of(0, 0), of(0, 9), of(0, 10), of(1, 0), of(10, 0), of(i64::MAX, u64::MAX)];
@@ -150,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn key_of_an_event_is_never_one_of_forebays_own() {
+    fn event_never_gets_one_of_forebays_keys() {
         let config = |key: &str| RedisConfig { key: key.parse().unwrap(), ..crate::slot_cursors::tests::config() };
         let record = Record { type_name: "forebay", ..record(0, Write::Insert) };
         for key in ["{type}:{type}:cursors", "{type}:x"] {
             let refused = Row::new(&config(key), 0, &record).map(|row| row.key);
-            assert!(refused.as_ref().is_err_and(|why| why.contains("Forebay's own")), "{key}: {refused:?}");
+            assert!(refused.as_ref().is_err_and(|why| why.contains("belong to Forebay")), "{key}: {refused:?}");
         }
         assert!(Row::new(&config("app:{type}:x"), 0, &record).is_ok());
     }

@@ -1,31 +1,31 @@
-//! Redis' protocol (RESP 2): commands as they are sent, and answers as they come in.
+//! Redis' protocol (RESP 2): encodes commands and parses responses.
 
 use std::collections::HashMap;
 
 use super::error::Failure;
 
-/// Bytes of one answer: the longest that is asked for says why each record of a script is refused.
+/// Bytes of one response: the longest one has the reasons why each record of a script is rejected.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How deep lists stand in lists.
+/// The maximum depth of nested lists.
 const DEPTH_MAX: usize = 4;
 /// Bytes of a line: an error, a number, a length.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// A command that is being put together.
+/// A command that is being built.
 pub(super) struct Command {
     words: usize,
     bytes: Vec<u8>,
 }
 
 impl Command {
-    /// A command that begins with these words, the first of which is its name.
+    /// A command that begins with these arguments, the first of which is its name.
     pub(super) fn new(words: &[&str]) -> Self {
         let mut command = Self { words: 0, bytes: Vec::new() };
         words.iter().for_each(|word| command.word(word));
         command
     }
 
-    /// Adds a word, which may have any bytes.
+    /// Adds an argument, which may contain any bytes.
     pub(super) fn word(&mut self, word: impl AsRef<[u8]>) {
         let word = word.as_ref();
         self.words += 1;
@@ -34,53 +34,53 @@ impl Command {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// The command as it is sent: the number of its words comes first.
+    /// The encoded command: the number of its arguments is first.
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         self.bytes.splice(0..0, format!("*{}\r\n", self.words).into_bytes());
         self.bytes
     }
 }
 
-/// What a server answers.
+/// A server's response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// A text: a status, or a value.
     Text(String),
-    /// A refusal: a word in capitals, and what it is about.
+    /// An error: a word in capitals, and a message.
     Error(String),
     /// A whole number.
     Number(i64),
-    /// There is no such value.
+    /// No value.
     Nothing,
     /// Several.
     List(Vec<Answer>),
 }
 
 impl Answer {
-    /// The text; none where it is something else.
+    /// The text; `None` for anything else.
     pub(super) fn text(self) -> Option<String> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The texts of a list; none where anything in it is something else.
+    /// The texts of a list; `None` if anything in it is something else.
     pub(super) fn texts(self) -> Option<Vec<String>> {
         let Self::List(list) = self else { return None };
         list.into_iter().map(Self::text).collect()
     }
 
-    /// The same where each name is followed by its value.
+    /// The same for a list in which each name is followed by its value.
     pub(super) fn pairs(self) -> Option<HashMap<String, String>> {
         let mut texts = self.texts()?.into_iter();
         Some(std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect())
     }
 }
 
-/// The answer at the beginning of `bytes` and how many bytes it has; `None` while it isn't there as a whole.
+/// The response at the beginning of `bytes` and its size; `None` if it is incomplete.
 pub(super) fn answer(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failure> {
     let mut reading = Reading { bytes, at: 0 };
     let answer = reading.answer(0)?;
     if answer.is_none() && bytes.len() > ANSWER_BYTES_MAX {
-        return Err(Failure::Odd("an answer is longer than any that was asked for"));
+        return Err(Failure::Unexpected("a response is longer than expected"));
     }
     Ok(answer.map(|answer| (answer, reading.at)))
 }
@@ -101,7 +101,11 @@ impl<'a> Reading<'a> {
             b":" => Some(Answer::Number(number(rest)?)),
             b"$" => self.value(number(rest)?)?,
             b"*" if depth < DEPTH_MAX => self.list(number(rest)?, depth)?,
-            _ => return Err(Failure::Odd("an answer isn't Redis' protocol: is it a Redis server?")),
+            _ => {
+                return Err(Failure::Unexpected(
+                    "the response isn't in Redis' protocol: check that `url` is the URL of a Redis server",
+                ));
+            }
         })
     }
 
@@ -114,9 +118,9 @@ impl<'a> Reading<'a> {
                 self.at += end + 2;
                 Ok(Some(&rest[..end]))
             }
-            None if rest.len() >= LINE_BYTES_MAX => {
-                Err(Failure::Odd("an answer isn't Redis' protocol: is it a Redis server?"))
-            }
+            None if rest.len() >= LINE_BYTES_MAX => Err(Failure::Unexpected(
+                "the response isn't in Redis' protocol: check that `url` is the URL of a Redis server",
+            )),
             None => Ok(None),
         }
     }
@@ -141,15 +145,15 @@ impl<'a> Reading<'a> {
 
 fn number(text: &[u8]) -> Result<i64, Failure> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.ok_or(Failure::Odd("an answer has a number that is none"))
+    number.ok_or(Failure::Unexpected("a response contains an invalid number"))
 }
 
-/// A length; none for one that says "nothing".
+/// A length; `None` for the length that means no value.
 fn bounded(length: i64) -> Result<Option<usize>, Failure> {
     match usize::try_from(length) {
         Ok(length) if length <= ANSWER_BYTES_MAX => Ok(Some(length)),
         Err(_) if length == -1 => Ok(None),
-        _ => Err(Failure::Odd("an answer is longer than any that was asked for")),
+        _ => Err(Failure::Unexpected("a response is longer than expected")),
     }
 }
 
@@ -158,13 +162,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_lists_of_words() {
+    fn command_is_encoded_as_a_list() {
         let command = Command::new(&["SET", "k\r\n", ""]);
         assert_eq!(command.into_bytes(), b"*3\r\n$3\r\nSET\r\n$3\r\nk\r\n\r\n$0\r\n\r\n");
     }
 
     #[test]
-    fn an_answer_is_known_when_all_of_it_is_there_and_not_before() {
+    fn response_is_parsed_only_when_complete() {
         let whole = b"*6\r\n+OK\r\n-ERR no\r\n:-7\r\n$-1\r\n$4\r\na\r\nb\r\n*1\r\n$0\r\n\r\n";
         for end in 0..whole.len() {
             assert!(matches!(answer(&whole[..end]), Ok(None)), "at {end}");
@@ -183,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_no_reason_to_wait_or_to_take_memory() {
+    fn invalid_response_fails_immediately() {
         let nested = "*1\r\n".repeat(DEPTH_MAX + 1);
         let long = vec![b'+'; LINE_BYTES_MAX];
         for wrong in
             [b"HTTP/1.1 400\r\n", &b"$99999999999\r\n"[..], b"$-2\r\n", b":x\r\n", b"\r\n", nested.as_bytes(), &long]
         {
-            assert!(matches!(answer(wrong), Err(Failure::Odd(_))), "{:?}", &wrong[..wrong.len().min(20)]);
+            assert!(matches!(answer(wrong), Err(Failure::Unexpected(_))), "{:?}", &wrong[..wrong.len().min(20)]);
         }
     }
 }

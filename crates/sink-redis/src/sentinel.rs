@@ -1,7 +1,7 @@
-//! Which server is the master: what most sentinels say, and of what they say the newest.
+//! Which server is the master: the newest of most sentinels' answers.
 //!
-//! A sentinel may be dead, or cut off and behind. So all are asked at once, and as soon as most have answered the answer
-//! that comes from the latest failover counts; whether that server agrees is asked of itself.
+//! A sentinel may be dead, or isolated and outdated. So all are asked concurrently. When most have answered, the answer
+//! of the latest failover counts; the server itself is asked whether it agrees.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use super::error::Failure;
 use super::protocol::{Answer, Command};
 use super::session::Session;
 
-/// How long a sentinel may take: one that is dead shall not keep the others' answer waiting for long.
+/// The time limit of a sentinel: a dead one must not delay the others' answer for long.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What a sentinel says.
+/// A sentinel's answer.
 #[derive(Debug, PartialEq, Eq)]
-struct Word {
-    /// The number of the failover that it comes from.
+struct SentinelAnswer {
+    /// The number of its failover.
     epoch: u64,
     master: Address,
 }
 
-/// The server that `sentinels` know as `name`.
+/// The server that is `name` for `sentinels`.
 ///
 /// # Errors
-/// What each of them said, where none of them knows.
+/// Each sentinel's error, if none of them knows it.
 pub(super) async fn master(sentinels: &[Sentinel], name: &str, ca: Option<&Path>) -> Result<Address, Failure> {
     let mut asking: FuturesUnordered<_> =
         sentinels.iter().map(async |sentinel| (sentinel, execute(sentinel, name, ca).await)).collect();
@@ -45,34 +45,34 @@ pub(super) async fn master(sentinels: &[Sentinel], name: &str, ca: Option<&Path>
     }
     match words.into_iter().max_by_key(|word| word.epoch) {
         Some(word) => Ok(word.master),
-        None => Err(nobody(name, &failures)),
+        None => Err(no_master(name, &failures)),
     }
 }
 
-fn nobody(name: &str, failures: &[(&Sentinel, Failure)]) -> Failure {
+fn no_master(name: &str, failures: &[(&Sentinel, Failure)]) -> Failure {
     let said: Vec<String> = failures.iter().map(|(sentinel, failure)| format!("{sentinel}: {failure}")).collect();
-    let why = format!("no sentinel says which server is {name} ({})", said.join("; "));
-    // One that can't be reached may come back, and may know.
+    let why = format!("no sentinel returned the master {name} ({})", said.join("; "));
+    // An unreachable sentinel may return and know it.
     if failures.iter().all(|(_, failure)| matches!(failure, Failure::Server(_))) {
-        Failure::Unfit(format!("{why}: see to the name in `url`, and to who may ask in `sentinels`"))
+        Failure::Misfit(format!("{why}: check the name in `url`, and the accounts in `sentinels`"))
     } else {
         Failure::NotReady(why)
     }
 }
 
-async fn execute(sentinel: &Sentinel, name: &str, ca: Option<&Path>) -> Result<Word, Failure> {
+async fn execute(sentinel: &Sentinel, name: &str, ca: Option<&Path>) -> Result<SentinelAnswer, Failure> {
     let server = &sentinel.0;
     let mut session = Session::open(&server.address, server, ca, TIMEOUT).await?;
     let answer = session.call(Command::new(&["SENTINEL", "MASTER", name])).await?;
-    word(answer).ok_or(Failure::Odd("it didn't answer as a sentinel does"))
+    word(answer).ok_or(Failure::Unexpected("the response isn't a sentinel's"))
 }
 
-/// Names and values, one after the other.
-fn word(answer: Answer) -> Option<Word> {
+/// Parses alternating names and values.
+fn word(answer: Answer) -> Option<SentinelAnswer> {
     let mut fields = answer.pairs()?;
     let host = fields.remove("ip").filter(|host| !host.is_empty())?;
     let port = fields.get("port")?.parse().ok().filter(|port| *port != 0)?;
-    Some(Word { epoch: fields.get("config-epoch")?.parse().ok()?, master: Address { host, port } })
+    Some(SentinelAnswer { epoch: fields.get("config-epoch")?.parse().ok()?, master: Address { host, port } })
 }
 
 #[cfg(test)]
@@ -82,8 +82,8 @@ mod tests {
 
     use super::*;
 
-    /// Something that answers as a sentinel does; or never, without a failover and a port.
-    async fn stand_in(said: Option<(u64, u16)>) -> Sentinel {
+    /// A server that answers like a sentinel, or never, if it has no failover and port.
+    async fn fake_sentinel(said: Option<(u64, u16)>) -> Sentinel {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move {
@@ -101,24 +101,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_is_behind_or_silent_decides_nothing() {
-        let (behind, silent) = (stand_in(Some((1, 7001))).await, stand_in(None).await);
-        let newest = stand_in(Some((2, 7002))).await;
-        for order in [[&behind, &newest, &silent], [&silent, &newest, &behind], [&newest, &silent, &behind]] {
+    async fn outdated_or_silent_sentinel_does_not_decide() {
+        let (outdated, silent) = (fake_sentinel(Some((1, 7001))).await, fake_sentinel(None).await);
+        let newest = fake_sentinel(Some((2, 7002))).await;
+        for order in [[&outdated, &newest, &silent], [&silent, &newest, &outdated], [&newest, &silent, &outdated]] {
             let found = master(&order.map(Clone::clone), "live", None).await.unwrap();
             assert_eq!(found.to_string(), "one:7002");
         }
-        let mostly_silent = [behind.clone(), silent.clone(), silent];
+        let mostly_silent = [outdated.clone(), silent.clone(), silent];
         let found = master(&mostly_silent, "live", None).await.unwrap();
-        assert_eq!(found.to_string(), "one:7001", "where most are silent, what there is counts");
+        assert_eq!(found.to_string(), "one:7001", "if most are silent, the other answers count");
     }
 
     #[test]
-    fn a_sentinel_names_a_place_and_a_failover_or_nothing() {
+    fn answer_needs_an_address_and_an_epoch() {
         let list = |texts: &[&str]| Answer::List(texts.iter().map(|text| Answer::Text((*text).to_owned())).collect());
         let whole = ["name", "live", "ip", "10.0.0.7", "port", "7000", "config-epoch", "3"];
         let master = Address { host: "10.0.0.7".into(), port: 7000 };
-        assert_eq!(word(list(&whole)), Some(Word { epoch: 3, master }));
+        assert_eq!(word(list(&whole)), Some(SentinelAnswer { epoch: 3, master }));
         for missing in [2, 4, 6] {
             let mut part = whole.to_vec();
             part.drain(missing..missing + 2);

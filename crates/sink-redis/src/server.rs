@@ -1,4 +1,4 @@
-//! Where a Redis server is, and who asks: a `redis://` or `rediss://` URL.
+//! The address and account of a Redis server: a `redis://` or `rediss://` URL.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,13 +13,13 @@ const PORT: u16 = 6379;
 /// A server, with the account and the database to use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisServerUrl {
-    /// Where it listens; of a server that sentinels know, its host is their name for it.
+    /// Its address; for a server that sentinels know, the host is their name for it.
     pub(super) address: Address,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     /// The number of its database.
     pub(super) database: u32,
-    /// Whether TLS is spoken.
+    /// Whether to use TLS.
     pub(super) is_secure: bool,
 }
 
@@ -32,11 +32,10 @@ impl FromStr for RedisServerUrl {
 }
 
 impl RedisServerUrl {
-    /// Reads the URL of a cluster: several of its nodes may stand where the host does, with commas between them. The first is the
-    /// server's own address.
+    /// Parses the URL of a cluster: the host may be a list of nodes with commas. The first is the server's own address.
     ///
     /// # Errors
-    /// [`InvalidRedisUrl::Databases`] where a database is named that clusters don't have.
+    /// [`InvalidRedisUrl::Databases`] if a database is named, because clusters have none.
     pub fn nodes(text: &str) -> Result<(Self, Vec<Address>), InvalidRedisUrl> {
         let start = text.rfind('@').or_else(|| text.find("//").map(|at| at + 1)).map_or(0, |at| at + 1);
         let end = text[start..].find('/').map_or(text.len(), |at| start + at);
@@ -49,17 +48,17 @@ impl RedisServerUrl {
         Ok((server, hosts.map(|host| Address::parse(host, PORT)).collect::<Result<_, _>>()?))
     }
 
-    /// Reads the URL of a master that sentinels know: their name for it stands in the host's place.
+    /// Parses the URL of a master that sentinels know: the host is their name for it.
     ///
     /// # Errors
-    /// [`InvalidRedisUrl::Port`] where a port is named: that is what the sentinels are asked for.
+    /// [`InvalidRedisUrl::Port`] if a port is named: the sentinels return it.
     pub fn master(text: &str) -> Result<Self, InvalidRedisUrl> {
-        // Whatever would stand for a missing port, it is none.
+        // The port is missing if both defaults are used.
         let (one, other) = (Self::parse(text, 1)?, Self::parse(text, 2)?);
         if one == other { Err(InvalidRedisUrl::Port) } else { Ok(one) }
     }
 
-    /// Reads the URL of a server that listens on `port` where it doesn't say another one.
+    /// Parses the URL of a server with the default `port`.
     pub(super) fn parse(text: &str, port: u16) -> Result<Self, InvalidRedisUrl> {
         let (scheme, rest) = text.split_once("://").ok_or(InvalidRedisUrl::Form)?;
         let is_secure = match scheme {
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_and_shown_without_passwords() {
+    fn urls_are_displayed_without_passwords() {
         for (text, shown) in [
             ("redis://localhost", "localhost:6379/0"),
             ("redis://one:7000/", "one:7000/0"),

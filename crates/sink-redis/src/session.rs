@@ -1,5 +1,5 @@
-//! A connection to a server. Whoever calls also drives it: there is no task of its own, and a call that is dropped takes
-//! its connection with it.
+//! A connection to a server. The caller also drives it: there is no separate task, and a dropped call closes its
+//! connection.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -20,11 +20,11 @@ use net::stream::{MaybeTlsStream, ServerAddress};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
+/// A connection that was idle for this long may have been dropped by a firewall: a new one is opened.
 pub(super) const IDLE_MAX: Duration = Duration::from_mins(5);
-/// A connection isn't used for longer, so that the server is looked at again, and a name's new address is found.
+/// A connection isn't used for longer, so the server is checked again, and a name's new address is found.
 const LIFE_MAX: Duration = Duration::from_hours(1);
-/// An answer that took longer may come from a server that was frozen, and another one has its place since.
+/// A response that took longer may come from a server that was frozen and has been replaced since.
 const SLOW: Duration = Duration::from_secs(1);
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 4 * 1024;
@@ -37,13 +37,12 @@ pub(super) struct Session {
     limit: Duration,
     opened: Instant,
     used: Instant,
-    /// When it was last made sure that this is the server to be used; never, or not since it was slow.
+    /// When this server was last confirmed as the right one; `None` if never, or not since it was slow.
     trusted: Option<Instant>,
 }
 
 impl Session {
-    /// Connects to `address`, and says who asks for which database: what `server` says but for its own address. `limit` is how long
-    /// each answer may take.
+    /// Connects to `address` with the account and database of `server`. `limit` is the time limit of each response.
     pub(super) async fn open(
         address: &Address,
         server: &RedisServerUrl,
@@ -52,7 +51,7 @@ impl Session {
     ) -> Result<Self, Failure> {
         let place = ServerAddress { host: &address.host, port: address.port, is_secure: server.is_secure, ca };
         let within = CONNECT_TIMEOUT.min(limit);
-        let stream = timeout(within, MaybeTlsStream::open(place)).await.map_err(|_| Failure::Silent(within))??;
+        let stream = timeout(within, MaybeTlsStream::open(place)).await.map_err(|_| Failure::NoResponse(within))??;
         let (now, address) = (Instant::now(), address.clone());
         let mut session = Self { address, stream, received: Vec::new(), limit, opened: now, used: now, trusted: None };
         if let Some(password) = &server.password {
@@ -71,26 +70,26 @@ impl Session {
         &self.address
     }
 
-    /// Whether it was made sure not longer ago than this that this is the server to be used.
+    /// Whether this server was confirmed as the right one within this time.
     pub(super) fn is_trusted(&self, max: Duration) -> bool {
         self.trusted.is_some_and(|trusted| trusted.elapsed() < max)
     }
 
-    /// This is the server to be used.
+    /// Confirms this server as the right one.
     pub(super) fn trust(&mut self) {
         self.trusted = Some(Instant::now());
     }
 
-    /// Sends a command and waits for its answer. A refusal is a failure.
+    /// Sends a command and waits for its response. An error response is a failure.
     pub(super) async fn call(&mut self, command: Command) -> Result<Answer, Failure> {
         self.send(&command.into_bytes()).await
     }
 
-    /// The same with a command as it is sent.
+    /// The same with an encoded command.
     pub(super) async fn send(&mut self, command: &[u8]) -> Result<Answer, Failure> {
         let sent = Instant::now();
         let answer = timeout(self.limit, self.exchange(command)).await;
-        let answer = answer.map_err(|_| Failure::Silent(self.limit))??;
+        let answer = answer.map_err(|_| Failure::NoResponse(self.limit))??;
         self.used = Instant::now();
         if self.used - sent > SLOW {
             self.trusted = None;
@@ -118,7 +117,7 @@ impl Session {
 
     /// Whether the connection is still good for a call.
     pub(super) async fn check_fresh(&mut self) -> bool {
-        // Nothing is on its way: whatever comes now is the connection's end, or what nobody has asked for.
+        // No response is pending: anything received now is the connection's end, or unexpected.
         let mut space = [0];
         let mut space = ReadBuf::new(&mut space);
         let stream = &mut self.stream;

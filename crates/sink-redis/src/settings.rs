@@ -16,7 +16,7 @@ const KEY: &str = "{type}";
 const SENTINELS: &str = "sentinels";
 const CLUSTER: &str = "cluster";
 
-/// What `mode` may say.
+/// The values of `mode`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Stream,
@@ -48,7 +48,7 @@ impl Mode {
     }
 }
 
-/// Reads them; a relative `ca` starts at `folder`.
+/// Reads the settings; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
     let (server, deployment) = place(reader, section);
     let ca = ca(reader, section, folder);
@@ -68,19 +68,15 @@ fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&
     structure.into_iter().chain(key.map(|key| ("key", key.to_string()))).collect()
 }
 
-/// Where the server is, and how it is found.
+/// Reads the server, and how to find it.
 fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<RedisServerUrl>, Option<Deployment>) {
     let mistakes = reader.errors();
     let is_watched = section.get(SENTINELS).is_some() || reader.texts(section, SENTINELS).is_some();
     let sentinels = each(reader, section, SENTINELS, sentinel);
     if let Some(is_cluster) = reader.boolean(section, CLUSTER).filter(|found| found.value) {
         if is_watched {
-            let title = format!("`{}` and `{SENTINELS}` don't go together", section.key_path(CLUSTER));
-            reader.push(Diagnostic::new(
-                title,
-                is_cluster.span,
-                "a cluster's nodes know by themselves who is the master",
-            ));
+            let title = format!("`{}` and `{SENTINELS}` conflict", section.key_path(CLUSTER));
+            reader.push(Diagnostic::new(title, is_cluster.span, "the nodes of a cluster know their masters"));
         }
         let help = "add some of its nodes, as in url = \"redis://USER:PASSWORD@one:6379,two:6379\"";
         let (server, more) = reader.required(section, "url", help, nodes).unzip();
@@ -97,7 +93,7 @@ fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<Redi
         let help = "name them, as in sentinels = [\"one:26379\", \"two:26379\", \"three:26379\"]";
         reader.missing(section, SENTINELS, help);
     }
-    let help = "add what the sentinels call the master, as in url = \"redis://USER:PASSWORD@mymaster\"";
+    let help = "add the sentinels' name of the master, as in url = \"redis://USER:PASSWORD@mymaster\"";
     let master = reader.required(section, "url", help, master);
     (master, (reader.errors() == mistakes).then_some(Deployment::Watched(sentinels)))
 }
@@ -115,7 +111,7 @@ fn structure(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<S
     let mut is_wrong = false;
     for (setting, span) in given {
         if let Some(span) = span.filter(|_| !mode.takes(setting)) {
-            let title = format!("`{}` has no meaning in this mode", section.key_path(setting));
+            let title = format!("unused setting `{}` in this mode", section.key_path(setting));
             let modes: Vec<&str> =
                 MODES.iter().filter(|(_, mode)| mode.takes(setting)).map(|(name, _)| *name).collect();
             let label = format!("only for mode {}", modes.join(" and "));
@@ -142,20 +138,20 @@ fn structure(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<S
 
 fn counted(reader: &mut SettingsReader<'_>, section: &Section<'_>, field: Option<JsonPointer>) -> Option<JsonPointer> {
     if field.is_none() {
-        reader.missing(section, "field", "say what is counted apart, as in field = \"/status\"");
+        reader.missing(section, "field", "set the value to count by, as in field = \"/status\"");
     }
     field
 }
 
-/// The keys. Where each event has one of its own, its id must be in it, and nowhere else.
+/// Reads the keys. If each event has a separate key, the pattern must contain its id, and otherwise it must not.
 fn key(reader: &mut SettingsReader<'_>, section: &Section<'_>, structure: Option<&Structure>) -> Option<KeyPattern> {
     let needs_id = structure.map(Structure::needs_id);
     let checked = |text: &str| {
         let pattern: KeyPattern =
-            text.parse().map_err(|error: InvalidKey| InvalidValue::new("can't be a key", error.to_string()))?;
+            text.parse().map_err(|error: InvalidKey| InvalidValue::new("isn't a valid key", error.to_string()))?;
         match (pattern.has_id(), needs_id) {
             (true, Some(false)) => {
-                Err(InvalidValue::new("would be another key for each event", "only mode json takes {id}"))
+                Err(InvalidValue::new("would be another key for each event", "only mode json allows {id}"))
             }
             (false, Some(true)) => {
                 Err(InvalidValue::new("would be one key for all events", "mode json needs {id} in it"))
@@ -175,7 +171,7 @@ fn nodes(text: &str) -> Result<(RedisServerUrl, Vec<Address>), InvalidValue> {
 }
 
 fn master(text: &str) -> Result<RedisServerUrl, InvalidValue> {
-    let wanted = "wanted redis://USER:PASSWORD@NAME/NUMBER with what the sentinels call the master, and no port";
+    let wanted = "wanted redis://USER:PASSWORD@NAME/NUMBER with the sentinels' name of the master, and no port";
     match RedisServerUrl::master(text) {
         Err(InvalidRedisUrl::Port) => Err(InvalidValue::new("names no master", wanted)),
         other => other.map_err(|error| InvalidValue::new("is not the URL of a Redis server", error.to_string())),
@@ -184,7 +180,7 @@ fn master(text: &str) -> Result<RedisServerUrl, InvalidValue> {
 
 fn sentinel(text: &str) -> Result<Sentinel, InvalidValue> {
     let wanted = "wanted HOST:PORT, or redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS";
-    text.parse().map_err(|_: InvalidRedisUrl| InvalidValue::new("has what is no place of a sentinel", wanted))
+    text.parse().map_err(|_: InvalidRedisUrl| InvalidValue::new("contains an invalid address of a sentinel", wanted))
 }
 
 fn entries(number: i64) -> Result<u64, InvalidValue> {

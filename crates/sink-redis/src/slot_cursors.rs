@@ -1,8 +1,10 @@
-//! A lane over several slots: what of a batch belongs to one slot is one place, with a cursor of its own beside its data.
+//! A lane over several slots: the part of a batch that belongs to one slot is a place, with its own cursor next to its
+//! data.
 //!
-//! How far the lane is as a whole stands in its notes, with how far each place was then. The notes come after the places, so that
-//! a place may be ahead of them, and skips what comes again. A place that is behind them has lost a tail: the lane is only as
-//! far as that place, goes on from there, and the others skip what they have.
+//! The position of the whole lane is in its notes, with the position of each place at that time. The notes are written
+//! after the places, so a place may be ahead of them, and skips duplicates. A place before its noted position has lost
+//! its last writes. Then the lane returns to that place's position and resumes there, and the other places skip what
+//! they have.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -17,21 +19,21 @@ use super::protocol::Command;
 use super::script;
 use sink::{Batch, Claim, Held, Takeover, WriteOutcome};
 
-/// How often a lane looks at all its places, also at those that it has nothing for: one that has lost a tail must be noticed
-/// before the journal lets go of it.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How often a lane checks all its places, including those without new records: a lost tail must be noticed before the
+/// journal frees its segments.
+const CHECK_EVERY: Duration = Duration::from_secs(10);
 const NOTE: &str = include_str!("note.lua");
 
-/// What a lane knows of its places.
+/// A lane's knowledge of its places.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// Up to where the lane is stored.
+    /// The position up to which the lane is stored.
     position: u64,
     marks: BTreeMap<String, Mark>,
-    /// Places that have refused a record, and where the last of those stands: their cursors are moved past it with the batch that comes
-    /// without it, also where there is nothing else for them.
+    /// Places that have rejected a record, and the position of the last one. The next batch, without the record, moves
+    /// their cursors past it, even without other records for them.
     refused: BTreeMap<String, u64>,
-    looked: Option<Instant>,
+    checked_at: Option<Instant>,
 }
 
 /// A place's positions.
@@ -39,7 +41,7 @@ pub(super) struct Places {
 struct Mark {
     /// Its cursor.
     stored: u64,
-    /// What its cursor was when the notes were made.
+    /// Its cursor at the time of the notes.
     noted: u64,
 }
 
@@ -50,23 +52,23 @@ impl Mark {
 }
 
 impl Places {
-    /// Up to where the lane is stored, which is what it goes on from, and the claims on it and its places.
+    /// The position up to which the lane is stored and from which it resumes, and the claims on it and its places.
     pub(super) async fn held<A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
         lane: &Lane,
     ) -> Result<Held, Failure> {
-        // First the lane as a whole: its claim is exchanged before those of its places.
+        // First the whole lane: its claim is exchanged before those of its places.
         let claim = script::read_claim(nodes, &config.key.own(), lane).await?;
-        let (position, mut claims) = self.look(nodes, config, lane).await?;
+        let (position, mut claims) = self.read_state(nodes, config, lane).await?;
         claims.extend(claim);
         let claims = claims.into_iter().collect();
         self.position = position;
         Ok(Held { position, claims })
     }
 
-    /// Exchanges the claim on the lane as a whole, and then those on its places, as far as `takeover` allows it.
+    /// Exchanges the claim on the whole lane, and then the claims on its places, if `takeover` allows it.
     pub(super) async fn claim<A: Execute>(
         &mut self,
         nodes: &mut A,
@@ -75,7 +77,7 @@ impl Places {
         (claim, takeover): (Claim, &Takeover),
     ) -> Result<Held, Failure> {
         let own = config.key.own();
-        // Its position stands in its notes, and nothing beside this claim.
+        // Its position is in its notes, and not next to this claim.
         let held = script::exchange(nodes, &own, lane, (claim, takeover), "").await?;
         if held.claims == [claim] {
             let (_, places) = read_notes(nodes, config, lane).await?;
@@ -94,14 +96,14 @@ impl Places {
         self.held(nodes, config, lane).await
     }
 
-    /// Where the lane stands, and the claims on its places.
-    async fn look<A: Execute>(
+    /// Reads the lane's position, and the claims on its places.
+    async fn read_state<A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
         lane: &Lane,
     ) -> Result<(u64, BTreeSet<Claim>), Failure> {
-        // First the notes: meanwhile places get ahead of them, and never behind.
+        // First the notes: in the meantime places may move ahead of them, but never before them.
         let (noted, places) = read_notes(nodes, config, lane).await?;
         let (mut marks, mut claims) = (BTreeMap::new(), BTreeSet::new());
         for (place, noted) in places {
@@ -110,27 +112,29 @@ impl Places {
             marks.insert(place, Mark { stored: held.position, noted });
         }
         let lost = marks.values().filter(|mark| mark.has_lost()).map(|mark| mark.stored).min();
-        (self.marks, self.looked) = (marks, Some(Instant::now()));
+        (self.marks, self.checked_at) = (marks, Some(Instant::now()));
         Ok((lost.map_or(noted, |lost| lost.min(noted)), claims))
     }
 
-    /// Writes what of `batch` lies beyond the cursors of its places.
+    /// Writes the records of `batch` after the cursors of their places.
     pub(super) async fn write<A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
         batch: &Batch,
     ) -> Result<WriteOutcome, Failure> {
-        // Another process may have written since, if the lane knows more or less than it did here.
-        if self.position != batch.floor() || self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
-            let (position, _) = self.look(nodes, config, batch.lane()).await?;
+        // If the lane's position differs from the expected one, another process may have written.
+        if self.position != batch.floor()
+            || self.checked_at.is_none_or(|checked_at| checked_at.elapsed() >= CHECK_EVERY)
+        {
+            let (position, _) = self.read_state(nodes, config, batch.lane()).await?;
             if position < batch.floor() {
                 return Err(Failure::LostTail { position, stored: batch.floor() });
             }
             self.position = position;
         }
         let parts = self.parts(config, batch)?;
-        // A place that is new holds no claim: that of the lane as a whole is looked at before it is written.
+        // A new place has no claim: the claim of the whole lane is checked before the place is written.
         if parts.keys().any(|place| !self.marks.contains_key(place)) {
             let held = script::read_claim(nodes, &config.key.own(), batch.lane()).await?;
             if !Claim::admits(held, batch.claim()) {
@@ -159,8 +163,8 @@ impl Places {
         Ok(WriteOutcome::Committed)
     }
 
-    /// Which records belong to which place. Places that have lost something are there without a record too: what they haven't got
-    /// is in this batch or in one that came before it, and if that was nothing they are as far as it.
+    /// The records of each place. Places that have lost data are included even without a record: their missing records
+    /// are in this batch or in an earlier one. If there were none, these places are up to date.
     fn parts(&mut self, config: &RedisConfig, batch: &Batch) -> Result<BTreeMap<String, Vec<usize>>, Failure> {
         let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, record) in batch.records().enumerate() {
@@ -196,8 +200,8 @@ impl Places {
             command.word(place);
             command.word(&last);
         }
-        let words = nodes.execute(&key, command).await?.texts().ok_or(script::ODD)?;
-        let [outcome, noted] = words.as_slice() else { return Err(script::ODD) };
+        let words = nodes.execute(&key, command).await?.texts().ok_or(script::INVALID_RESULT)?;
+        let [outcome, noted] = words.as_slice() else { return Err(script::INVALID_RESULT) };
         match outcome.as_str() {
             "stored" => {}
             "claimed" => return Err(Failure::Claimed),
@@ -217,17 +221,17 @@ fn notes_key(config: &RedisConfig, lane: &Lane) -> String {
     format!("forebay:{{{}}}:lane:{}", config.key.tag(), script::field(lane))
 }
 
-/// What is noted of the lane, and of each of its places.
+/// The noted positions of the lane, and of each of its places.
 async fn read_notes<A: Execute>(
     nodes: &mut A,
     config: &RedisConfig,
     lane: &Lane,
 ) -> Result<(u64, HashMap<String, u64>), Failure> {
     let key = notes_key(config, lane);
-    let notes = nodes.execute(&key, Command::new(&["HGETALL", &key])).await?.pairs().ok_or(script::ODD)?;
+    let notes = nodes.execute(&key, Command::new(&["HGETALL", &key])).await?.pairs().ok_or(script::INVALID_RESULT)?;
     let position = |(place, position): (String, String)| Ok((place, script::position(&position)?));
     let mut places = notes.into_iter().map(position).collect::<Result<HashMap<_, _>, Failure>>()?;
-    // The lane as a whole has no name.
+    // The whole lane has an empty name.
     let whole = places.remove("").unwrap_or(0);
     Ok((whole, places))
 }

@@ -1,4 +1,4 @@
-//! A cluster's slots: which one a key has, and which node has it.
+//! A cluster's slots: the slot of a key, and the node of a slot.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use super::protocol::Answer;
 
 const SLOTS: u16 = 16_384;
 
-/// The slot of a key: that of what stands in its first braces, if that is anything, or else of all of it.
+/// The slot of a key: the slot of the text in its first braces, if that isn't empty, or else of the whole key.
 pub(super) fn slot(key: &str) -> u16 {
-    let tag = key.split_once('{').and_then(|(_, behind)| behind.split_once('}')).map(|(tag, _)| tag);
+    let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
     checksum(tag.filter(|tag| !tag.is_empty()).unwrap_or(key).as_bytes()) % SLOTS
 }
 
-/// CRC-16/XMODEM: of the polynomial 0x1021, beginning with 0.
+/// CRC-16/XMODEM: with the polynomial 0x1021, beginning with 0.
 fn checksum(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |sum, byte| {
         let bit = |sum: u16, _| if sum & 0x8000 == 0 { sum << 1 } else { (sum << 1) ^ 0x1021 };
@@ -21,15 +21,15 @@ fn checksum(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Which node has which slots.
+/// The slots and their nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Slots {
-    /// First slot, last slot, and who has them.
+    /// First slot, last slot, and their node.
     ranges: Vec<(u16, u16, Address)>,
 }
 
 impl Slots {
-    /// What the node at `asked` says of all nodes.
+    /// Parses the slots that the node at `asked` returned.
     pub(super) fn of(answer: &Answer, asked: &Address) -> Option<Self> {
         let Answer::List(list) = answer else { return None };
         let ranges = list.iter().map(|part| {
@@ -40,22 +40,22 @@ impl Slots {
             let [host, Answer::Number(port), ..] = master.as_slice() else { return None };
             let host = match host {
                 Answer::Text(host) => host,
-                // It doesn't know under which name it is reached.
+                // The node doesn't know its own address.
                 _ => "",
             };
             let port = u16::try_from(*port).ok()?;
-            Some((slot_number(*first)?, slot_number(*last)?, beside(asked, host, port)))
+            Some((slot_number(*first)?, slot_number(*last)?, resolve(asked, host, port)))
         });
         Some(Self { ranges: ranges.collect::<Option<_>>()? })
     }
 
-    /// Who has a slot.
+    /// The node of a slot.
     pub(super) fn owner(&self, slot: u16) -> Option<&Address> {
         let range = self.ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&slot));
         range.map(|(_, _, owner)| owner)
     }
 
-    /// All that have any.
+    /// All nodes with slots.
     pub(super) fn owners(&self) -> BTreeSet<&Address> {
         self.ranges.iter().map(|(_, _, owner)| owner).collect()
     }
@@ -65,25 +65,25 @@ fn slot_number(number: i64) -> Option<u16> {
     u16::try_from(number).ok().filter(|slot| *slot < SLOTS)
 }
 
-/// An address that a node has named: without a host it is the node's own one.
-fn beside(asked: &Address, host: &str, port: u16) -> Address {
+/// An address that a node has returned: without a host it is the node's own host.
+fn resolve(asked: &Address, host: &str, port: u16) -> Address {
     let host = if host.is_empty() || host == "?" { &asked.host } else { host };
     Address { host: host.to_owned(), port }
 }
 
-/// Where a node sends who asked it.
+/// A node's redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
-    /// Another one has the slot, from now on.
+    /// Another node has the slot from now on.
     Moved(Address),
-    /// The slot is on its way to another one, and what was asked for is there already.
+    /// The slot is moving to another node, and the requested keys have moved already.
     Ask(Address),
-    /// Some of the keys are there and others not yet.
+    /// Some of the keys have moved and others not yet.
     TryAgain,
 }
 
 impl Redirect {
-    /// What the refusal of the node at `asked` says, if it says where else to ask.
+    /// Parses the error of the node at `asked`, if it is a redirection.
     pub(super) fn of(said: &str, asked: &Address) -> Option<Self> {
         let mut words = said.split(' ');
         let word = words.next()?;
@@ -96,7 +96,7 @@ impl Redirect {
             _ => return None,
         };
         let (host, port) = words.nth(1)?.rsplit_once(':')?;
-        Some(of(beside(asked, host, port.parse().ok()?)))
+        Some(of(resolve(asked, host, port.parse().ok()?)))
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_braces_decides_the_slot() {
+    fn text_in_braces_decides_the_slot() {
         // The first is the checksum's own example.
         assert_eq!((checksum(b"123456789"), slot("123456789"), slot("")), (0x31c3, 12_739, 0));
         assert_eq!(slot("forebay:{access}:cursors"), slot("access"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_say_who_has_which_slots() {
+    fn slots_are_parsed_from_a_node() {
         let node = |host: Answer, port| Answer::List(vec![host, Answer::Number(port), Answer::Text("id".into())]);
         let range = |first, last, nodes: Vec<Answer>| {
             Answer::List([vec![Answer::Number(first), Answer::Number(last)], nodes].concat())
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_where_else_to_ask() {
+    fn redirections_are_parsed_from_errors() {
         let of = |said| Redirect::of(said, &at("asked", 1));
         assert_eq!(of("MOVED 3999 127.0.0.1:6381"), Some(Redirect::Moved(at("127.0.0.1", 6381))));
         assert_eq!(of("ASK 3999 ::1:6381"), Some(Redirect::Ask(at("::1", 6381))));

@@ -24,17 +24,17 @@ use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
-/// How long a replica may be behind when it takes over, or a disk behind its server, without an event being lost:
-/// segments stay for as long.
+/// How long a replica may lag when it takes over, or a disk may lag, without the loss of an event: segments are kept
+/// for this long.
 const SETTLE: Duration = Duration::from_mins(1);
 
 /// The store.
 pub struct Redis {
     config: RedisConfig,
     states: LaneStates<LaneState>,
-    /// Connections to the one server that is written to; in a cluster each lane has its own.
+    /// Connections to the only server to write to; in a cluster each lane has its own.
     pool: ConnectionPool<Session>,
-    /// What is known of the server or the cluster.
+    /// The known state of the server or the cluster.
     map: Map,
     closed: CloseSignal,
 }
@@ -44,11 +44,11 @@ pub struct Redis {
 struct LaneState {
     /// A connection for each node that was needed.
     sessions: HashMap<Address, Session>,
-    /// How far the lane is there, where its keys are in several slots.
+    /// The lane's position in each slot, if its keys are in several slots.
     places: Places,
 }
 
-/// Where the commands of one call go. A call that fails or is dropped takes its connection with it.
+/// The destination of one call's commands. A call that fails or is dropped closes its connection.
 enum Route<'a> {
     Server(Lent<'a, Session>),
     Nodes(Nodes<'a>),
@@ -171,7 +171,7 @@ impl Redis {
         }
     }
 
-    /// The way of a lane that has these connections in a cluster.
+    /// The route of a lane that has these connections in a cluster.
     async fn route<'a>(&'a self, sessions: &'a mut HashMap<Address, Session>) -> Result<Route<'a>, Failure> {
         if let Deployment::Cluster(_) = &self.config.deployment {
             return Ok(Route::Nodes(Nodes { config: &self.config, map: &self.map, sessions }));
@@ -185,7 +185,7 @@ impl Redis {
         }
     }
 
-    /// A connection to where one that is made now would lead.
+    /// A connection to the server that a new one would reach.
     async fn take(&self) -> Result<Lent<'_, Session>, Failure> {
         let permit = self.pool.permit().await;
         while let Some(mut session) = self.pool.pop() {
@@ -198,7 +198,7 @@ impl Redis {
         Ok(permit.lend(session))
     }
 
-    /// Does `work`, unless the sink is closed meanwhile.
+    /// Does `work`, unless the sink is closed during it.
     async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
         let done = self.closed.unless_closed(Failure::Closed, work).await;
         done.map_err(|failure| failure.into_sink_error(&self.config))

@@ -7,13 +7,14 @@ use std::sync::Arc;
 const BYTES_MIN: usize = 3;
 const BYTES_MAX: usize = 63;
 
-/// The name of a bucket by the rules of S3: 3 to 63 lower-case letters, digits, `-` and `.`, at both ends a letter or digit. Cheap to clone.
+/// The name of a bucket by the rules of S3: 3 to 63 lower-case letters, digits, `-` and `.`, with a letter or digit at
+/// both ends. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket(Arc<str>);
 
 /// Why a text can't be such a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted {BYTES_MIN} to {BYTES_MAX} of a-z, 0-9, - and ., a letter or digit at both ends")]
+#[error("wanted {BYTES_MIN} to {BYTES_MAX} of a-z, 0-9, - and ., with a letter or digit at both ends")]
 pub struct InvalidBucket;
 
 impl Bucket {
@@ -28,11 +29,11 @@ impl FromStr for Bucket {
     type Err = InvalidBucket;
 
     fn from_str(text: &str) -> Result<Self, InvalidBucket> {
-        let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let is_letter_or_digit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let good = (BYTES_MIN..=BYTES_MAX).contains(&text.len())
-            && text.bytes().all(|byte| letter(byte) || b"-.".contains(&byte))
-            && text.bytes().next().is_some_and(letter)
-            && text.bytes().last().is_some_and(letter)
+            && text.bytes().all(|byte| is_letter_or_digit(byte) || b"-.".contains(&byte))
+            && text.bytes().next().is_some_and(is_letter_or_digit)
+            && text.bytes().last().is_some_and(is_letter_or_digit)
             && !text.contains("..");
         if good { Ok(Self(text.into())) } else { Err(InvalidBucket) }
     }

@@ -9,25 +9,25 @@ use objects::over_http::Secret;
 
 use crate::Bucket;
 
-/// Which bucket, and who asks for it.
+/// The bucket, and the key to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Config {
-    /// Where the service answers.
+    /// The URL of the service.
     pub url: Endpoint,
-    /// Whether the bucket is the first part of the host's name instead of the path's.
+    /// Whether the bucket is the first part of the host's name instead of the path.
     pub is_in_host: bool,
     /// The region that requests are signed for.
     pub region: String,
-    /// The bucket. It is made if it is missing.
+    /// The bucket. It is created if it is missing.
     pub bucket: Bucket,
     /// The id of the access key.
     pub access_key: String,
     /// Its secret.
     pub secret_key: Secret,
-    /// How large objects are, and what their names begin with.
+    /// The limits of objects, and the prefix of their names.
     pub rules: ObjectFormat,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities; without one the machine's.
     pub ca: Option<PathBuf>,
-    /// How long nothing may come or go.
+    /// How long a connection may be silent.
     pub timeout: Duration,
 }

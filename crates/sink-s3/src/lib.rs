@@ -1,4 +1,4 @@
-//! S3, and what else speaks it: each request is signed with a secret that isn't sent.
+//! S3, and compatible services: each request is signed with a secret that isn't sent.
 
 mod bucket;
 mod config;

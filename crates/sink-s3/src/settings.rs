@@ -12,13 +12,13 @@ use settings::{Diagnostic, InvalidValue, Section, SettingsReader, parsed};
 
 const REGION: &str = "us-east-1";
 
-/// Reads them; a relative `ca` starts at `folder`.
+/// Reads the settings; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
     let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
     let url = reader.required(section, "url", help, url);
     let region = reader.text_or(section, "region", REGION, region);
     let help = "add the bucket, as in bucket = \"events\"";
-    let bucket: Option<Bucket> = reader.required(section, "bucket", help, parsed("can't be the name of a bucket"));
+    let bucket: Option<Bucket> = reader.required(section, "bucket", help, parsed("isn't a valid bucket name"));
     let access_key =
         reader.required(section, "access_key", "add the id of the key that requests are signed with", word);
     let help = "add the secret of the key, best as secret_key = \"${S3_SECRET}\"";
@@ -29,10 +29,11 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     let has_dots = bucket.as_ref().is_some_and(|bucket| bucket.to_string().contains('.'));
     let is_secure = url.as_ref().is_some_and(|url| url.to_string().starts_with("https://"));
-    // With an authority of its own a service may have a certificate that names the bucket.
+    // With a private authority, a service may have a certificate that names the bucket.
     if let Some(found) = path_style.filter(|_| is_in_host && has_dots && is_secure && ca.is_none()) {
         let title = format!("`{}` can't be false for a bucket with dots", section.key_path("path_style"));
-        let label = "a certificate for *.HOST doesn't cover a name with more dots: take it out, or name another bucket";
+        let label = "a certificate for *.HOST doesn't cover a name with more dots: remove the setting, or set another \
+            `bucket`";
         reader.push(Diagnostic::new(title, found.span, label.to_owned()));
     }
     Some(S3Config {
@@ -48,10 +49,14 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     })
 }
 
-/// Every signature has it, between slashes.
+/// Every signature contains it, between slashes.
 fn region(text: &str) -> Result<String, InvalidValue> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if good { Ok(text.to_owned()) } else { Err(InvalidValue::new("is no region", "wanted letters, digits and -")) }
+    if good {
+        Ok(text.to_owned())
+    } else {
+        Err(InvalidValue::new("isn't a region", "wanted ASCII letters, digits and -"))
+    }
 }
 
 /// Sinks of kind `s3`.

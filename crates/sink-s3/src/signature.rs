@@ -10,21 +10,21 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const SERVICE: &str = "s3";
 const END: &str = "aws4_request";
 
-/// Who signs.
+/// The key that signs.
 pub(super) struct Signer<'a> {
     pub(super) access_key: &'a str,
     pub(super) secret_key: &'a Secret,
     pub(super) region: &'a str,
 }
 
-/// What of a request is signed. It has no query.
+/// The signed parts of a request. It has no query.
 pub(super) struct Signed<'a> {
     pub(super) method: &'a str,
     /// With its escapes.
     pub(super) path: &'a str,
-    /// Names in lower case, in their order.
+    /// Names in lower case, in order.
     pub(super) headers: &'a [(&'a str, &'a str)],
-    /// That of the body, in hexadecimal digits.
+    /// The digest of the body, in hexadecimal digits.
     pub(super) sha256: &'a str,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn date(rfc3339: &str) -> String {
 }
 
 impl Signer<'_> {
-    /// What `Authorization` says.
+    /// The value of `Authorization`.
     pub(super) fn authorization(&self, date: &str, signed: &Signed<'_>) -> String {
         debug_assert!(signed.headers.is_sorted(), "the server sorts them");
         let names: Vec<&str> = signed.headers.iter().map(|(name, _)| *name).collect();
@@ -53,13 +53,13 @@ impl Signer<'_> {
     }
 }
 
-/// As servers compare values: without blanks around them, and with one for several.
+/// Normalises a value as servers do: without blanks around it, and with single blanks.
 fn single_spaced(value: &str) -> String {
     value.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn mac(key: &[u8], text: &str) -> Vec<u8> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key may have any length");
     mac.update(text.as_bytes());
     mac.finalize().into_bytes().to_vec()
 }
@@ -70,7 +70,7 @@ mod tests {
 
     /// The examples of AWS's own page.
     #[test]
-    fn examples_are_signed_as_they_are_published() {
+    fn published_examples_have_their_signatures() {
         let signer = Signer {
             access_key: "AKIAIOSFODNN7EXAMPLE",
             secret_key: &"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".into(),

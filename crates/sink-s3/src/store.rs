@@ -18,7 +18,7 @@ use sink::Sink;
 use crate::config::S3Config;
 use crate::signature::{self, Signed, Signer};
 
-/// The region whose buckets are made without naming one.
+/// The region whose buckets are created without naming it.
 const USUAL_REGION: &str = "us-east-1";
 const DATE: &str = "x-amz-date";
 const CONTENT_SHA256: &str = "x-amz-content-sha256";
@@ -37,8 +37,9 @@ pub fn sink(config: S3Config) -> Sink {
 struct S3 {
     config: S3Config,
     client: HttpClient,
-    /// Whether the bucket encrypts with keys of KMS, so that no entity tag is an MD5. Then requests ask for a checksum to be kept, which
-    /// spares reading objects back. Other stores that speak this protocol may refuse the headers, so nothing else gets them.
+    /// Whether the bucket encrypts with keys of KMS, so no entity tag is an MD5. Then requests ask the store to keep a
+    /// checksum, which avoids reading objects back. Other stores with this protocol may reject the headers, so they
+    /// don't get them.
     hides_md5: AtomicBool,
 }
 
@@ -76,10 +77,10 @@ impl S3 {
         let (digest, date) = (hex::encode(&digests.sha256), signature::date(now));
         let mut added = vec![(CONTENT_SHA256, digest.clone()), (DATE, date.clone())];
         if request.method() == Method::PUT {
-            // AWS takes no object without a checksum header into a bucket with Object Lock. This one all stores know.
+            // AWS rejects objects without a checksum header for a bucket with Object Lock. All stores support this one.
             added.push((CONTENT_MD5, STANDARD.encode(digests.md5)));
             if digests.bytes == 0 {
-                // AWS demands it (411); the client leaves it out where there is no body.
+                // AWS requires it (411); the client omits it if there is no body.
                 request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
             }
         }
@@ -99,7 +100,8 @@ impl S3 {
         Ok(request)
     }
 
-    /// Signs the host, and all headers of which AWS says so: those with a meaning for the store, and those that describe the body.
+    /// Signs the host, and all headers that AWS requires: those with a meaning for the store, and those that describe
+    /// the body.
     fn authorization(
         &self,
         request: &Request<RequestBody>,
@@ -132,7 +134,7 @@ impl S3 {
     }
 }
 
-/// Whether a status says enough without words. A store that is overloaded isn't asked once more.
+/// Whether a status is clear without a message. An overloaded store isn't sent another request.
 fn is_explained(status: StatusCode) -> bool {
     use StatusCode as Of;
     let says_enough = [Of::NOT_FOUND, Of::NOT_MODIFIED, Of::PRECONDITION_FAILED, Of::TOO_MANY_REQUESTS];
@@ -144,7 +146,8 @@ impl Source for S3 {
         format!("bucket {} of S3 ({})", self.config.bucket, self.config.url)
     }
 
-    /// Sends a request. The answer to `HEAD` has no body, which is where S3 names the cause of a refusal: then `GET` asks for it.
+    /// Sends a request. The response to `HEAD` has no body, in which S3 names the cause of a rejection: then a `GET`
+    /// requests it.
     async fn send<'a>(
         &self,
         request: impl Fn() -> ContainerRequest<'a> + Send + Sync,
@@ -185,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_a_part_of_the_path_or_of_the_host() {
+    fn bucket_is_in_the_path_or_host() {
         let second = Duration::from_secs(1);
         let rules = ObjectFormat {
             line: Line::Payload,

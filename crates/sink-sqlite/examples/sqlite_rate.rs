@@ -1,13 +1,13 @@
-//! Rows a second into SQLite: this sink against `sqlite3 .import` of the same rows into the same table, in
-//! turn, in one run. Both write ahead, sync each commit, and end with everything in the file.
+//! Rows a second into SQLite: this sink against `sqlite3 .import` of the same rows into the same table, alternating, in
+//! one run. Both use a write-ahead log, sync each commit, and end with everything in the file.
 //!
 //! ```text
 //! cargo run --release -p sink --example sqlite_rate -- [rows, 1000000] [rounds, 3]
 //! ```
 //!
-//! Payloads are the lines of `access.ndjson` in the folder that `FOREBAY_TEST_RECORDS` names, or made-up ones of the
-//! same size. Ids ascend and stand side by side, as Forebay makes them; `.import` gets 16 letters instead of
-//! 16 bytes. Only the ratio means something: the machine's speed isn't the sink's.
+//! Payloads are the lines of `access.ndjson` in the folder `FOREBAY_TEST_RECORDS`, or generated ones of the same size.
+//! Ids ascend consecutively, as Forebay creates them; `.import` gets 16 characters instead of 16 bytes. Only the ratio
+//! is meaningful: the machine's speed isn't the sink's.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use std::error::Error;
@@ -58,7 +58,7 @@ fn payloads() -> Vec<Bytes> {
             .map(|line| text.slice_ref(line))
             .collect();
     }
-    println!("no access.ndjson: set FOREBAY_TEST_RECORDS to its folder; payloads are made up");
+    println!("no access.ndjson: set FOREBAY_TEST_RECORDS to its folder; payloads are generated");
     let line =
         |n: usize| format!(r#"{{"type":"access","status":200,"bytes":{n},"path":"/{n:064x}","agent":"{:200}"}}"#, "x");
     (0..10_000).map(|n| Bytes::from(line(n))).collect()
@@ -74,7 +74,7 @@ fn write_sink(directory: &Path, payloads: &[Bytes], rows: usize) -> Result<Durat
         let mut ids = IdGenerator::new(1);
         let mut next = batch(&mut ids, payloads, 0, rows);
         while !next.is_empty() {
-            // As delivery does: the next batch is made while this one is written.
+            // As in delivery, the next batch is built while this one is written.
             let (writing, written) = (sink.clone(), next.clone());
             let answer = tokio::spawn(async move { writing.write(&written).await });
             tokio::task::yield_now().await;
@@ -120,7 +120,7 @@ fn batch(ids: &mut IdGenerator, payloads: &[Bytes], done: usize, rows: usize) ->
     batch
 }
 
-/// Rows with the separators of `.mode ascii`, which needs no quotes: its quickest way.
+/// Rows with the separators of `.mode ascii`, which needs no quotes and is the fastest.
 fn write_import(path: &Path, payloads: &[Bytes], rows: usize) -> std::io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     for row in 0..rows {

@@ -1,26 +1,26 @@
-//! Whether the clock may be believed when rows are deleted by their age: a wrong clock would delete what nothing brings back.
+//! Checks whether the clock is trustworthy when rows are deleted by age: a wrong clock would delete rows permanently.
 
 use std::time::{Duration, Instant};
 
-/// The operator has this long, or as long as rows are kept if that is shorter, to correct a clock that is wrong.
+/// The time for the operator to correct a wrong clock, or the retention if that is shorter.
 const HOLD_MAX: Duration = Duration::from_hours(24);
 
-/// Compares the wall clock with the time that has passed.
+/// Compares the wall clock with the elapsed time.
 pub(super) struct ClockGuard {
     retention: Duration,
-    /// The last look: the time that can't jump, and the wall clock.
+    /// The last check: the monotonic time, and the wall clock.
     seen: Option<(Instant, i64)>,
     held_until: Option<Instant>,
 }
 
-/// What came of a look at the clock.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     /// Rows may be deleted.
-    Believed,
+    Trusted,
     /// The clock has jumped before, and the operator still has time to correct it.
     Held,
-    /// The clock is ahead by so much. Nothing may be deleted for so long.
+    /// The clock is ahead by this much. Nothing may be deleted for this long.
     Jumped { ahead: Duration, hold: Duration },
 }
 
@@ -29,9 +29,9 @@ impl ClockGuard {
         Self { retention, seen: None, held_until: None }
     }
 
-    /// Looks at the wall clock. It is ahead if it passed more time than has passed, and a tenth of `retention`. The first look has nothing but the
-    /// newest row: the clock is ahead if it makes even that one too old.
-    pub(super) fn look(&mut self, at: Instant, now: i64, newest: Option<i64>) -> Trust {
+    /// Checks the wall clock. It is ahead if it advanced by more than the elapsed time and a tenth of the retention.
+    /// The first check has only the newest row: the clock is ahead if it makes even that one too old.
+    pub(super) fn check(&mut self, at: Instant, now: i64, newest: Option<i64>) -> Trust {
         let (expected, slack) = match self.seen.replace((at, now)) {
             Some((then, wall)) => (wall.saturating_add(microseconds(at - then)), self.retention / 10),
             None => (newest.unwrap_or(now), self.retention),
@@ -42,7 +42,7 @@ impl ClockGuard {
             self.held_until = Some(at + hold);
             return Trust::Jumped { ahead, hold };
         }
-        if self.held_until.is_some_and(|until| at < until) { Trust::Held } else { Trust::Believed }
+        if self.held_until.is_some_and(|until| at < until) { Trust::Held } else { Trust::Trusted }
     }
 }
 
@@ -62,25 +62,25 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_ahead_is_not_believed_for_as_long_as_rows_are_kept() {
+    fn clock_that_jumps_ahead_is_not_trusted() {
         let mut guard = ClockGuard::new(HOUR * 10);
         let began = Instant::now();
-        assert_eq!(guard.look(began, START, Some(START)), Trust::Believed);
-        assert_eq!(guard.look(began + HOUR, after(2), None), Trust::Believed, "a tenth of retention is no jump");
+        assert_eq!(guard.check(began, START, Some(START)), Trust::Trusted);
+        assert_eq!(guard.check(began + HOUR, after(2), None), Trust::Trusted, "a tenth of the retention isn't a jump");
         let jumped = Trust::Jumped { ahead: HOUR * 1_000, hold: HOUR * 10 };
-        assert_eq!(guard.look(began + HOUR * 2, after(1_003), Some(after(1_003))), jumped);
-        assert_eq!(guard.look(began + HOUR * 11, after(1_012), None), Trust::Held);
-        assert_eq!(guard.look(began + HOUR * 12, after(1_013), None), Trust::Believed);
-        assert_eq!(guard.look(began + HOUR * 13, after(13), None), Trust::Believed, "back again: nothing is old");
+        assert_eq!(guard.check(began + HOUR * 2, after(1_003), Some(after(1_003))), jumped);
+        assert_eq!(guard.check(began + HOUR * 11, after(1_012), None), Trust::Held);
+        assert_eq!(guard.check(began + HOUR * 12, after(1_013), None), Trust::Trusted);
+        assert_eq!(guard.check(began + HOUR * 13, after(13), None), Trust::Trusted, "back again: nothing is old");
     }
 
     #[test]
-    fn the_first_look_does_not_believe_a_clock_by_which_everything_is_old() {
-        let look = |retention, newest| ClockGuard::new(retention).look(Instant::now(), after(1_000), newest);
-        assert_eq!(look(HOUR * 10, Some(after(990))), Trust::Believed);
+    fn first_check_rejects_a_clock_past_all_rows() {
+        let check = |retention, newest| ClockGuard::new(retention).check(Instant::now(), after(1_000), newest);
+        assert_eq!(check(HOUR * 10, Some(after(990))), Trust::Trusted);
         let jumped = Trust::Jumped { ahead: HOUR * 11, hold: HOUR * 10 };
-        assert_eq!(look(HOUR * 10, Some(after(989))), jumped);
-        assert_eq!(look(HOUR * 100, Some(START)), Trust::Jumped { ahead: HOUR * 1_000, hold: HOLD_MAX });
-        assert_eq!(look(HOUR, None), Trust::Believed, "there is nothing to delete");
+        assert_eq!(check(HOUR * 10, Some(after(989))), jumped);
+        assert_eq!(check(HOUR * 100, Some(START)), Trust::Jumped { ahead: HOUR * 1_000, hold: HOLD_MAX });
+        assert_eq!(check(HOUR, None), Trust::Trusted, "there is nothing to delete");
     }
 }

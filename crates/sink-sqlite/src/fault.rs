@@ -1,10 +1,10 @@
-//! What each of SQLite's errors is about: a record, the store, or either.
+//! What is at fault in each of SQLite's errors: a record, the store, or either.
 
 use rusqlite::ffi;
 use sink::Fault;
 
-/// SQLite's result codes, without their extensions, and what they are about. A transaction that SQLite has already rolled back changes
-/// nothing about that. Codes that aren't listed are [`Fault::Unclear`].
+/// SQLite's result codes, without their extensions, and what is at fault, even if SQLite has already rolled back the
+/// transaction. Codes that aren't listed are [`Fault::Unclear`].
 const FAULTS: [(i32, Fault); 26] = [
     // Errors of expressions and functions, in triggers and generated columns too, have no separate code.
     (ffi::SQLITE_ERROR, Fault::Unclear),
@@ -37,7 +37,7 @@ const FAULTS: [(i32, Fault); 26] = [
 /// The bits of a result code that its extensions share.
 const PRIMARY: i32 = 0xff;
 
-/// What an error is about. Errors that SQLite itself didn't report are the store's.
+/// What is at fault in an error. Errors that SQLite itself didn't report are the store's.
 pub(super) fn fault(error: &rusqlite::Error) -> Fault {
     let Some(failure) = error.sqlite_error() else { return Fault::Store };
     let code = failure.extended_code & PRIMARY;

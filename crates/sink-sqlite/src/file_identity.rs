@@ -1,9 +1,9 @@
-//! Which file a connection has open: a path may lead to another one by now.
+//! The identity of the file that a connection has open: the path may be of another file by now.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Which file a path leads to, whatever it is called.
+/// The identity of a path's file, regardless of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileIdentity {
     device: u64,

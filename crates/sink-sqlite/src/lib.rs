@@ -1,8 +1,8 @@
 //! SQLite, the default store: a table of a file that others may read while Forebay runs.
 //!
-//! Fenced: a lane's cursor is set in the transaction of its rows. The connection belongs to one thread, since
-//! SQLite blocks; the lanes of a sink take turns on it, each with at most one call waiting. Reads have a thread and a
-//! connection of their own.
+//! A transactional store: a lane's cursor is set in the transaction of its rows. The connection belongs to one thread,
+//! since SQLite blocks; the lanes of a sink share it, each with at most one waiting call. Reads have a separate thread
+//! and connection.
 
 mod clock_guard;
 mod config;

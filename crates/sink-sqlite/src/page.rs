@@ -1,5 +1,5 @@
-//! One page of a table, in steps that are each short: no statement is open for long, so that no reader keeps the
-//! write-ahead log from being copied into the table.
+//! One page of a table, in short steps: no statement is open for long, so no reader keeps the write-ahead log from
+//! being copied into the table.
 
 use std::time::{Duration, Instant};
 
@@ -11,23 +11,25 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use sink::{TableName, quoted};
 
-/// Rows that one statement looks at.
+/// Rows that one statement reads.
 const STEP_ROWS: i64 = 4_096;
-/// Rows that are looked at for one page, and how long: there is no index but that of the ids, and the table may be large.
+/// The maximum of rows that are read for one page, and the time limit: there is no index but that of the ids, and the
+/// table may be large.
 const PAGE_ROWS_MAX: i64 = 16 * STEP_ROWS;
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// Bytes of an id; what is longer is none.
+/// Bytes of an id.
 const ID_BYTES: usize = 16;
-/// Bytes of a type's or a source's name in the table. Longer ones, which others have put there, are shown as empty.
+/// Bytes of a type's or a source's name in the table. Longer ones, which other programs have stored, are shown as
+/// empty.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// The first byte of a bookmark among rows, from the oldest on or from the newest back, and of one among ids.
+/// The first byte of a bookmark among rows, oldest first or newest first, and of one among ids.
 const OLDEST_FIRST: u8 = b'r';
 const NEWEST_FIRST: u8 = b'n';
 const AMONG_IDS: u8 = b'i';
 
-/// The statements that name the configured table.
+/// The statements for the configured table.
 pub(super) struct ReadSql {
     ids: String,
     oldest_first: OrderSql,
@@ -36,7 +38,7 @@ pub(super) struct ReadSql {
     row_of_id: String,
 }
 
-/// Those that read rows in an order.
+/// The statements that read rows in an order.
 struct OrderSql {
     order: ReadOrder,
     /// The first row from a number on, and the last of the table.
@@ -89,7 +91,7 @@ impl OrderSql {
 }
 
 fn select_from(table: &str) -> String {
-    // SQLite knows a value's size without reading it, and the CASE keeps what is too large out of memory.
+    // SQLite knows a value's size without reading it, and the CASE keeps too large values out of memory.
     let within = |column: &str, most: usize| format!("case when octet_length({column}) <= {most} then {column} end");
     format!(
         "select rowid, {}, {}, {}, received_at, {}, octet_length(payload), typeof(payload) from {table}",
@@ -100,7 +102,7 @@ fn select_from(table: &str) -> String {
     )
 }
 
-/// Reads a page; `None` where the bookmark is none of this store's.
+/// Reads a page; `None` if the bookmark isn't this store's.
 pub(super) fn read(connection: &Connection, sql: &ReadSql, query: &Query) -> rusqlite::Result<Option<Page>> {
     let after = match &query.after {
         None => None,
@@ -111,7 +113,7 @@ pub(super) fn read(connection: &Connection, sql: &ReadSql, query: &Query) -> rus
     };
     match (&query.wanted, after) {
         (Wanted::Ids { first, last }, None) => among_ids(connection, sql, query, *first, *last).map(Some),
-        (Wanted::Ids { last, .. }, Some(Place::Id(after))) => match behind(after) {
+        (Wanted::Ids { last, .. }, Some(Place::Id(after))) => match next_id(after) {
             Some(first) => among_ids(connection, sql, query, first, *last).map(Some),
             None => Ok(Some(Page::default())),
         },
@@ -129,9 +131,9 @@ pub(super) fn read(connection: &Connection, sql: &ReadSql, query: &Query) -> rus
 /// A place in the table.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
-    /// Behind this row, in this order. Where the table was written anew, its event may stand in another one.
+    /// After this row, in this order. If the table was rewritten, its event may be in another row.
     Row { order: ReadOrder, row: i64, id: EventId },
-    /// Behind this id.
+    /// After this id.
     Id(EventId),
 }
 
@@ -160,11 +162,11 @@ impl Place {
 }
 
 /// The next id, if there is any.
-fn behind(id: EventId) -> Option<EventId> {
+fn next_id(id: EventId) -> Option<EventId> {
     u128::from_be_bytes(id.0).checked_add(1).map(|next| EventId(next.to_be_bytes()))
 }
 
-/// The number that comes before all others.
+/// The number before all others.
 const fn first(order: ReadOrder) -> i64 {
     match order {
         ReadOrder::OldestFirst => i64::MIN,
@@ -172,7 +174,7 @@ const fn first(order: ReadOrder) -> i64 {
     }
 }
 
-/// The number behind a row's, if there is any.
+/// The number after a row's, if there is any.
 const fn next(order: ReadOrder, row: i64) -> Option<i64> {
     match order {
         ReadOrder::OldestFirst => row.checked_add(1),
@@ -180,7 +182,7 @@ const fn next(order: ReadOrder, row: i64) -> Option<i64> {
     }
 }
 
-/// Where the event of a bookmark stands by now: `vacuum` may number rows anew.
+/// The current row of a bookmark's event: `vacuum` may renumber rows.
 fn row_now(connection: &Connection, sql: &ReadSql, row: i64, id: EventId) -> rusqlite::Result<i64> {
     let there: Option<Option<EventId>> =
         connection.prepare_cached(&sql.id_of_row)?.query_row([row], |row| Ok(id_in(row.get_ref(0)?))).optional()?;
@@ -200,7 +202,7 @@ fn among_ids(
 ) -> rusqlite::Result<Page> {
     let mut gathered = Gathered::new(query);
     let mut statement = connection.prepare_cached(&sql.ids)?;
-    // One more than there is room for tells whether there is a next page.
+    // One more than the limit shows whether there is a next page.
     let mut rows = statement.query(params![first.0, last.0, one_more(query.limit)])?;
     while let Some(row) = rows.next()? {
         let Some((_, event)) = event_in(row)? else { continue };
@@ -222,29 +224,30 @@ fn among_rows(
     let sql = sql.of(filter.order);
     let began = Instant::now();
     let mut gathered = Gathered::new(query);
-    let (mut passed, mut looked_at) = (None, 0);
+    let (mut passed, mut examined) = (None, 0);
     while let Some(start) = from
         && let Some(bounds) = step_bounds(connection, sql, start)?
     {
-        // A page that has looked nowhere would be followed by the same one for ever.
+        // A page without any step would be followed by the same page forever.
         if let Some(passed) = passed
-            && (gathered.is_full() || looked_at >= PAGE_ROWS_MAX || began.elapsed() >= PAGE_TIME_MAX)
+            && (gathered.is_full() || examined >= PAGE_ROWS_MAX || began.elapsed() >= PAGE_TIME_MAX)
         {
             return Ok(gathered.page(Some(bookmark_at(connection, sql, passed)?)));
         }
         if let Some(last) = step(connection, sql, filter, bounds, &mut gathered)? {
             return Ok(gathered.page(Some(last.write())));
         }
-        looked_at += STEP_ROWS;
+        examined += STEP_ROWS;
         passed = Some(bounds.1);
         from = next(filter.order, bounds.1);
     }
     Ok(gathered.page(None))
 }
 
-/// The rows of a step from a number on: the first and the last that it may have; `None` where there is no row. Rows may lie far
-/// apart: a step begins at one that is there, and none goes beyond the last that is there. Others commit between two statements,
-/// and what they add has greater numbers: oldest first, none of these may be passed unseen; newest first, none may be shown.
+/// The rows of a step from a number on: the first and the last; `None` if there is no row. Numbers may have large gaps:
+/// a step begins at an existing row, and none continues after the last existing one. Other transactions commit between
+/// two statements, and their rows have greater numbers: oldest first, none of these may be skipped; newest first, none
+/// may be returned.
 fn step_bounds(connection: &Connection, sql: &OrderSql, from: i64) -> rusqlite::Result<Option<(i64, i64)>> {
     let bounds = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
     let bounds = connection.prepare_cached(&sql.bounds)?.query_row([from], bounds).optional()?;
@@ -254,7 +257,7 @@ fn step_bounds(connection: &Connection, sql: &OrderSql, from: i64) -> rusqlite::
     }))
 }
 
-/// Gathers what fits of the rows within these bounds. Where there was no room for one: the place before it.
+/// Collects the rows within these bounds that fit in the page. If one doesn't fit, returns the place before it.
 fn step(
     connection: &Connection,
     sql: &OrderSql,
@@ -271,7 +274,7 @@ fn step(
         let Some((row, event)) = event_in(row)? else { continue };
         let id = event.id;
         if !gathered.take(event) {
-            // It has no room, so there was one before it; perhaps in an earlier step, behind which nothing fits.
+            // It doesn't fit, so there was one before it, possibly in an earlier step, after which nothing matches.
             return Ok(Some(last.unwrap_or(before(*order, first))));
         }
         last = Some(Place::Row { order: *order, row, id });
@@ -279,7 +282,7 @@ fn step(
     Ok(None)
 }
 
-/// The place before a row, of which no event is known.
+/// The place before a row, whose event isn't known.
 const fn before(order: ReadOrder, row: i64) -> Place {
     let row = match order {
         ReadOrder::OldestFirst => row.saturating_sub(1),
@@ -288,7 +291,7 @@ const fn before(order: ReadOrder, row: i64) -> Place {
     Place::Row { order, row, id: EventId([0; 16]) }
 }
 
-/// The bookmark of the last row up to `end`. If none is left, since all were deleted meanwhile, the number alone is good for it.
+/// The bookmark of the last row up to `end`. If all were deleted, the number alone is enough.
 fn bookmark_at(connection: &Connection, sql: &OrderSql, end: i64) -> rusqlite::Result<Bookmark> {
     let order = sql.order;
     let place = connection.prepare_cached(&sql.last)?.query_row([end], |row| {
@@ -305,7 +308,7 @@ fn id_in(value: ValueRef<'_>) -> Option<EventId> {
     value.as_blob().ok()?.try_into().ok().map(EventId)
 }
 
-/// The event of a row, with the row's number. Others may have put into the table what is none: that is passed over.
+/// The event of a row, with the row's number. Rows of other programs that aren't events are skipped.
 fn event_in(row: &Row<'_>) -> rusqlite::Result<Option<(i64, StoredEvent)>> {
     let text = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str().unwrap_or_default().to_owned());
     let (Some(id), Ok(received_at)) = (id_in(row.get_ref(1)?), row.get_ref(4)?.as_i64()) else { return Ok(None) };
@@ -327,14 +330,14 @@ mod tests {
         Connection::open(path).unwrap()
     }
 
-    /// Adds so many events, in one transaction.
+    /// Adds this many events, in one transaction.
     fn add(connection: &Connection, count: i64) {
         let sql = "insert into events with recursive n(i) as (select 1 union all select i + 1 from n where i < ?1) \
                    select randomblob(16), 't', '', 7, '{}' from n";
         assert_eq!(connection.execute(sql, [count]), Ok(usize::try_from(count).unwrap()));
     }
 
-    /// An empty table: a connection that writes to it, one that reads it, and the statements for that.
+    /// An empty table: a connection that writes to it, one that reads it, and the statements for reads.
     fn open(directory: &tempfile::TempDir) -> (Connection, Connection, ReadSql) {
         let path = directory.path().join("events.db");
         let writer = connect(&path);
@@ -350,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_which_all_rows_are_deleted_meanwhile_is_not_the_last() {
+    fn page_of_deleted_rows_is_not_last() {
         let directory = tempfile::tempdir().unwrap();
         let (writer, reader, sql) = open(&directory);
         add(&writer, 10);
@@ -364,7 +367,7 @@ mod tests {
         assert_eq!(read(&reader, &sql, &query).unwrap(), Some(Page::default()));
     }
 
-    /// Others may have put it there. It isn't read into memory, and its page shows it.
+    /// Other programs may have stored it. It isn't read into memory, and its page shows it.
     #[test]
     fn row_larger_than_an_event_shows_its_size() {
         let directory = tempfile::tempdir().unwrap();
@@ -403,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_meanwhile_is_not_shown_newest_first() {
+    fn newest_first_omits_later_commits() {
         let directory = tempfile::tempdir().unwrap();
         let (writer, reader, sql) = open(&directory);
         let query = all(ReadOrder::NewestFirst);
@@ -426,13 +429,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_between_two_statements_is_not_passed() {
+    fn commit_between_two_statements_is_not_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let (writer, reader, all_sql) = open(&directory);
         let (sql, query) = (&all_sql.oldest_first, all(ReadOrder::OldestFirst));
         let (mut gathered, mut from) = (Gathered::new(&query), i64::MIN);
         add(&writer, 10);
-        // As a page does it, while others commit before and behind each step.
+        // As a page does it, while others commit before and after each step.
         for round in 0..3 {
             let bounds = step_bounds(&reader, sql, from).unwrap().unwrap();
             add(&writer, STEP_ROWS / 2);
@@ -440,7 +443,7 @@ mod tests {
             add(&writer, STEP_ROWS / 2);
             from = bounds.1 + 1;
             let Bookmark(mark) = bookmark_at(&reader, sql, bounds.1).unwrap();
-            assert_eq!(mark[1..9], bounds.1.to_be_bytes(), "the bookmark is that of a row that was there");
+            assert_eq!(mark[1..9], bounds.1.to_be_bytes(), "the bookmark is that of an existing row");
         }
         let rest = Query { after: Some(bookmark_at(&reader, sql, from - 1).unwrap()), ..query };
         let rest = read(&reader, &all_sql, &rest).unwrap().unwrap();

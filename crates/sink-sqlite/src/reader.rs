@@ -1,4 +1,4 @@
-//! The reader: it has a thread and a connection of its own, which can't write, and nothing that it does holds up the thread that writes.
+//! The reader: it has a separate thread and a connection that can't write, and never blocks the thread that writes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Reader {
         Self { sql: ReadSql::new(&config.table), path: config.path.clone(), open: None }
     }
 
-    /// A connection to the file that the path leads to now. Whoever uses it puts it back, unless it failed.
+    /// A connection to the path's current file. The user of the connection returns it, unless it failed.
     fn connection(&mut self) -> Result<Connection, ReadError> {
         let now = FileIdentity::of(&self.path);
         if let Some((connection, file)) = self.open.take()

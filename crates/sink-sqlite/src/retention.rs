@@ -1,8 +1,9 @@
-//! Deletes the rows that are older than `retention`: on the thread that writes, a step at a time between its jobs, so that no other connection
-//! contends for the write lock.
+//! Deletes the rows that are older than the retention: on the thread that writes, a step at a time between its jobs, so
+//! no other connection competes for the write lock.
 //!
-//! The table has no index by time, and gets none: to make one takes minutes in a large file. But rows are numbered as they are stored, which
-//! is nearly the order of their times. A pass walks from the smallest number and ends behind so many young rows in succession.
+//! The table has no index by time, and gets none, because creating it takes minutes in a large file. But rows are
+//! numbered as they are stored, which is nearly the order of their times. A pass begins at the smallest number and ends
+//! after a certain number of consecutive young rows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,25 +15,28 @@ use super::config::SqliteConfig;
 use super::rows::owner;
 use sink::{Reason, SinkError, TableName, quoted};
 
-/// Rows that a step looks at, and so the most that one transaction deletes: a batch that comes meanwhile waits for some milliseconds.
+/// Rows that a step reads, which is also the maximum that one transaction deletes: a batch that arrives then waits for
+/// a few milliseconds.
 pub(super) const STEP_ROWS: usize = 1_000;
-/// A step ends behind so many bytes of payload: SQLite reads each page of a large one to free it.
+/// A step ends after this many bytes of payload: SQLite reads each page of a large payload to free it.
 const STEP_BYTES: i64 = 4 * 1024 * 1024;
-/// A pass ends behind so many young rows. What lies between rows that are stored late, out of order, is found up to that distance.
+/// A pass ends after this many young rows. Old rows among rows that are stored late, out of order, are found up to that
+/// distance.
 pub(super) const YOUNG_ROWS_MAX: usize = 10 * STEP_ROWS;
-/// Rows from further ahead than this were stored under a wrong clock. They don't end a pass, or nothing behind them would go for years.
+/// Rows with a time further ahead than this were stored under a wrong clock. They don't end a pass, since otherwise no
+/// row after them would be deleted for years.
 const AHEAD_MAX: Duration = Duration::from_hours(24);
 /// The pause between two passes.
 const PASS_EVERY: Duration = Duration::from_secs(10);
-/// What a deleted row adds to the write-ahead log at most as a rule: a page of the index, if ids are random.
+/// What a deleted row normally adds to the write-ahead log at most: a page of the index, if ids are random.
 pub(super) const ROW_BYTES: usize = 4096;
 
-/// The statements that name the configured table.
+/// The statements for the configured table.
 pub(super) struct Sql {
     newest: String,
     step: String,
     delete: String,
-    /// A result that comes with a later revision is inserted again.
+    /// A result with a later revision is inserted again.
     delete_revision: String,
 }
 
@@ -41,7 +45,8 @@ impl Sql {
         let (table, owner) = (quoted(table), owner(table));
         Self {
             newest: format!("select received_at from {table} order by rowid desc limit 1"),
-            // The newest row stays: SQLite would give its number again, and a reader whose cursor is there would miss the next event.
+            // The newest row is kept: SQLite would reuse its number, and a reader whose cursor is there would miss the
+            // next event.
             step: format!(
                 "select rowid, id, received_at, octet_length(payload) from {table} \
                  where rowid > ?1 and rowid < (select max(rowid) from {table}) order by rowid limit ?2"
@@ -55,16 +60,16 @@ impl Sql {
 /// Rows that are too old: their numbers, and their ids.
 type OldRows = Vec<(i64, Vec<u8>)>;
 
-/// A walk through the table.
+/// A run through the table.
 #[derive(Debug)]
 pub(super) struct Pass {
-    /// The row behind which the next step begins.
+    /// The row after which the next step begins.
     after: i64,
     /// Rows that were accepted before this are deleted.
     cutoff: i64,
-    /// Young rows are those from there on and up to this.
+    /// Young rows are those from the cutoff up to this time.
     ahead: i64,
-    /// Young rows in succession.
+    /// The number of consecutive young rows.
     young: usize,
 }
 
@@ -74,9 +79,10 @@ impl Pass {
         Self { after: i64::MIN, cutoff, ahead: now.saturating_add(microseconds(AHEAD_MAX)), young: 0 }
     }
 
-    /// Deletes what is old among the next rows, in one transaction: how many rows, and whether the pass goes on.
+    /// Deletes the old ones of the next rows, in one transaction. Returns how many rows, and whether the pass
+    /// continues.
     pub(super) fn step(&mut self, connection: &mut Connection, sql: &Sql) -> rusqlite::Result<(usize, bool)> {
-        let (old, is_end) = self.look(connection, sql)?;
+        let (old, is_end) = self.read_next(connection, sql)?;
         let mut deleted = 0;
         if !old.is_empty() {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -95,16 +101,16 @@ impl Pass {
         Ok((deleted, !is_end && self.young < YOUNG_ROWS_MAX))
     }
 
-    /// Looks at the next rows: those that are old, with their ids, and whether the table ends behind them.
-    fn look(&mut self, connection: &Connection, sql: &Sql) -> rusqlite::Result<(OldRows, bool)> {
+    /// Reads the next rows. Returns the old ones with their ids, and whether the table ends after them.
+    fn read_next(&mut self, connection: &Connection, sql: &Sql) -> rusqlite::Result<(OldRows, bool)> {
         let (mut old, mut bytes) = (Vec::new(), 0);
         let mut statement = connection.prepare_cached(&sql.step)?;
         let mut rows = statement.query(params![self.after, STEP_ROWS as i64])?;
-        let mut looked_at = 0;
+        let mut examined = 0;
         while let Some(row) = rows.next()? {
-            looked_at += 1;
+            examined += 1;
             self.after = row.get(0)?;
-            // What others have put into the table may be no event: it stays.
+            // A row of another program may not be an event: it is kept.
             let (Ok(id), Ok(received_at)) = (row.get_ref(1)?.as_blob(), row.get_ref(2)?.as_i64()) else { continue };
             if received_at < self.cutoff {
                 old.push((self.after, id.to_vec()));
@@ -117,11 +123,11 @@ impl Pass {
                 return Ok((old, false));
             }
         }
-        Ok((old, looked_at < STEP_ROWS))
+        Ok((old, examined < STEP_ROWS))
     }
 }
 
-/// When to delete, and what came of it.
+/// The schedule of deletions, and their result.
 pub(super) struct Retention {
     retention: Duration,
     table: String,
@@ -131,12 +137,12 @@ pub(super) struct Retention {
     /// `None` before the file was opened.
     due: Option<Instant>,
     reports: Arc<sink::Retention>,
-    /// What was reported last, until it is over.
-    trouble: Option<Reason>,
+    /// The last reported error, until it is resolved.
+    reported: Option<Reason>,
 }
 
 impl Retention {
-    /// None if all rows are kept.
+    /// `None` if all rows are kept.
     pub(super) fn new(config: &SqliteConfig, reports: Arc<sink::Retention>) -> Option<Self> {
         let retention = config.retention?;
         Some(Self {
@@ -147,7 +153,7 @@ impl Retention {
             pass: None,
             due: None,
             reports,
-            trouble: None,
+            reported: None,
         })
     }
 
@@ -156,12 +162,12 @@ impl Retention {
         self.due.get_or_insert_with(Instant::now);
     }
 
-    /// How long until the next step.
+    /// The time until the next step.
     pub(super) fn due_in(&self) -> Option<Duration> {
         Some(self.due?.saturating_duration_since(Instant::now()))
     }
 
-    /// Does a step: how many rows were deleted.
+    /// Runs a step, and returns how many rows were deleted.
     pub(super) fn step(&mut self, connection: &mut Connection) -> rusqlite::Result<usize> {
         if self.pass.is_none() {
             self.pass = self.next_pass(connection)?;
@@ -179,14 +185,14 @@ impl Retention {
         let newest = connection.prepare_cached(&self.sql.newest)?.query_row([], |row| row.get(0)).optional();
         let newest: Option<i64> = newest.unwrap_or_default();
         let now = clock::unix_microseconds();
-        Ok(match self.guard.look(Instant::now(), now, newest) {
-            Trust::Believed => Some(Pass::new(now, self.retention)),
+        Ok(match self.guard.check(Instant::now(), now, newest) {
+            Trust::Trusted => Some(Pass::new(now, self.retention)),
             Trust::Held => None,
             Trust::Jumped { ahead, hold } => {
                 let seconds = |duration: Duration| humantime::format_duration(Duration::from_secs(duration.as_secs()));
                 let message = format!(
-                    "{}: the clock is {} ahead of what was expected, so no row is deleted for {}. If the clock is wrong, correct it by \
-                     then: what is older than {} is deleted afterwards",
+                    "{}: the clock is {} ahead of the expected time, so no row is deleted for {}. If the clock is \
+                     wrong, correct it by then: afterwards, rows older than {} are deleted",
                     self.table,
                     seconds(ahead),
                     seconds(hold),
@@ -198,17 +204,17 @@ impl Retention {
         })
     }
 
-    /// Sets when the next step is due, behind one that took so long, and reports an error once.
+    /// Sets the time of the next step, after one that took this long, and reports an error once.
     pub(super) fn done(&mut self, took: Duration, failed: Option<SinkError>) {
         if failed.is_some() {
             self.pass = None;
         }
-        let trouble = failed.map(SinkError::into_reason);
-        if let Some(reason) = trouble.as_ref().filter(|_| trouble != self.trouble) {
-            self.reports.report(format!("old rows are not deleted: {reason}; it is tried again").into());
+        let reported = failed.map(SinkError::into_reason);
+        if let Some(reason) = reported.as_ref().filter(|_| reported != self.reported) {
+            self.reports.report(format!("old rows are not deleted: {reason}. Forebay retries").into());
         }
-        self.trouble = trouble;
-        // Within a pass half of the time is for the batches that come meanwhile.
+        self.reported = reported;
+        // Within a pass, half of the time is left for batches.
         let pause = if self.pass.is_some() { took } else { PASS_EVERY };
         self.due = Some(Instant::now() + pause);
     }

@@ -6,14 +6,14 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
 use super::fault::fault;
 use sink::{Fault, Reason, Record, TableName, Write, quoted};
 
-/// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.
+/// The name of a table in `forebay_revisions`, as a literal. SQLite ignores the case of names.
 pub(super) fn owner(table: &TableName) -> String {
     format!("'{}'", table.as_str().to_ascii_lowercase())
 }
 
-/// The statements that name the configured table.
+/// The statements for the configured table.
 pub(super) struct Sql {
-    /// Adds a row, and leaves one that has the same id as it is.
+    /// Adds a row, and leaves a row with the same id unchanged.
     pub(super) insert: String,
     replace: String,
     select: String,
@@ -55,19 +55,19 @@ impl<'a> Rows<'a> {
         Ok(Self { connection, sql, insert: connection.prepare_cached(&sql.insert)? })
     }
 
-    /// Writes `record`, or says why the store won't ever take it.
+    /// Writes `record`, or returns why the store rejects it permanently.
     ///
     /// # Errors
-    /// Those that concern more than this record. The transaction is to be given up.
+    /// Errors that concern more than this record. The caller must roll back the transaction.
     pub(super) fn write(&mut self, record: &Record<'_>) -> rusqlite::Result<Option<Reason>> {
         let written = match record.write {
             Write::Insert => self.insert(record),
             Write::Upsert(revision) => self.upsert(record, revision),
         };
         match written {
-            // A trigger may have ended the transaction: then what came before is gone as well.
+            // A trigger may have ended the transaction: then the rows before it are lost too.
             Err(error) if fault(&error) == Fault::Record && !self.connection.is_autocommit() => {
-                Ok(Some(format!("{error} (the table doesn't take the event)").into()))
+                Ok(Some(format!("{error} (the table rejects the event)").into()))
             }
             written => written,
         }
@@ -80,7 +80,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// An id's first revision is an insert, so that an event is never replaced by a result.
+    /// An id's first revision is inserted, so an event is never replaced by a result.
     fn upsert(&mut self, record: &Record<'_>, revision: u64) -> rusqlite::Result<Option<Reason>> {
         let mut read = self.connection.prepare_cached(&self.sql.read_revision)?;
         let stored: Option<i64> = read.query_row([record.id.0], |row| row.get(0)).optional()?;
@@ -101,7 +101,7 @@ impl<'a> Rows<'a> {
         Ok(None)
     }
 
-    /// Tells a repetition, which has taken effect already, from another event under the same id.
+    /// Distinguishes a duplicate, which is stored already, from another event with the same id.
     fn compare(&self, record: &Record<'_>) -> rusqlite::Result<Option<Reason>> {
         let mut select = self.connection.prepare_cached(&self.sql.select)?;
         let same = select.query_row([record.id.0], |row| {
@@ -110,10 +110,8 @@ impl<'a> Rows<'a> {
         });
         Ok(match same.optional()? {
             Some(true) => None,
-            Some(false) => {
-                Some(format!("id {} is taken: another payload, type or source is stored under it", record.id).into())
-            }
-            None => Some(format!("a trigger of the table left out event {}", record.id).into()),
+            Some(false) => Some(format!("id {} exists with another payload, type or source", record.id).into()),
+            None => Some(format!("a trigger of the table discarded event {}", record.id).into()),
         })
     }
 }
@@ -123,7 +121,7 @@ fn values<'a>(record: &'a Record<'_>) -> impl rusqlite::Params + 'a {
     (&record.id.0[..], record.type_name, record.source, record.received_at, Text(record.payload))
 }
 
-/// Bytes that are known to be text: they were checked when they were accepted.
+/// Bytes that were checked to be text when they were accepted.
 struct Text<'a>(&'a [u8]);
 
 impl ToSql for Text<'_> {

@@ -1,4 +1,4 @@
-//! Opens the file, makes the tables that are missing, and checks those that are there.
+//! Opens the file, creates missing tables, and checks existing ones.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,10 +13,10 @@ use super::rows::{Sql, owner};
 use sink::folder::make_folder;
 use sink::{SinkError, TableName, quoted};
 
-/// How long a call waits for another connection's lock before it is answered `Unavailable`. Short, because the
-/// lanes of a sink wait behind it and delivery tries again anyway.
+/// How long a call waits for another connection's lock before it fails as `Unavailable`. Short, because the sink's
+/// other lanes wait too, and delivery retries anyway.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
-/// Payloads may be private: whoever else may read them is to be told by a person.
+/// Payloads may be private: the operator decides about other readers.
 const OWNER_ONLY: u32 = 0o600;
 /// Columns that the default layout writes.
 const COLUMNS: [&str; 5] = ["id", "type", "source", "received_at", "payload"];
@@ -26,28 +26,28 @@ pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkE
     if let Some(directory) = config.path.parent() {
         make_folder(directory).map_err(|error| no_directory(&config.path, &error))?;
     }
-    make_file(&config.path);
+    create_file(&config.path);
     let failed = |error| classify(&config.path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(&config.path, flags).map_err(failed)?;
     prepare_connection(&connection).map_err(failed)?;
-    share_out_revisions(&mut connection).map_err(failed)?;
+    split_revisions(&mut connection).map_err(failed)?;
     connection.execute_batch(&tables(&config.table)).map_err(failed)?;
     add_claims(&connection).map_err(failed)?;
     check_columns(&connection, config)?;
-    // Also tells whether the id is unique: without that SQLite knows no conflict to do nothing about.
+    // This also shows whether the id is unique, which SQLite needs for `on conflict`.
     connection.prepare_cached(&sql.insert).map_err(failed)?;
     Ok(connection)
 }
 
-/// Makes the file so that only its owner may read it, as SQLite then does with the log beside it. Where that can't be done,
-/// SQLite will say why.
-fn make_file(path: &Path) {
+/// Creates the file readable only by its owner, as SQLite then does with the log next to it. If this fails, SQLite
+/// reports why.
+fn create_file(path: &Path) {
     let _ = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path);
 }
 
-/// Write-ahead log, so that others can read meanwhile, synced at each commit. The writer checkpoints by itself
-/// between batches.
+/// Uses a write-ahead log, so others can read at the same time, synced at each commit. The writer checkpoints between
+/// batches.
 fn prepare_connection(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
@@ -56,7 +56,7 @@ fn prepare_connection(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The tables of the default layout. Revisions stand beside, since few events have one.
+/// The tables of the default layout. Revisions are in a separate table, since few events have one.
 fn tables(table: &TableName) -> String {
     format!(
         "create table if not exists {} (id blob not null unique, type text, source text, received_at integer, payload text);
@@ -67,12 +67,12 @@ fn tables(table: &TableName) -> String {
     )
 }
 
-/// A revision is that of a table's row: a result may go to several tables of a file.
+/// A revision belongs to a table's row: a result may go to several tables of a file.
 const REVISIONS: &str = "create table if not exists forebay_revisions (\"table\" text not null, id blob not null,
              revision integer not null, primary key (\"table\", id)) without rowid";
 
-/// In a file of an earlier version all tables shared their revisions. Each gets those of its own rows.
-fn share_out_revisions(connection: &mut Connection) -> rusqlite::Result<()> {
+/// In a file of an earlier version all tables shared their revisions. Each table gets those of its rows.
+fn split_revisions(connection: &mut Connection) -> rusqlite::Result<()> {
     let shared = "select count(*) = 1 from pragma_table_info('forebay_revisions') where name = 'id' and pk = 1";
     if !connection.query_row(shared, [], |row| row.get(0))? {
         return Ok(());
@@ -98,10 +98,10 @@ fn share_out_revisions(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// A file of a version that made no claims has no column for them.
+/// A file of a version without claims has no column for them.
 fn add_claims(connection: &Connection) -> rusqlite::Result<()> {
-    let asked = "select count(*) from pragma_table_info('forebay_cursors') where name = 'claim'";
-    let count: i64 = connection.query_row(asked, [], |row| row.get(0))?;
+    let query = "select count(*) from pragma_table_info('forebay_cursors') where name = 'claim'";
+    let count: i64 = connection.query_row(query, [], |row| row.get(0))?;
     if count == 0 {
         connection.execute_batch("alter table forebay_cursors add column claim blob")?;
     }
@@ -118,7 +118,7 @@ fn check_columns(connection: &Connection, config: &SqliteConfig) -> Result<(), S
         return Ok(());
     }
     Err(misconfigured(format!(
-        "table {} of SQLite file {} has no column {}: add what is missing, or configure another table",
+        "table {} of SQLite file {} has no column {}: add it, or set another `table`",
         config.table,
         config.path.display(),
         missing.join(", ")

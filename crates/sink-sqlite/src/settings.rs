@@ -15,7 +15,7 @@ use settings::{InvalidValue, Section, SettingsReader, duration};
 const SQLITE_BYTES: usize = 4 << 20;
 const PATH: &str = "events.db";
 const TABLE: &str = "events";
-/// Rows that are kept for less would be gone before anybody reads them.
+/// Rows that are kept for less time would be deleted before a reader reads them.
 const RETENTION_MIN: Duration = Duration::from_mins(1);
 /// A hundred years of 365.25 days.
 const RETENTION_MAX: Duration = Duration::from_hours(100 * 8_766);
@@ -36,7 +36,7 @@ fn file_path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
         return Err(InvalidValue::new("is not the path of a file", "wanted the name of a database file"));
     }
     if text.contains('\0') {
-        return Err(InvalidValue::new("is not the path of a file", "holds a NUL character"));
+        return Err(InvalidValue::new("is not the path of a file", "contains a NUL character"));
     }
     let path = plain(&data.join(text));
     refuse_own(&path, data)?;
@@ -44,7 +44,7 @@ fn file_path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
 }
 
 fn table(text: &str) -> Result<TableName, InvalidValue> {
-    TableName::new(text).map_err(|error| InvalidValue::new("can't be the name of a table", error.to_string()))
+    TableName::new(text).map_err(|error| InvalidValue::new("isn't a valid table name", error.to_string()))
 }
 
 /// Sinks of kind `sqlite`.
@@ -69,7 +69,7 @@ impl StoreConfig for SqliteConfig {
         Sink::new(Sqlite::new(self.clone()))
     }
 
-    /// SQLite takes `Events` and `events` for one table.
+    /// To SQLite `Events` and `events` are one table.
     fn destination(&self) -> Option<Destination> {
         let id = vec![
             self.kind().name.to_owned(),
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_from_the_data_directory() {
+    fn paths_are_relative_to_the_data_directory() {
         let path = |text| file_path(text, Path::new("data")).map(|path| path.display().to_string());
         assert_eq!(path("events.db").unwrap(), "data/events.db");
         assert_eq!(path("./x/./events.db").unwrap(), "data/x/events.db");

@@ -14,7 +14,8 @@ use crate::writer::{Job, Reply, Writer};
 use sink::read_thread::ReadThread;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Retention, SinkError, Store, Takeover, WriteOutcome};
 
-/// The handle on the thread that owns the file. The thread begins with the first call and ends with `close`, or with the handle.
+/// The handle of the thread that owns the file. The thread begins with the first call and ends with `close`, or with
+/// the handle.
 pub struct Sqlite {
     config: SqliteConfig,
     retention: Arc<Retention>,
@@ -35,7 +36,7 @@ impl Sqlite {
         answer.await.unwrap_or_else(|_| Err(self.unanswered()))
     }
 
-    /// Hands `job` to the thread, and starts one where there is none: at first, after a close, after a panic.
+    /// Sends `job` to the thread, and starts one if there is none: at first, after a close, after a panic.
     fn send(&self, job: Job) -> Result<(), SinkError> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let job = match &*jobs {
@@ -49,7 +50,7 @@ impl Sqlite {
         let writer = Writer::new(self.config.clone(), self.retention.clone());
         let thread = std::thread::Builder::new().name("sqlite".into()).spawn(move || writer.run(receiver));
         thread.map_err(|error| error::no_thread(&self.config.path, &error))?;
-        // The thread lives as long as its receiver does, so a failure here is answered by the dropped reply.
+        // The thread lives as long as its receiver, so the dropped reply reports a failure here.
         let _ = sender.send(job);
         *jobs = Some(sender);
         Ok(())
@@ -75,7 +76,7 @@ impl Store for Sqlite {
     }
 
     async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
-        self.call(|reply| Job::Look(lane.clone(), reply)).await.map(Some)
+        self.call(|reply| Job::Read(lane.clone(), reply)).await.map(Some)
     }
 
     async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
@@ -100,11 +101,11 @@ impl Store for Sqlite {
     }
 
     async fn close(&self) -> Result<(), SinkError> {
-        // First, so that the last connection is the writer's: it leaves the store in one file.
+        // First, so the writer's connection is the last: it leaves the store in one file.
         self.reads.close().await;
         let (reply, answer) = oneshot::channel();
         match self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A thread that is gone has nothing to close.
+            // A thread that has ended has nothing to close.
             Some(jobs) if jobs.send(Job::Close(reply)).is_ok() => {}
             _ => return Ok(()),
         }

@@ -13,17 +13,17 @@ const READ: &str = "select position, claim from forebay_cursors where origin = ?
 const SET: &str = "insert into forebay_cursors (origin, shard, sink, position, claim) values (?1, ?2, ?3, ?4, ?5)
      on conflict do update set position = excluded.position, claim = excluded.claim";
 
-/// Up to where `lane` is stored, 0 for a lane that was never written, and the claim on it.
+/// The position up to which `lane` is stored, 0 for a lane that was never written, and its claim.
 pub(super) fn read(connection: &Connection, lane: &Lane) -> rusqlite::Result<(u64, Option<Claim>)> {
     let mut statement = connection.prepare_cached(READ)?;
     let found = statement.query_row(params![lane.origin.0, lane.shard, &*lane.sink], |row| {
-        // SQLite's integers have a sign: the bits are kept as they are, and only this program compares them.
+        // SQLite's integers are signed: the bits are unchanged, and only this program compares them.
         Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<[u8; 16]>>(1)?.map(Claim)))
     });
     Ok(found.optional()?.unwrap_or_default())
 }
 
-/// Exchanges the claim on `lane`, if `takeover` allows it, and gives the cursor and the claim that are there then.
+/// Exchanges the claim on `lane`, if `takeover` allows it, and returns the cursor and the claim afterwards.
 pub(super) fn exchange_claim(
     connection: &mut Connection,
     lane: &Lane,
@@ -41,30 +41,31 @@ pub(super) fn exchange_claim(
     Ok((position, Some(claim)))
 }
 
-/// What came of a batch.
+/// The result of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// The answer for its records.
+    /// The outcome of its records.
     WriteOutcome(WriteOutcome),
-    /// The lane's cursor is lower than the batch's floor, and nothing was written.
+    /// The lane's cursor is lower than the batch's minimum position, and nothing was written.
     Nothing {
         /// The cursor.
         position: u64,
     },
     /// Another process has claimed the lane, and nothing was written.
     Unclaimed,
-    /// It is another file than the batch is for, with this mark, and nothing was written.
+    /// It is another file than the batch's, with this store id, and nothing was written.
     Elsewhere(Mark),
 }
 
 /// How often records, by their sequences, have ended the transaction that they were written in.
 pub(super) type Enders = HashMap<u64, u32>;
 
-/// So often a record ends its transaction, the later times behind its neighbours, before it is refused.
+/// How often a record may end its transaction, the later times after its neighbours, before it is rejected.
 const ENDS_MAX: u32 = 3;
 
-/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than the batch's floor.
-/// The write lock is taken before the cursor is read, so that a twin can't write the same records in between.
+/// Writes the records of `batch` after its lane's cursor, all or nothing, unless the cursor is less than the batch's
+/// minimum position. The write lock is acquired before the cursor is read, so a concurrent duplicate can't write the
+/// same records in between.
 pub(super) fn write(
     connection: &mut Connection,
     sql: &Sql,
@@ -84,7 +85,7 @@ pub(super) fn write(
     }
     let mut refused = write_rows(&transaction, sql, batch, cursor, enders)?;
     if !refused.is_empty() {
-        // A record may have ended the transaction by itself.
+        // A record may have ended the transaction.
         if !transaction.is_autocommit() {
             transaction.rollback()?;
         }
@@ -96,9 +97,10 @@ pub(super) fn write(
     Ok(Written::WriteOutcome(WriteOutcome::Committed))
 }
 
-/// The refused are all found, so that delivery has to send the rest only once. An error that may be the record's fault or the
-/// table's is the record's only if another record passes; the record is tried once more behind the others. An error of the store ends the
-/// attempt, also if SQLite has already rolled back the transaction: it says nothing about the record.
+/// All rejected records are found, so delivery resends the rest only once. An error that may be the record's fault or
+/// the table's is the record's only if another record is accepted; the record is tried once more after the others. An
+/// error of the store ends the attempt, even if SQLite has already rolled back the transaction: it says nothing about
+/// the record.
 fn write_rows(
     connection: &Connection,
     sql: &Sql,
@@ -147,7 +149,7 @@ fn write_rows(
         if !is_sure {
             return Err(error);
         }
-        refused.push(RejectedRecord { index, reason: format!("{error} (the table doesn't take the event)").into() });
+        refused.push(RejectedRecord { index, reason: format!("{error} (the table rejects the event)").into() });
         if ends {
             break;
         }

@@ -1,4 +1,5 @@
-//! The thread that owns the connection: it takes one job after the other, and between them checkpoints and deletes old rows.
+//! The thread that owns the connection: it runs one job after the other, and between them checkpoints and deletes old
+//! rows.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,17 +21,17 @@ use super::transaction::{Enders, Written};
 use super::{error, mark, schema, transaction};
 use sink::{Batch, Claim, Held, Mark, SinkError, Takeover, WriteOutcome};
 
-/// Where a job's answer goes. It may find nobody: whoever asked may have left.
+/// The receiver of a job's result. The caller may have stopped waiting.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
 
-/// What the thread does.
+/// A job of the thread.
 pub(super) enum Job {
     /// Opens the file.
     Connect(Reply<()>),
-    /// Reads the file's mark.
+    /// Reads the file's store id.
     Mark(Reply<Mark>),
     /// Reads a lane's cursor and claim.
-    Look(Lane, Reply<Held>),
+    Read(Lane, Reply<Held>),
     /// Exchanges the claim on a lane.
     Claim((Lane, Claim, Takeover), Reply<Held>),
     /// Writes a batch.
@@ -39,21 +40,21 @@ pub(super) enum Job {
     Close(Reply<()>),
 }
 
-/// Bytes in the write-ahead log, as estimated, from which on it is copied into the table in the next pause. Greater means
-/// fewer copies of the pages that every batch changes, and a longer log to recover from and keep on disk.
+/// Estimated bytes in the write-ahead log from which on it is copied into the table in the next pause. A greater value
+/// means fewer copies of the pages that every batch changes, and a longer log to recover and to keep on disk.
 pub(super) const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
-/// The same without a pause. While batches come one behind the other, the disk is left to the log and to the intake.
+/// The same without a pause. While batches arrive without a pause, the disk is left to the log and to the intake.
 pub(super) const CHECKPOINT_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// On a small disk the log has at most this part of it, and a MiB at least: what is in it is to fit the table too.
+/// On a small disk the log uses at most this part of it, but at least a MiB: its content must fit in the table too.
 const CHECKPOINT_PART: u64 = 32;
 const CHECKPOINT_BYTES_MIN: u64 = 1024 * 1024;
-/// How much the thread steps back: it still gets a third of what a thread of the intake does (sched(7)), so that what is pending
-/// doesn't grow for as long as clients are busy.
+/// How much the thread lowers its priority. It still gets a third of the time of an intake thread (sched(7)), so
+/// pending events don't accumulate while clients are busy.
 const NICE: i32 = 5;
-/// So long a time without a batch is a pause: delivery gathers for less.
+/// This long without a batch is a pause: delivery collects events for less.
 const PAUSE: Duration = Duration::from_millis(30);
-/// What a transaction adds to that log besides payload: at most as a rule a page each of the table, of its index
-/// and of the cursors, and one that was split.
+/// What a transaction adds to that log in addition to payload: normally at most a page each of the table, of its index
+/// and of the cursors, and a split one.
 pub(super) const TRANSACTION_BYTES: usize = 4 * 4096;
 
 /// The thread's own state.
@@ -65,10 +66,10 @@ pub(super) struct Writer {
     file: Option<FileIdentity>,
     /// Records that ended the transactions of their lanes.
     enders: HashMap<Lane, Enders>,
-    /// None if all rows are kept.
+    /// `None` if all rows are kept.
     retention: Option<Retention>,
     uncopied_bytes: usize,
-    /// From so many on they are copied without waiting for a pause.
+    /// From this many on they are copied without waiting for a pause.
     log_bytes_max: usize,
 }
 
@@ -88,14 +89,14 @@ impl Writer {
         }
     }
 
-    /// Works until the last handle is gone or a job closes the file, which nothing opens again then.
+    /// Works until the last handle is dropped or a job closes the file, which isn't opened again then.
     pub(super) fn run(mut self, jobs: Receiver<Job>) {
-        step_back();
+        lower_priority();
         while let Some(job) = self.next(&jobs) {
             match job {
                 Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
                 Job::Mark(reply) => drop(reply.send(self.with(|connection, _| mark::of(connection)))),
-                Job::Look(lane, reply) => drop(reply.send(self.look(&lane))),
+                Job::Read(lane, reply) => drop(reply.send(self.read(&lane))),
                 Job::Claim((lane, claim, takeover), reply) => drop(reply.send(self.claim(&lane, claim, &takeover))),
                 Job::Write(batch, reply) => self.write(&batch, reply),
                 Job::Close(reply) => {
@@ -108,7 +109,7 @@ impl Writer {
         }
     }
 
-    /// The next job. Before it comes, old rows are deleted, and the log is copied in a pause or in the last moment.
+    /// The next job. Until it arrives, old rows are deleted, and the log is copied in a pause or at the last moment.
     fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
         loop {
             let due = self.delete_old();
@@ -126,12 +127,12 @@ impl Writer {
         }
     }
 
-    /// Deletes some of the rows that are too old, if that is due: how long until it is due again.
+    /// Deletes some of the old rows, if that is due. Returns the time until it is due again.
     fn delete_old(&mut self) -> Option<Duration> {
         let mut retention = self.retention.take()?;
         if retention.due_in() == Some(Duration::ZERO) {
             let began = Instant::now();
-            // A file that was taken away isn't made again for that.
+            // A removed file isn't created again for that.
             let is_there = FileIdentity::of(&self.config.path).is_some();
             let deleted = if is_there { self.with(|connection, _| retention.step(connection)) } else { Ok(0) };
             self.uncopied_bytes += deleted.as_ref().map_or(0, |rows| rows * ROW_BYTES);
@@ -142,7 +143,7 @@ impl Writer {
         due
     }
 
-    fn look(&mut self, lane: &Lane) -> Result<Held, SinkError> {
+    fn read(&mut self, lane: &Lane) -> Result<Held, SinkError> {
         let (position, claim) = self.with(|connection, _| transaction::read(connection, lane))?;
         Ok(Held::new(position, claim))
     }
@@ -153,7 +154,7 @@ impl Writer {
         Ok(Held::new(position, held))
     }
 
-    /// Writes and answers, and only then checkpoints: delivery makes the next batch meanwhile.
+    /// Writes and replies, and only then checkpoints: delivery builds the next batch during that time.
     fn write(&mut self, batch: &Batch, reply: Reply<WriteOutcome>) {
         let report = self.store(batch);
         drop(reply.send(report));
@@ -162,7 +163,7 @@ impl Writer {
 
     fn copy_log(&mut self) {
         self.uncopied_bytes = 0;
-        // One that fails or finds readers in the way costs nothing but a longer log: the next goes on.
+        // A checkpoint that fails or is blocked by readers only means a longer log: the next one continues.
         let _ = self.with(|connection, _| checkpoint(connection, "passive"));
     }
 
@@ -188,9 +189,9 @@ impl Writer {
         }
     }
 
-    /// Does `work` on the open connection. One that failed is dropped, which rolls back what it had begun.
+    /// Does `work` on the open connection. A connection that failed is dropped, which rolls back its transaction.
     fn with<T>(&mut self, work: impl FnOnce(&mut Connection, &Sql) -> rusqlite::Result<T>) -> Result<T, SinkError> {
-        // A file that was removed or exchanged can still be written to, and nobody would ever find the rows.
+        // A file that was removed or replaced can still be written to, but its rows would be lost.
         let open = self.connection.take().filter(|_| self.file == FileIdentity::of(&self.config.path));
         let mut connection = match open {
             Some(connection) => connection,
@@ -201,7 +202,7 @@ impl Writer {
                     retention.begin();
                 }
                 self.log_bytes_max = log_bytes_max(&self.config.path);
-                // What a process left that was killed is in it still: without this it would grow with each such end.
+                // The log of a killed process is still there: without this it would grow with each kill.
                 self.uncopied_bytes = log_bytes(&self.config.path);
                 connection
             }
@@ -213,7 +214,7 @@ impl Writer {
         done.map_err(|error| error::classify(&self.config.path, &error))
     }
 
-    /// Leaves the whole store in one file, unless others read it just now: then the log stays beside it.
+    /// Leaves the whole store in one file, unless others are reading it: then the log stays next to it.
     fn close(&mut self) -> Result<(), SinkError> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let tidied = checkpoint(&connection, "truncate");
@@ -222,27 +223,27 @@ impl Writer {
     }
 }
 
-/// How long the log beside a file is.
+/// The size of the log of a file.
 fn log_bytes(path: &Path) -> usize {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     std::fs::metadata(log).map_or(0, |log| usize::try_from(log.len()).unwrap_or(usize::MAX))
 }
 
-/// How long the log of a file may be, by the disk that it is on.
+/// The maximum size of the log of a file, by its disk.
 fn log_bytes_max(path: &Path) -> usize {
     let all = statvfs(path).map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
     let part = (all / CHECKPOINT_PART).max(CHECKPOINT_BYTES_MIN);
     usize::try_from(part).unwrap_or(usize::MAX).min(CHECKPOINT_BYTES_MAX)
 }
 
-/// Lets the intake go first where cores are short: clients wait for it, and nobody for the store.
-fn step_back() {
-    // Without a process it is the calling thread alone (sched(7)). That it fails costs nothing but the precedence.
+/// Gives the intake precedence if there are few cores: clients wait for it, and none waits for the store.
+fn lower_priority() {
+    // Without a process id it applies to the calling thread only (sched(7)). A failure only loses the precedence.
     let _ = setpriority_process(None, NICE);
 }
 
-/// Copies the write-ahead log into the file as far as readers allow.
+/// Copies the write-ahead log into the file, as much as readers allow.
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
     connection.pragma(None, "wal_checkpoint", mode, |_| Ok(()))
 }

@@ -20,7 +20,7 @@ struct Sqlite {
 }
 
 impl Sqlite {
-    /// A connection past the sink.
+    /// A connection that bypasses the sink.
     fn open(&self) -> Connection {
         Connection::open(self.directory.path().join("deep/events.db")).unwrap()
     }

@@ -9,22 +9,22 @@ use objects::over_http::Secret;
 
 use crate::Container;
 
-/// Which container, and who asks for it.
+/// The container, and the account to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwiftConfig {
-    /// Who says who asks.
+    /// The authentication.
     pub auth: Auth,
-    /// The container. It is made if it is missing.
+    /// The container. It is created if it is missing.
     pub container: Container,
-    /// How large objects are, and what their names begin with.
+    /// The limits of objects, and the prefix of their names.
     pub rules: ObjectFormat,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities; without one the machine's.
     pub ca: Option<PathBuf>,
-    /// How long nothing may come or go.
+    /// How long a connection may be silent.
     pub timeout: Duration,
 }
 
-/// Who says who asks.
+/// The authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Auth {
     /// Swift's own first version: user and key as headers.
@@ -40,7 +40,7 @@ pub enum Auth {
     Keystone {
         /// The URL that ends with `/v3`.
         url: Endpoint,
-        /// Who asks.
+        /// The account.
         identity: KeystoneIdentity,
         /// The region of the endpoint; without one the first of the catalogue.
         region: Option<String>,
@@ -48,14 +48,14 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// Where to ask for a token.
+    /// The URL of the token service.
     #[must_use]
     pub const fn url(&self) -> &Endpoint {
         let (Self::TempAuth { url, .. } | Self::Keystone { url, .. }) = self;
         url
     }
 
-    /// What tells accounts apart that may have containers of one name.
+    /// The identity of an account, since containers of different accounts may have one name.
     #[must_use]
     pub fn account(&self) -> String {
         let who = match self {
@@ -67,7 +67,7 @@ impl Auth {
     }
 }
 
-/// Who asks Keystone.
+/// The account for Keystone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeystoneIdentity {
     /// A user of a project.
@@ -81,7 +81,7 @@ pub enum KeystoneIdentity {
         /// The name of the domain of both.
         domain: String,
     },
-    /// An application credential, which knows its user and project.
+    /// An application credential, which includes its user and project.
     Application {
         /// Its id.
         id: String,

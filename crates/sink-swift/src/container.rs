@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 const BYTES_MAX: usize = 256;
 
-/// The name of a container by the rules of Swift: 1 to 256 bytes of UTF-8 without a slash. Control characters are refused: a name that has
-/// one was not meant. `.` and `..` are refused because proxies resolve them as paths. Cheap to clone.
+/// The name of a container by the rules of Swift: 1 to 256 bytes of UTF-8 without a slash. Control characters are
+/// rejected as probable mistakes. `.` and `..` are rejected because proxies resolve them as paths. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Container(Arc<str>);
 

@@ -1,4 +1,4 @@
-//! Keystone v3: who asks goes as JSON, and a catalogue of endpoints comes with the token.
+//! Keystone v3: the account is sent as JSON, and the response has the token and a catalogue of endpoints.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use objects::over_http::{ObjectStoreError, expect_success};
 const TOKEN: &str = "x-subject-token";
 const SERVICE: &str = "object-store";
 const INTERFACE: &str = "public";
-/// A large cloud's catalogue has some hundred endpoints.
+/// A large cloud's catalogue has a few hundred endpoints.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
-const DOING: &str = "give a token";
+const DOING: &str = "issue a token";
 
 pub(super) async fn log_in(
     client: &HttpClient,
@@ -25,7 +25,7 @@ pub(super) async fn log_in(
     identity: &KeystoneIdentity,
     region: Option<&str>,
 ) -> Result<Session, ObjectStoreError> {
-    let mut request = Request::new(full(question(identity).to_string()));
+    let mut request = Request::new(full(login_request(identity).to_string()));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = url.url("/auth/tokens")?;
     request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -35,14 +35,14 @@ pub(super) async fn log_in(
     let text = answer.bytes(ANSWER_BYTES_MAX).await?;
     let answered: Value = serde_json::from_slice(&text).map_err(|_| unclear("JSON"))?;
     let storage = storage(&answered["token"], region)?;
-    Ok(Session::new(token, storage, asked_at, good_for(&answered["token"])))
+    Ok(Session::new(token, storage, asked_at, lifetime(&answered["token"])))
 }
 
 fn unclear(missing: &str) -> ObjectStoreError {
     ObjectStoreError::Unclear { doing: DOING.to_owned(), missing: missing.to_owned() }
 }
 
-fn question(identity: &KeystoneIdentity) -> Value {
+fn login_request(identity: &KeystoneIdentity) -> Value {
     match identity {
         KeystoneIdentity::Password { user, key, project, domain } => {
             let domain = json!({"name": domain});
@@ -75,8 +75,8 @@ fn storage(token: &Value, region: Option<&str>) -> Result<Endpoint, ObjectStoreE
     })
 }
 
-/// By the issuer's own clock.
-fn good_for(token: &Value) -> Option<Duration> {
+/// The lifetime by the issuer's own clock.
+fn lifetime(token: &Value) -> Option<Duration> {
     let time = |name: &str| rfc3339::parse(token[name].as_str()?).ok();
     let microseconds = time("expires_at")? - time("issued_at")?;
     Some(Duration::from_micros(u64::try_from(microseconds).unwrap_or_default()))
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_endpoint_is_the_public_one_of_the_region() {
+    fn public_endpoint_of_the_region_is_used() {
         let endpoint = |interface: &str, region: &str, host: &str| {
             let url = format!("http://{host}/v1/AUTH_1");
             json!({"interface": interface, "region": region, "region_id": region, "url": url})
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(shown(None).as_deref(), Some("http://a/v1/AUTH_1"));
         assert_eq!(shown(Some("B")).as_deref(), Some("http://b/v1/AUTH_1"));
         assert_eq!((shown(Some("C")), storage(&json!({}), None).is_err()), (None, true));
-        assert_eq!(good_for(&token), Some(Duration::from_hours(1)));
-        assert_eq!(good_for(&json!({})), None);
+        assert_eq!(lifetime(&token), Some(Duration::from_hours(1)));
+        assert_eq!(lifetime(&json!({})), None);
     }
 }

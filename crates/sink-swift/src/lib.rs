@@ -1,4 +1,4 @@
-//! OpenStack Swift: a token says who asks, and the answer to who asks for one says where the objects are.
+//! OpenStack Swift: requests are authenticated by a token, and the response with the token has the URL of the objects.
 
 mod config;
 mod container;

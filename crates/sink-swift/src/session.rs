@@ -1,4 +1,4 @@
-//! A token for a while, and where the objects are.
+//! A token for a limited time, and the URL of the objects.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use net::http_client::Endpoint;
 
 /// The header field of a token.
 pub(super) const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
-/// A token is exchanged when so small a part of its life is left, so that none ends on the way.
+/// A token is renewed when this part of its lifetime is left, so none expires during a request.
 const LEFT_PART: u32 = 10;
 
 /// A token.
@@ -17,12 +17,12 @@ pub(super) struct Session {
     pub(super) token: HeaderValue,
     /// The account's URL.
     pub(super) storage: Endpoint,
-    /// `None`: its issuer doesn't say until when it is good.
+    /// `None` if its issuer doesn't state its expiry.
     renew_at: Option<Instant>,
 }
 
 impl Session {
-    /// A token that is good for a while from when it was asked for.
+    /// A token that is valid for a time from its request on.
     pub(super) fn new(
         mut token: HeaderValue,
         storage: Endpoint,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_is_exchanged_before_it_ends() {
+    async fn token_is_renewed_before_it_expires() {
         let session = |good_for| {
             let storage = "http://one/v1/AUTH_test".parse().unwrap();
             Session::new(HeaderValue::from_static("t"), storage, Instant::now(), good_for)

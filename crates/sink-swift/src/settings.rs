@@ -10,11 +10,11 @@ use crate::{Auth, KeystoneIdentity, SwiftConfig};
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, Section, SettingsReader, parsed};
 
-/// What the URL of Keystone's third version ends with.
+/// The end of the URL of Keystone's third version.
 const KEYSTONE: &str = "/v3";
 const DOMAIN: &str = "Default";
 
-/// Who asks, by which settings.
+/// The kind of account, by its settings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     TempAuth,
@@ -32,11 +32,11 @@ impl By {
     }
 }
 
-/// Reads them; a relative `ca` starts at `folder`.
+/// Reads the settings; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
     let auth = auth(reader, section);
-    let help = "add where objects are kept, as in container = \"events\"";
-    let container = reader.required(section, "container", help, parsed("can't be the name of a container"));
+    let help = "add the container of the objects, as in container = \"events\"";
+    let container = reader.required(section, "container", help, parsed("isn't a valid container name"));
     let rules = over_http::rules(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })
@@ -44,7 +44,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
 
 fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> {
     let help =
-        "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
+        "add the token service, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
     let url = reader.required(section, "auth", help, url);
     let credential = reader.text(section, "application_credential", word);
     let is_keystone = url.as_ref().is_some_and(|url| url.to_string().ends_with(KEYSTONE));
@@ -54,10 +54,10 @@ fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> 
         (true, Some(_)) => By::Application,
     };
     if url.is_some() {
-        refuse_others(reader, section, by);
+        report_unused(reader, section, by);
     }
     let key = reader.required(section, "key", "add the key, best as key = \"${SWIFT_KEY}\"", secret);
-    let user = by.takes("user").then(|| reader.required(section, "user", "add who asks", word));
+    let user = by.takes("user").then(|| reader.required(section, "user", "add the user", word));
     let region = reader.text(section, "region", word).map(|found| found.value);
     Some(match by {
         By::TempAuth => Auth::TempAuth { url: url?, user: user??, key: key? },
@@ -66,7 +66,7 @@ fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> 
             Auth::Keystone { url: url?, identity, region }
         }
         By::Password => {
-            let project = reader.required(section, "project", "add whose containers these are", word);
+            let project = reader.required(section, "project", "add the project that owns the containers", word);
             let domain = reader.text_or(section, "domain", DOMAIN, word);
             let identity = KeystoneIdentity::Password { user: user??, key: key?, project: project?, domain: domain? };
             Auth::Keystone { url: url?, identity, region }
@@ -74,15 +74,15 @@ fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> 
     })
 }
 
-/// Refuses settings that would be passed over.
-fn refuse_others(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By) {
+/// Reports settings that would be ignored.
+fn report_unused(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By) {
     let others = ["user", "application_credential", "project", "domain", "region"].into_iter();
     for setting in others.filter(|setting| !by.takes(setting)) {
         let Some(found) = reader.text(section, setting, |_| Ok(())) else { continue };
-        let title = format!("`{}` has no meaning here", section.key_path(setting));
+        let title = format!("unused setting `{}`", section.key_path(setting));
         let label = match by {
             By::TempAuth => "only for Keystone, whose URL ends with /v3",
-            By::Password | By::Application => "an application credential knows its user and its project",
+            By::Password | By::Application => "an application credential includes its user and its project",
         };
         reader.push(Diagnostic::new(title, found.span, label.to_owned()));
     }

@@ -37,7 +37,7 @@ impl Swift {
         Self { config, client, session: Mutex::default() }
     }
 
-    /// A token that is good, and not the one that was refused.
+    /// A valid token, and not the rejected one.
     async fn session(&self, refused: Option<&Arc<Session>>) -> Result<Arc<Session>, ObjectStoreError> {
         let mut held = self.session.lock().await;
         let is_good = |session: &&Arc<Session>| {
@@ -70,10 +70,10 @@ impl Swift {
         if ask.object.is_some() {
             if request.method() == Method::PUT {
                 let digest = HeaderValue::try_from(hex::encode(&ask.digests.md5));
-                // Then the server stores nothing whose digest is another one.
-                request.headers_mut().insert(http::header::ETAG, digest.expect("digits are letters of a header"));
+                // With it the server rejects bytes with another digest.
+                request.headers_mut().insert(http::header::ETAG, digest.expect("digits are allowed in a header"));
             } else {
-                // Not what a server has that was down meanwhile.
+                // Not an old version from a server that was down.
                 request.headers_mut().insert(NEWEST, HeaderValue::from_static("true"));
             }
         }
@@ -86,7 +86,7 @@ impl Source for Swift {
         format!("container {} of Swift ({})", self.config.container, self.config.auth.url())
     }
 
-    /// Sends what `ask` gives. Where the token isn't taken any more another one is asked for, once.
+    /// Sends a request. If its token is rejected, it is sent once more with a new token.
     async fn send<'a>(
         &self,
         ask: impl Fn() -> ContainerRequest<'a> + Send + Sync,

@@ -1,4 +1,5 @@
-//! `TempAuth`, and what else speaks the first version of Swift's authentication: user and key go as headers, and so come token and URL.
+//! `TempAuth`, and other services with the first version of Swift's authentication: user and key are sent as headers,
+//! and token and URL are returned as headers.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ const USER: HeaderName = HeaderName::from_static("x-auth-user");
 const KEY: HeaderName = HeaderName::from_static("x-auth-key");
 const STORAGE_URL: &str = "x-storage-url";
 const EXPIRES: &str = "x-auth-token-expires";
-const DOING: &str = "give a token";
+const DOING: &str = "issue a token";
 
 pub(super) async fn log_in(
     client: &HttpClient,

@@ -1,4 +1,4 @@
-//! Events and batches for tests of one store, and what delivery does with an answer.
+//! Events and batches for tests of one store, and delivery's reaction to an answer.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub fn lane(shard: u16) -> Lane {
     Lane { origin: Origin([9; 16]), shard, sink: "warehouse".into() }
 }
 
-/// The id of the event at this place of a shard.
+/// The id of the event at this position of a shard.
 #[must_use]
 pub fn id(shard: u16, sequence: u64) -> EventId {
     let mut id = [0x80; 16];
@@ -21,13 +21,13 @@ pub fn id(shard: u16, sequence: u64) -> EventId {
     EventId(id)
 }
 
-/// A batch with these payloads at the places from `first` on.
+/// A batch with these payloads at the positions from `first` on.
 #[must_use]
 pub fn batch(shard: u16, first: u64, payloads: &[&str]) -> Batch {
     batch_named(shard, first, payloads, |sequence| id(shard, sequence))
 }
 
-/// The same with ids of other places: events that came another way before.
+/// The same with the ids of other positions: events that arrived on another path before.
 #[must_use]
 pub fn batch_named(shard: u16, first: u64, payloads: &[&str], name: impl Fn(u64) -> EventId) -> Batch {
     batch_of(shard, first, payloads, |record| Record { id: name(record.sequence), ..record })
@@ -36,7 +36,7 @@ pub fn batch_named(shard: u16, first: u64, payloads: &[&str], name: impl Fn(u64)
 /// When the event at position 0 would have been received: 2025-10-09T08:53:20Z.
 pub const RECEIVED_AT: i64 = 1_760_000_000_000_000;
 
-/// The same with records that are changed.
+/// The same with changed records.
 pub fn batch_of(shard: u16, first: u64, payloads: &[&str], change: impl for<'a> Fn(Record<'a>) -> Record<'a>) -> Batch {
     let mut batch = Batch::new(lane(shard), first);
     for (sequence, payload) in (first..).zip(payloads) {
@@ -63,7 +63,7 @@ pub fn plain(shard: u16, first: u64, count: usize) -> Batch {
     batch(shard, first, &vec!["{\"status\": 200}"; count])
 }
 
-/// The time-out of a batch or a lane in a store that fails and recovers.
+/// The timeout of a batch or a lane in a store that fails and recovers.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Sends a batch until it is stored, as delivery does: after a failure it asks for the store's cursor.

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::events::{deliver, lane, plain};
 
-/// The time-out of a step that a working store takes at once, also on a slow machine.
+/// The timeout of a step that a working store completes immediately, also on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Batches that must be stored between two kills.
 const BATCHES_BETWEEN_KILLS: u64 = 3;
@@ -102,7 +102,7 @@ pub async fn cut_at_any_byte(harness: &impl FaultHarness, step: CutStep, cuts_mi
             }
         }
     }
-    assert!(cuts > cuts_min && failed * 2 > cuts, "{cuts} cuts, of which {failed} made a write fail");
+    assert!(cuts > cuts_min && failed * 2 > cuts, "{cuts} cuts, of which {failed} failed a write");
     expect_stored(harness, first - 1).await;
 }
 
@@ -197,7 +197,7 @@ pub async fn kill_under_load(harness: &impl FaultHarness, load: Load, restart: i
     assert_eq!(harness.count().await, *stored.borrow(), "each once");
 }
 
-/// Writes batches of a lane until it is told to end. Returns the position that it has reached.
+/// Writes batches of a lane until it is stopped. Returns the position that it has reached.
 async fn write_until(
     sink: Sink,
     shard: u16,

@@ -1,5 +1,5 @@
-//! What tests of sinks share: the conformance suite that every store must pass, tests with faults of connections and
-//! servers, a store after real writers, events and batches, and a store in memory with fault injection.
+//! The common part of sink tests: the conformance suite that every store must pass, tests with faults of connections
+//! and servers, a store after real writers, events and batches, and a store in memory with fault injection.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 pub mod conformance;

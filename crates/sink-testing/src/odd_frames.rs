@@ -124,7 +124,7 @@ fn push(batch: &mut Batch, sequence: u64, odd: &Odd) {
     batch.push(&block, &record);
 }
 
-/// A batch of a record as gateways send them and this one.
+/// A batch of a valid record and this one.
 fn batch(odd: &Odd) -> Batch {
     let mut batch = Batch::new(lane(0xaa), 1);
     push(&mut batch, 1, &Odd::default());
@@ -132,7 +132,7 @@ fn batch(odd: &Odd) -> Batch {
     batch
 }
 
-/// Frames whose records are as gateways send them, and whose bytes are not.
+/// Frames with valid records and invalid bytes.
 fn spoilt_frames() -> Vec<Vec<u8>> {
     let good = frame::encode(&batch(&Odd::default()));
     let content = &good[..good.len() - CHECKSUM_BYTES];
@@ -168,7 +168,7 @@ fn frames() -> Vec<Vec<u8>> {
     records().iter().map(|odd| frame::encode(&batch(odd)).to_vec()).chain(spoilt_frames()).collect()
 }
 
-/// Posts a frame, and gives the writer's answer.
+/// Posts a frame, and returns the writer's answer.
 fn post(writer: SocketAddr, frame: &[u8]) -> String {
     let (lane, content_type) = (wire::lane_text(&lane(0xaa)), wire::CONTENT_TYPE);
     let head = format!(

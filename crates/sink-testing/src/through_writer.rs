@@ -1,5 +1,5 @@
-//! A store after real writers: each sink of it reaches the store through a writer separate, over HTTP and a proxy that
-//! can cut answers.
+//! A store after real writers: each sink of it reaches the store through its own writer, over HTTP and a proxy that can
+//! cut answers.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,11 +24,11 @@ use crate::conformance::SinkHarness;
 
 /// Connections of a writer at a time.
 const CONNECTIONS_MAX: usize = 256;
-/// Places at which the proxy cuts a writer's answer, and bytes between them.
+/// The number of positions at which the proxy cuts a writer's answer, and the bytes between them.
 const CUTS: usize = 6;
 const CUT_STEP: usize = 40;
 
-/// A writer on a thread separate, until it is dropped.
+/// A writer on a separate thread, until it is dropped.
 pub struct Running {
     /// The address of its port.
     pub address: SocketAddr,
@@ -40,19 +40,19 @@ impl Running {
     /// A writer that offers this sink by the name `store`.
     pub fn start(kind: &'static str, sink: Sink) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let (tell, told) = mpsc::channel();
+        let (address_sender, address_receiver) = mpsc::channel();
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                tell.send(listener.local_addr().unwrap()).unwrap();
+                address_sender.send(listener.local_addr().unwrap()).unwrap();
                 let offered = BTreeMap::from([("store".to_owned(), Offered::new(kind, BTreeMap::new(), sink))]);
                 let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
                 let stop = async { drop(stopped.await) };
                 Arc::new(writer).serve(listener, ConnectionLimiter::new(CONNECTIONS_MAX, CONNECTIONS_MAX), stop).await;
             });
         });
-        Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        Self { address: address_receiver.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
     }
 }
 
@@ -66,7 +66,7 @@ impl Drop for Running {
     }
 }
 
-/// What a gateway's table says of the store that a writer has.
+/// The description in a gateway's table of a writer's store.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteStore {
     /// The name of its kind.
@@ -79,7 +79,7 @@ pub struct RemoteStore {
     pub rules: Option<ObjectFormat>,
 }
 
-/// A gateway's sink of the writer that listens there.
+/// A gateway's sink for the writer at this address.
 pub fn remote(address: SocketAddr, store: RemoteStore) -> Sink {
     let RemoteStore { kind: store, is_fenced, reads, rules } = store;
     let writers = Writers::Listed(vec![format!("http://{address}").parse().unwrap()]);
@@ -101,7 +101,7 @@ pub trait Offers: SinkHarness {
     /// Whether events can be read back from it.
     const READS: bool;
 
-    /// What objects of the store are like, if it has any.
+    /// The format of the store's objects, if it has any.
     fn rules(&self) -> Option<ObjectFormat> {
         None
     }
@@ -129,9 +129,9 @@ pub enum Hindered<H> {
 
 impl<S: Offers> SinkHarness for Through<S> {
     const COMPARES: bool = S::COMPARES;
-    const KNOWS_IDS: bool = S::KNOWS_IDS;
-    const REFUSES: bool = S::REFUSES;
-    const WITHHOLDS_ALL: bool = S::WITHHOLDS_ALL;
+    const RECOGNISES_IDS: bool = S::RECOGNISES_IDS;
+    const REJECTS: bool = S::REJECTS;
+    const ALL_OR_NOTHING: bool = S::ALL_OR_NOTHING;
     const HAS_OWN_MARK: bool = S::HAS_OWN_MARK;
     const SHARES_FAULTS: bool = S::SHARES_FAULTS;
     type Fault = Hindered<S::Fault>;

@@ -16,7 +16,7 @@ const SEQUENCES_THROUGH: u32 = 16;
 /// The memory store, fenced or keyed.
 struct Memory<const FENCED: bool>(MemoryHandle);
 
-/// Takes back what the store was told.
+/// Ends the faults of the store.
 struct Healed(MemoryHandle);
 
 impl Drop for Healed {

@@ -1,4 +1,4 @@
-//! What is known of such a sink before it sends anything: where to, signed by what, and what a message holds.
+//! The configuration of a webhook sink: the receiver, the signatures, and the content of messages.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -12,27 +12,27 @@ use text::percent;
 use super::secret::SigningSecret;
 use net::http_client::host_of;
 
-/// Where messages go, and what they are.
+/// The receiver and the form of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookConfig {
     /// The receiver.
     pub url: HookUrl,
-    /// What messages are signed with: each by all of them, so that a receiver may go over from one to another. None: they
-    /// aren't signed.
+    /// The secrets of signatures: each message is signed with all of them, so a receiver can switch from one to
+    /// another. If there is none, messages aren't signed.
     pub secrets: Vec<SigningSecret>,
-    /// Headers that each request has besides.
+    /// Additional headers of each request.
     pub headers: Vec<HookHeader>,
-    /// What stands in a message.
+    /// The content of a message.
     pub shape: MessageShape,
-    /// Requests in flight at most, for all lanes together.
+    /// The maximum of requests in flight, for all lanes together.
     pub requests_max: NonZeroUsize,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities; without one the machine's.
     pub ca: Option<PathBuf>,
     /// How long the receiver may be silent.
     pub timeout: Duration,
 }
 
-/// What stands in a message.
+/// The content of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageShape {
     /// The payload, byte for byte.
@@ -42,27 +42,28 @@ pub enum MessageShape {
     Envelope,
 }
 
-/// What stands for an event's type in a URL.
+/// The placeholder of an event's type in a URL.
 const TYPE: &str = "{type}";
 
-/// Why something can't be part of a web hook.
+/// Why something can't be part of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidHook {
     /// The text isn't such a URL.
-    #[error("wanted http://HOST/PATH or https://HOST/PATH, in the path perhaps {{type}}")]
+    #[error("wanted http://HOST/PATH or https://HOST/PATH, optionally with {{type}} in the path")]
     Url,
-    /// Who asks stands in the URL.
-    #[error("a user and password can't stand in it: send them in `headers`")]
+    /// The URL contains a user.
+    #[error("a user and password aren't allowed in it: set them in `headers`")]
     User,
     /// The text isn't a header.
-    #[error("wanted the name of a header and its value: letters, digits and signs, without line breaks")]
+    #[error("wanted the name of a header and its value: ASCII letters, digits and signs, without line breaks")]
     Header,
-    /// It is set here.
-    #[error("this header is set by every request itself")]
+    /// Forebay sets the header itself.
+    #[error("Forebay sets this header in every request")]
     OwnHeader,
 }
 
-/// Where messages go. Of the URL only scheme, host and port are ever shown: a path or a query may be what lets people in.
+/// The destination of messages. Only the URL's scheme, host and port are ever displayed: a path or a query may be a
+/// secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HookUrl {
     text: String,
@@ -90,12 +91,12 @@ impl FromStr for HookUrl {
 }
 
 impl HookUrl {
-    /// Where events of a type go. The type is percent-encoded, so it stays within its segment of the path.
+    /// The URL for events of a type. The type is percent-encoded, so it stays within its segment of the path.
     pub(super) fn of(&self, type_name: &str) -> Result<Uri, http::uri::InvalidUri> {
         self.text.replace(TYPE, &percent::encode(type_name)).parse()
     }
 
-    /// The whole of it, which isn't to be shown.
+    /// The whole URL, which must not be displayed.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -114,7 +115,7 @@ impl fmt::Debug for HookUrl {
     }
 }
 
-/// The headers that each request has by itself, in small letters.
+/// The headers that Forebay sets in each request, in lower case.
 const OWN_HEADERS: [&str; 11] = [
     "connection",
     "content-encoding",
@@ -129,7 +130,7 @@ const OWN_HEADERS: [&str; 11] = [
     "webhook-timestamp",
 ];
 
-/// A header of each request. Its value is never shown.
+/// A header of each request. Its value is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HookHeader {
     pub(super) name: HeaderName,
@@ -140,7 +141,7 @@ impl HookHeader {
     /// A header of this name and value.
     ///
     /// # Errors
-    /// It can't be one, or is one that each request has by itself.
+    /// It is invalid, or Forebay sets it itself.
     pub fn new(name: &str, value: &str) -> Result<Self, InvalidHook> {
         let name: HeaderName = name.parse().map_err(|_| InvalidHook::Header)?;
         if OWN_HEADERS.contains(&name.as_str()) {
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_shown_without_what_may_be_secret() {
+    fn urls_are_displayed_without_secrets() {
         let url: HookUrl = "https://hooks.example.org/a/T0KEN/{type}?key=s3cret".parse().unwrap();
         assert_eq!(url.to_string(), "https://hooks.example.org");
         assert!(!format!("{url:?}").contains("T0KEN"));
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_shown_without_their_values() {
+    fn headers_are_displayed_without_values() {
         let header = HookHeader::new("Authorization", "Bearer s3cret").unwrap();
         assert_eq!(format!("{header:?}"), "HookHeader(authorization: …)");
         for (name, value) in [("", "x"), ("a b", "x"), ("a", "x\ny")] {

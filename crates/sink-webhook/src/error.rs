@@ -1,4 +1,4 @@
-//! What failures of a receiver mean for delivery, with what the operator must do.
+//! What failures of a receiver mean for delivery, with advice for the operator.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use super::config::HookUrl;
 use net::http_client::HttpFailure;
 use sink::SinkError;
 
-/// Why nothing is taken.
+/// Why nothing is accepted.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// There is no answer.
+    /// There is no response.
     Http(HttpFailure),
-    /// The answer, with the receiver's words, and how long it wants to be left alone.
+    /// The response, with the receiver's message, and the pause that it requests.
     Status(StatusCode, String, Option<Duration>),
-    /// A type's name, or an id, can't stand in a request.
+    /// A type's name, or an id, isn't allowed in a request.
     Url,
-    /// The sink was closed meanwhile.
+    /// The sink was closed during the call.
     Closed,
 }
 
-pub(super) fn answered(who: &str, status: StatusCode, words: &str) -> String {
-    if words.is_empty() { format!("{who} answered {status}") } else { format!("{who} answered {status}: {words}") }
+pub(super) fn answered(who: &str, status: StatusCode, message: &str) -> String {
+    if message.is_empty() { format!("{who} answered {status}") } else { format!("{who} answered {status}: {message}") }
 }
 
 impl Failure {
-    /// How long the receiver wants to be left alone.
+    /// The pause that the receiver requests.
     pub(super) const fn pause(&self) -> Option<Duration> {
         match self {
             Self::Status(_, _, pause) => *pause,
@@ -38,27 +38,30 @@ impl Failure {
     pub(super) fn what(&self) -> String {
         match self {
             Self::Http(failure) => failure.to_string(),
-            Self::Status(status, words, _) => answered("it", *status, words),
-            Self::Url => "the type's name can't stand in its URL".to_owned(),
-            Self::Closed => "the sink was closed here".to_owned(),
+            Self::Status(status, message, _) => answered("it", *status, message),
+            Self::Url => "the type's name isn't allowed in its URL".to_owned(),
+            Self::Closed => "Forebay cancelled the call, because the sink was closed".to_owned(),
         }
     }
 
-    /// What a person must do, if nothing passes by itself.
+    /// The advice for the operator, unless the error may be temporary.
     fn advice(&self) -> Option<&'static str> {
         let Self::Status(status, ..) = self else { return None };
         match status.as_u16() {
-            410 => Some("it wants no more events: take its routes out of the configuration, or name another `url`"),
-            401 | 403 => Some("see to it that `headers` and `secret` are those that it wants"),
-            300..=399 => Some("name the place that it leads to in `url`"),
-            404 | 405 => Some("is `url` right?"),
-            400..=499 if *status != StatusCode::TOO_MANY_REQUESTS => Some("see what it wants"),
+            410 => Some(
+                "the receiver wants no further events: remove its routes from the configuration, or set \
+                 another `url`",
+            ),
+            401 | 403 => Some("check that the receiver accepts `headers` and `secrets`"),
+            300..=399 => Some("set `url` to the target of the redirection"),
+            404 | 405 => Some("check `url`"),
+            400..=499 if *status != StatusCode::TOO_MANY_REQUESTS => Some("check what the receiver requires"),
             _ => None,
         }
     }
 
     pub(super) fn into_sink_error(self, url: &HookUrl) -> SinkError {
-        let place = format!("web hook {url}");
+        let place = format!("webhook {url}");
         let what =
             if let Self::Http(failure) = &self { failure.at(&place) } else { format!("{place}: {}", self.what()) };
         match (self.advice(), &self) {

@@ -1,17 +1,17 @@
-//! What each status of a receiver is about: the message, the receiver, or either.
+//! What is at fault for each status of a receiver: the message, the receiver, or either.
 
 use std::ops::RangeInclusive;
 
 use sink::Fault;
 
-/// Statuses and what they are about. For statuses that aren't listed the other answers decide when all are there: it is the message if the
-/// receiver accepts others, else the receiver.
+/// Statuses and what is at fault. For statuses that aren't listed, the other responses decide when all have arrived:
+/// the message is at fault if the receiver accepts others, or else the receiver.
 const FAULTS: [(RangeInclusive<u16>, Fault); 9] = [
     (400..=400, Fault::Unclear),
     (413..=415, Fault::Unclear),
     (422..=422, Fault::Unclear),
     (431..=431, Fault::Unclear),
-    // One message alone may make its receiver fail: it must not delay the others for ever.
+    // One message alone may make its receiver fail: it must not delay the others forever.
     (408..=409, Fault::Passing),
     (425..=425, Fault::Passing),
     (500..=500, Fault::Passing),
@@ -19,7 +19,7 @@ const FAULTS: [(RangeInclusive<u16>, Fault); 9] = [
     (502..=504, Fault::Store),
 ];
 
-/// What a status is about, if the status alone says so.
+/// What is at fault, if the status alone shows it.
 pub(super) fn fault(status: u16) -> Option<Fault> {
     FAULTS.iter().find(|(statuses, _)| statuses.contains(&status)).map(|(_, fault)| *fault)
 }

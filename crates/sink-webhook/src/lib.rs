@@ -1,8 +1,8 @@
-//! Web hooks: each event is a request to somebody's server, signed as Standard Webhooks 1.0.0 says
+//! Webhooks: each event is a request to an external server, signed as Standard Webhooks 1.0.0 describes
 //! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>).
 //!
-//! Keyed: a message has the event's id in every attempt, by which its receiver tells a repetition. Nothing is known of what a
-//! receiver did that didn't answer: it is sent again.
+//! An idempotent store: a message has the event's id in every attempt, by which its receiver detects duplicates. If a
+//! receiver didn't respond, its state is unknown, and the message is resent.
 
 mod config;
 mod error;

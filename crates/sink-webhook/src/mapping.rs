@@ -14,12 +14,13 @@ use sink::{Record, Write};
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-/// What many servers know repetitions by, another Forebay among them (draft-ietf-httpapi-idempotency-key-header).
+/// The header by which many servers detect duplicates, including another Forebay
+/// (draft-ietf-httpapi-idempotency-key-header).
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("Forebay/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The request for a record, as it is sent now.
+/// The request for a record, with the current time.
 pub(super) fn request(config: &WebhookConfig, record: &Record<'_>) -> Result<Request<RequestBody>, Failure> {
     let url = config.url.of(record.type_name).map_err(|_| Failure::Url)?;
     let now = clock::since_1970().as_secs();
@@ -45,8 +46,8 @@ fn value(text: &str) -> Result<HeaderValue, Failure> {
     text.parse().map_err(|_| Failure::Url)
 }
 
-/// What a message is known by in every attempt: each revision of a result is a message of its own. It has no full stop, by
-/// which what is signed is told apart.
+/// The id of a message in every attempt: each revision of a result is a separate message. It has no full stop, which
+/// separates the parts that are signed.
 fn id(record: &Record<'_>) -> String {
     match record.write {
         Write::Insert => record.id.to_string(),
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_holds_the_payload_or_the_standards_form() {
+    fn message_has_the_payload_or_the_standards_form() {
         let record = record(Write::Insert);
         assert_eq!(body(MessageShape::Payload, &record), record.payload);
         let envelope = br#"{"type":"access","timestamp":"2025-10-09T08:53:20.000001Z","data":{"a": 1}}"#;

@@ -1,4 +1,4 @@
-//! What a receiver's answer means, by the standard and by what servers do.
+//! The meaning of a receiver's response, by the standard and by common practice.
 
 use http::{HeaderMap, StatusCode};
 
@@ -7,32 +7,32 @@ use super::fault::fault;
 use net::http_client::retry_after;
 use sink::{Fault, Reason};
 
-/// What became of one message.
+/// The outcome of one message.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Taken,
     /// The receiver rejects the message, or all messages.
     Rejected(Reason),
-    /// The receiver failed on it, and may take it another time.
+    /// The receiver failed on it, and may accept it later.
     NotYet(Reason),
-    /// Nothing is taken now, whatever is sent.
+    /// The receiver accepts nothing now.
     Away(Failure),
-    /// The status doesn't say which: it is about the message if the receiver takes others, else about the receiver.
+    /// The status doesn't show which: the message is at fault if the receiver accepts others, or else the receiver.
     Unclear(Failure),
 }
 
 impl Outcome {
-    /// What an answer means.
-    pub(super) fn of(status: StatusCode, headers: &HeaderMap, words: String) -> Self {
-        let reason = || -> Reason { answered("the receiver", status, &words).into() };
+    /// The meaning of a response.
+    pub(super) fn of(status: StatusCode, headers: &HeaderMap, message: String) -> Self {
+        let reason = || -> Reason { answered("the receiver", status, &message).into() };
         match status.as_u16() {
             200..=299 => Self::Taken,
             other => match fault(other) {
                 Some(Fault::Record | Fault::Unclear) => Self::Rejected(reason()),
                 Some(Fault::Passing) => Self::NotYet(reason()),
-                Some(Fault::Store) => Self::Away(Failure::Status(status, words, retry_after(headers))),
-                // Whether the receiver is away is decided when the others have their answers: nothing is to be waited for yet.
-                None => Self::Unclear(Failure::Status(status, words, None)),
+                Some(Fault::Store) => Self::Away(Failure::Status(status, message, retry_after(headers))),
+                // Whether the receiver is down is decided when the others have their responses: there is no pause yet.
+                None => Self::Unclear(Failure::Status(status, message, None)),
             },
         }
     }
@@ -45,11 +45,11 @@ mod tests {
     use super::*;
 
     fn of(status: u16) -> Outcome {
-        Outcome::of(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), "words".to_owned())
+        Outcome::of(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), "message".to_owned())
     }
 
     #[test]
-    fn what_is_wrong_with_a_message_is_told_from_what_is_wrong_with_its_receiver() {
+    fn faults_of_message_and_receiver_are_distinguished() {
         assert!([200, 202, 204].into_iter().all(|status| matches!(of(status), Outcome::Taken)));
         assert!([400, 413, 415, 422].into_iter().all(|status| matches!(of(status), Outcome::Rejected(_))));
         assert!([408, 409, 500].into_iter().all(|status| matches!(of(status), Outcome::NotYet(_))));
@@ -62,7 +62,7 @@ mod tests {
             };
             let error = failure.into_sink_error(&url);
             assert_eq!(matches!(error, SinkError::Misconfigured(_)), acts, "{error}");
-            assert!(error.to_string().contains("words") && !error.to_string().contains("s3cret"), "{error}");
+            assert!(error.to_string().contains("message") && !error.to_string().contains("s3cret"), "{error}");
         }
     }
 }

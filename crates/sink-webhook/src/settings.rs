@@ -9,11 +9,11 @@ use crate::{HookHeader, InvalidHook, MessageShape, Webhook, WebhookConfig};
 use settings::client::{ca, each, requests, timeout};
 use settings::{InvalidValue, Section, SettingsReader, parsed};
 
-/// Reads them; relative paths start at `folder`.
+/// Reads the settings; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
     let help = "add the receiver, as in url = \"https://hooks.example.org/forebay\"";
-    let url = reader.required(section, "url", help, parsed("is not the URL of a web hook"));
-    let secrets = each(reader, section, "secrets", parsed("has what is no secret of a web hook"));
+    let url = reader.required(section, "url", help, parsed("isn't the URL of a webhook"));
+    let secrets = each(reader, section, "secrets", parsed("contains an invalid webhook secret"));
     let headers = each(reader, section, "headers", header);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
@@ -30,7 +30,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
 }
 
 fn header(text: &str) -> Result<HookHeader, InvalidValue> {
-    let wrong = |error: InvalidHook| InvalidValue::new("has what can't be a header", error.to_string());
+    let wrong = |error: InvalidHook| InvalidValue::new("contains an invalid header", error.to_string());
     let (name, value) = text.split_once(':').ok_or_else(|| wrong(InvalidHook::Header))?;
     HookHeader::new(name.trim(), value.trim()).map_err(wrong)
 }
@@ -57,7 +57,7 @@ impl StoreConfig for WebhookConfig {
         Some(Destination { id, what: "receiver", another: "another `url`" })
     }
 
-    /// It has no place for a mark: its address identifies it.
+    /// It has no store id: its address identifies it.
     fn layout(&self) -> Layout {
         vec![("url", self.url.to_string()), ("envelope", format!("{:?}", self.shape))]
     }

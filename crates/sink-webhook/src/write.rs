@@ -1,4 +1,4 @@
-//! A batch as requests, several in flight, and what they came to together.
+//! A batch as concurrent requests, and their combined result.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,10 +17,10 @@ use sink::{Batch, Reason, Record, Retry, RetryScope, SinkError, WriteOutcome};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of an answer that are read: of more its connection isn't used again.
+/// Bytes of a response that are read: after a longer one its connection isn't reused.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// Until when nothing is sent.
+/// The time until which nothing is sent.
 #[derive(Debug, Default)]
 struct Pause(Mutex<Option<Instant>>);
 
@@ -43,20 +43,20 @@ impl Pause {
     }
 }
 
-/// What a batch has come to so far.
+/// The outcomes of a batch so far.
 #[derive(Default)]
 struct Outcomes {
     taken: usize,
     retry: Vec<Retry>,
-    /// Messages whose answers are about themselves if others were taken, else about the receiver.
+    /// Messages that are at fault if the receiver accepted others, or else the receiver is.
     unclear: Vec<(usize, Failure)>,
-    /// Those of which nothing is known, or that weren't sent any more.
+    /// Messages without a known outcome, or that weren't sent anymore.
     unanswered: Vec<usize>,
-    /// Why.
+    /// Why the receiver is down.
     away: Option<Failure>,
 }
 
-/// What attempts of one batch know of each other.
+/// The state that attempts of one batch share.
 #[derive(Default)]
 struct Attempts {
     has_taken: AtomicBool,
@@ -68,8 +68,8 @@ pub(super) struct Sender {
     pub(super) config: WebhookConfig,
     client: HttpClient,
     /// Requests that may be in flight.
-    turns: Semaphore,
-    /// Until when the receiver wants to be left alone.
+    permits: Semaphore,
+    /// The pause that the receiver has requested.
     pause: Pause,
     /// Which message of a batch is sent first.
     first: AtomicUsize,
@@ -84,21 +84,21 @@ impl Sender {
             // The whole sink waits, not each request.
             waits_for_retry_after: false,
         });
-        let turns = Semaphore::new(config.requests_max.get());
-        Self { config, client, turns, pause: Pause::default(), first: AtomicUsize::new(0) }
+        let permits = Semaphore::new(config.requests_max.get());
+        Self { config, client, permits, pause: Pause::default(), first: AtomicUsize::new(0) }
     }
 
-    /// Sends `batch`, until the receiver takes nothing any more.
+    /// Sends `batch`, until the receiver accepts nothing.
     ///
     /// # Errors
-    /// None of it is known to be taken, and none was refused.
+    /// None of it is known to be accepted, and none was rejected.
     pub(super) async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         self.pause.end().await;
         let attempts = Attempts::default();
         let send = |index| self.attempt(batch, index, &attempts).boxed();
         let is_ordered = batch.has_repetitions();
         let in_flight = if is_ordered { 1 } else { self.config.requests_max.get() };
-        // Another message is tried first after an attempt that said nothing clear: one message must not hide what others come to.
+        // Another message is tried first after an unclear attempt: one message must not hide the results of others.
         let first = if is_ordered { 0 } else { self.first.load(Ordering::Relaxed) % batch.len().max(1) };
         let mut sent = stream::iter((first..batch.len()).chain(0..first)).map(send).buffer_unordered(in_flight);
         let mut outcomes = Outcomes::default();
@@ -114,7 +114,7 @@ impl Sender {
         outcomes.into_write_outcome(batch.len(), &self.config.url)
     }
 
-    /// Sends a record, unless the receiver is known to take nothing.
+    /// Sends a record, unless the receiver is known to accept nothing.
     async fn attempt(&self, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
         let record = batch.get(index).filter(|_| !attempts.is_away.load(Ordering::Relaxed));
         let Some(record) = record else { return (index, None) };
@@ -130,7 +130,7 @@ impl Sender {
 
     async fn send(&self, record: &Record<'_>) -> Outcome {
         // It is never closed.
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         let request = match mapping::request(&self.config, record) {
             Ok(request) => request,
             // Messages of other types may have a URL.
@@ -139,9 +139,9 @@ impl Sender {
         match self.client.send(request).await {
             Ok(answer) => {
                 let (status, headers) = (answer.status(), answer.headers().clone());
-                // What it says behind its status changes nothing.
-                let words = answer.bytes(ANSWER_BYTES_MAX).await.unwrap_or_default();
-                Outcome::of(status, &headers, shortened(&String::from_utf8_lossy(&words)))
+                // The body doesn't change the outcome.
+                let message = answer.bytes(ANSWER_BYTES_MAX).await.unwrap_or_default();
+                Outcome::of(status, &headers, shortened(&String::from_utf8_lossy(&message)))
             }
             Err(failure) => Outcome::Away(Failure::Http(failure)),
         }
@@ -168,10 +168,10 @@ impl Outcomes {
         }
     }
 
-    /// What delivery is told of a batch of `count` records.
+    /// The result of a batch of `count` records for delivery.
     fn into_write_outcome(mut self, count: usize, url: &HookUrl) -> Result<WriteOutcome, SinkError> {
         let failed = self.unanswered.len() + self.unclear.len();
-        // Nothing has passed: the answers are about the receiver, and not held against the records. One alone may be to blame.
+        // Nothing was accepted: the receiver is at fault, and not the records. A single record may be at fault.
         if failed == count && (count > 1 || self.unclear.is_empty()) {
             let unclear = self.unclear.drain(..).map(|(_, failure)| failure).next();
             if let Some(failure) = self.away.or(unclear) {

@@ -1,5 +1,5 @@
-//! What delivery hands to a sink: a run of positions of one lane, and those of its records that the sink
-//! shall store. Payloads stay where they are, in the journal's blocks.
+//! The unit that delivery passes to a sink: a run of positions of one lane, and those of its records that the sink has
+//! to store. Payloads stay in the journal's blocks, without a copy.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use event::{EventId, Lane, TypeName};
 
 use crate::{Claim, Mark, RejectedRecord, WriteOutcome};
 
-/// How a record is to be written.
+/// How to write a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// A new event: once stored it never changes.
@@ -21,7 +21,7 @@ pub enum Write {
 /// One event as a sink sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its place in the lane's shard.
+    /// Its position in the lane's shard.
     pub sequence: u64,
     /// Its id.
     pub id: EventId,
@@ -33,17 +33,18 @@ pub struct Record<'a> {
     pub received_at: i64,
     /// When it happened, if its type names a time: microseconds since 1970, UTC.
     pub event_time: Option<i64>,
-    /// How it is to be written.
+    /// How to write it.
     pub write: Write,
-    /// The JSON text, byte for byte as it was accepted.
+    /// The JSON text, byte for byte as accepted.
     pub payload: &'a [u8],
 }
 
-/// Names aren't made of times that are further ahead than this: who posts chooses an event's time. A day, in microseconds.
+/// Names are not built from times that are further ahead than this: the client chooses an event's time. A day, in
+/// microseconds.
 const AHEAD_MAX: i64 = 24 * 3600 * 1_000_000;
 
-/// Why a store doesn't take a record with such a type.
-const MISNAMED: &str = "its type is not a type's name, so the store must not use it in a name";
+/// Why a store does not accept a record with such a type.
+const MISNAMED: &str = "its type is not a valid type name, so the store must not use it in a name";
 
 impl Record<'_> {
     /// When it happened, or else when it was received: microseconds since 1970, UTC.
@@ -52,8 +53,8 @@ impl Record<'_> {
         self.event_time.unwrap_or(self.received_at)
     }
 
-    /// The time that names are made of: the record's, but at most a day ahead of when it was received. Microseconds since 1970, UTC; the
-    /// same however often the record is sent.
+    /// The time for names: the record's, but at most a day after its receipt. Microseconds since 1970, UTC. It is the
+    /// same in each resend of the record.
     #[must_use]
     pub fn naming_time(&self) -> i64 {
         self.time().min(self.received_at.saturating_add(AHEAD_MAX))
@@ -80,11 +81,11 @@ struct Entry {
     write: Write,
 }
 
-/// A run of positions `first..=last` of one lane with the records among them that the sink shall store, in the order of
-/// their sequence. Positions without a record need nothing from the store; a batch without any record moves a
-/// transactional store's cursor only.
+/// A run of positions `first..=last` of one lane with the records among them that the sink has to store, in the order
+/// of their sequence. Positions without a record need nothing from the store; a batch without any record only moves a
+/// transactional store's cursor.
 ///
-/// Cheap to clone: a sink may hand a copy to the thread that owns its store.
+/// Cheap to clone: a sink may pass a copy to the thread that owns its store.
 #[derive(Clone, Debug)]
 pub struct Batch {
     lane: Lane,
@@ -117,22 +118,22 @@ impl Batch {
         }
     }
 
-    /// The same batch of the process with this claim: a transactional store takes it only while it holds no other claim
+    /// The same batch of the process with this claim: a transactional store accepts it only if it holds no other claim
     /// on the lane.
     #[must_use]
     pub fn claimed_by(self, claim: Claim) -> Self {
         Self { claim: Some(claim), ..self }
     }
 
-    /// The same batch with its lane's progress: the store is known to have everything up to `floor`, and positions up to `again` may have
-    /// been handed to this sink before.
+    /// The same batch with its lane's progress: the store is known to have everything up to `floor`, and positions up
+    /// to `again` may have been passed to this sink before.
     #[must_use]
     pub const fn sent_after(mut self, floor: u64, again: u64) -> Self {
         (self.floor, self.again) = (floor, again);
         self
     }
 
-    /// The same batch for the store with this mark, if one is given: another store takes nothing of it.
+    /// The same batch for the store with this mark, if one is given: another store accepts nothing of it.
     #[must_use]
     pub fn for_store(self, mark: Option<Mark>) -> Self {
         Self { mark, ..self }
@@ -142,7 +143,7 @@ impl Batch {
     /// the record before it.
     ///
     /// # Panics
-    /// Where a slice isn't part of `block`: that is a bug of the caller.
+    /// If a slice is not part of `block`: that is a bug of the caller.
     pub fn push(&mut self, block: &Bytes, record: &Record<'_>) {
         if self.blocks.last().is_none_or(|last| last.as_ptr() != block.as_ptr() || last.len() != block.len()) {
             Arc::make_mut(&mut self.blocks).push(block.clone());
@@ -180,39 +181,40 @@ impl Batch {
         self.claim
     }
 
-    /// Up to where the lane knows its events to be stored. A transactional store compares it with its cursor in the
-    /// batch's transaction: a store whose cursor is lower has lost some of them, and takes nothing. 0 if the lane knows
-    /// nothing.
+    /// The position up to which the lane knows its events to be stored. A transactional store compares it with its
+    /// cursor in the batch's transaction: a store whose cursor is lower has lost some of them, and accepts nothing. 0
+    /// if the lane knows nothing.
     #[must_use]
     pub const fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// The highest position that was ever handed to this sink before this attempt: a record at or below it may be stored already.
+    /// The highest position that was ever passed to this sink before this attempt: a record at or below it may be
+    /// stored already.
     #[must_use]
     pub const fn again(&self) -> u64 {
         self.again
     }
 
-    /// The mark of the store that it is for; none where any store will do.
+    /// The mark of the store that it is for; `None` if any store will do.
     #[must_use]
     pub const fn mark(&self) -> Option<Mark> {
         self.mark
     }
 
-    /// The first position that the batch accounts for.
+    /// The first position that the batch covers.
     #[must_use]
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    /// The last position that the batch accounts for: the lane's cursor once the batch is stored.
+    /// The last position that the batch covers: the lane's cursor once the batch is stored.
     #[must_use]
     pub const fn last(&self) -> u64 {
         self.last
     }
 
-    /// How many records the sink shall store.
+    /// How many records the sink has to store.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -241,16 +243,16 @@ impl Batch {
         self.entries.get(index).map(|entry| self.record(entry))
     }
 
-    /// Whether an id is in it twice: a store that takes several records at a time must have the first before the second
-    /// is tried.
+    /// Whether it has an id twice: a store that takes several records together must have the first before it tries the
+    /// second.
     pub fn has_repetitions(&self) -> bool {
         let mut ids = HashSet::with_capacity(self.len());
         !self.entries.iter().all(|entry| ids.insert(entry.id))
     }
 
-    /// The rejection of records whose type isn't a type's name; `None` if each has one. A store that uses the type in a key, a subject, a path
-    /// or an index calls this before it writes, because the text could address something else. A gateway accepts no such event, so only a
-    /// forged or damaged batch has one.
+    /// The rejection of records whose type is not a valid type name; `None` if all are valid. A store that uses the
+    /// type in a key, a subject, a path or an index calls this before it writes, because the text could address
+    /// something else. A gateway accepts no such event, so only a forged or damaged batch has one.
     #[must_use]
     pub fn misnamed(&self) -> Option<WriteOutcome> {
         let misnamed = |(_, record): &(usize, Record<'_>)| TypeName::check(record.type_name).is_err();
@@ -317,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_made_of_an_events_time_but_not_of_one_far_ahead() {
+    fn names_use_the_event_time_unless_far_ahead() {
         let record = Record {
             sequence: 1,
             id: EventId([1; 16]),

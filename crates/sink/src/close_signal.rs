@@ -6,7 +6,7 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 use tokio::sync::watch;
 
-/// Tells the calls in flight that their sink is closed. Later calls aren't affected.
+/// Notifies the calls in flight that their sink is closed. Later calls are not affected.
 #[derive(Debug, Default)]
 pub struct CloseSignal(watch::Sender<u64>);
 
@@ -16,10 +16,10 @@ impl CloseSignal {
         self.0.send_modify(|count| *count += 1);
     }
 
-    /// Does the work, unless the sink is closed meanwhile: then it is dropped, and the result is `closed`.
+    /// Does the work, unless the sink is closed during it: then the work is dropped, and the result is `closed`.
     ///
     /// # Errors
-    /// Those of the work, and `closed`.
+    /// The errors of the work, and `closed`.
     pub async fn unless_closed<T, E>(&self, closed: E, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let mut signal = self.0.subscribe();
         match select(pin!(work), pin!(signal.changed())).await {

@@ -29,7 +29,7 @@ pub struct Lent<'a, C> {
 pub struct Permit<'a>(SemaphorePermit<'a>);
 
 impl<'a> Permit<'a> {
-    /// Turns the permit into a loan of this connection.
+    /// Exchanges the permit for a loan of this connection.
     pub fn lend<C>(self, connection: C) -> Lent<'a, C> {
         Lent { connection, _permit: self.0 }
     }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_latest_is_used_again_and_the_oldest_is_closed() {
+    async fn newest_connection_is_reused_and_oldest_is_closed() {
         let pool = ConnectionPool::new(None, Duration::from_secs(60));
         let (one, two) = (take(&pool, 1).await, take(&pool, 2).await);
         pool.give_back(one);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_are_at_most_so_many() {
+    async fn pool_has_a_connection_limit() {
         let pool = ConnectionPool::new(NonZeroUsize::new(1), Duration::from_secs(60));
         let one = take(&pool, 1).await;
         let (second, ()) = tokio::join!(take(&pool, 2), async {

@@ -1,4 +1,4 @@
-//! What is next to a payload where a store keeps both as JSON: the members that say which event it is, whose, and when.
+//! The members next to a payload, if a store keeps both as JSON: they say which event it is, whose, and when.
 
 use std::io::Write;
 
@@ -6,11 +6,11 @@ use text::rfc3339;
 
 use crate::{Record, Write as Kind};
 
-/// Of the largest number.
+/// Digits of the largest number.
 const DIGITS_MAX: usize = 20;
 
 /// Writes the members of a record that is in `shard`, without the braces around them:
-/// `"id":"…","type":"…","source":"…","received_at":"…"`, `"event_time"` and `"revision"` where it has them, and
+/// `"id":"…","type":"…","source":"…","received_at":"…"`, `"event_time"` and `"revision"` if it has them, and
 /// `"position":"…"`.
 pub fn write_members(output: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
     for part in [br#""id":""#.as_slice(), &record.id.text(), br#"","type":"#] {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_they_are_shown() {
+    fn numbers_are_written_in_display_form() {
         for number in [0, 7, 10, 99, 100, 1_000_000, u64::MAX - 1, u64::MAX] {
             let mut output = b"before ".to_vec();
             write_number(&mut output, number);

@@ -1,10 +1,10 @@
-//! What a store's error is about, and what follows from it: the one rule for the dead letters of all stores.
+//! The scope of a store's error, and its consequence: the one rule for the dead letters of all stores.
 //!
 //! Each store's crate has one table that assigns a [`Fault`] to each of its errors, and a test that walks it.
 
 use crate::{RejectedRecord, Retry, RetryScope};
 
-/// What an error of a store is about.
+/// The scope of a store's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A value of the record. The store never accepts the record, and the error doesn't concern others.
@@ -17,7 +17,7 @@ pub enum Fault {
     Store,
 }
 
-/// What becomes of the record.
+/// The outcome of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It becomes a dead letter.
@@ -42,14 +42,14 @@ impl Fault {
 }
 
 impl RetryScope {
-    /// Whether a record that waits becomes a dead letter, now that the store accepts others or still doesn't.
+    /// Whether a waiting record becomes a dead letter, after the store accepted others or still accepts none.
     #[must_use]
     pub const fn is_rejected(self, accepts_others: bool) -> bool {
         accepts_others && matches!(self, Self::Unclear)
     }
 }
 
-/// Moves the records from `retry` to `refused` that are rejected, now that the store accepts others or still doesn't.
+/// Moves the rejected records from `retry` to `refused`, after the store accepted others or still accepts none.
 #[must_use]
 pub fn judge_unclear(
     mut refused: Vec<RejectedRecord>,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_errors_of_records_reject_while_nothing_is_accepted() {
+    fn only_record_errors_reject_during_an_outage() {
         let verdicts = |fault: Fault| [false, true].map(|accepts_others| fault.verdict(accepts_others));
         let always = |scope| [Verdict::Retry(scope); 2];
         assert_eq!(verdicts(Fault::Record), [Verdict::Rejected; 2]);

@@ -1,11 +1,11 @@
-//! Makes directories so they survive a power cut.
+//! Creates directories that survive a power cut.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Makes a directory and those above it, each durable before it is used: also one that is there already, because the
-/// process that made it may not have come to it.
+/// Creates a directory and its parents, each durable before it is used. That includes existing ones: the process that
+/// created them may not have synced them.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() {
         return Ok(());
@@ -13,7 +13,8 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() {
         return match sync_folder(above) {
-            // Nobody made it there who may not even look; and some file systems sync no directories.
+            // The process may not read the directory, so it has not created it; and some file systems sync no
+            // directories.
             Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) => Ok(()),
             synced => synced,
         };
@@ -24,7 +25,7 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
         _ => {}
     }
     sync_folder(above).inspect_err(|_| {
-        // To sync it again might succeed for nothing: the next attempt makes it again.
+        // A second sync might succeed without effect, so the next attempt creates it again.
         let _ = fs::remove_dir(folder);
     })
 }

@@ -1,4 +1,4 @@
-//! What a store's crate declares for configurations: the settings of its table, and the store that they describe.
+//! The declaration of a store's crate for configurations: the settings of its table, and the store that they describe.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use settings::{Section, SettingsReader};
 
 use crate::Sink;
 
-/// How a store stores events, as settings with their values. The writers of an upstream must have the same, and a gateway's table may
-/// name them. Addresses, credentials, sizes of pools and timeouts aren't part of it.
+/// How a store stores events, as settings with their values. The writers of an upstream must have the same, and a
+/// gateway's table may name them. Addresses, credentials, pool sizes and timeouts are not part of it.
 pub type Layout = Vec<(&'static str, String)>;
 
 /// A part of a layout, and the settings that define it. The part has no name if delivery reads the settings.
@@ -23,7 +23,7 @@ pub const NONE: &str = "none";
 /// The folders of relative paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Folders<'a> {
-    /// That of the configuration's file.
+    /// The folder of the configuration file.
     pub configuration: &'a Path,
     /// The data directory, for embedded stores.
     pub data: &'a Path,
@@ -41,7 +41,7 @@ pub struct JsonLimits {
 /// The settings of every sink. Configuration reads them.
 pub const COMMON_KEYS: &[&str] = &["kind", "from", "max_backlog", "max_dead_letters"];
 
-/// Reads the settings of a sink but for those of every sink. `None` after an error, which is reported.
+/// Reads the settings of a sink except those of every sink. `None` after an error, which is reported.
 type Read = fn(&mut SettingsReader<'_>, &Section<'_>, Folders<'_>) -> Option<Box<dyn StoreConfig>>;
 
 /// A kind of sink, as its store's crate declares it.
@@ -55,11 +55,11 @@ pub struct SinkKind {
     pub secrets: &'static [&'static str],
     /// The settings whose values are URLs, which may have passwords.
     pub urls: &'static [&'static str],
-    /// Reads the settings but for those of every sink.
+    /// Reads the settings except those of every sink.
     pub read: Read,
     /// Whether its store keeps cursors: [`Capabilities::fenced`](crate::Capabilities), for a gateway whose writers have the store.
     pub is_fenced: bool,
-    /// Whether it stores in files of this machine: then each writer has a store separate.
+    /// Whether it stores in files of this machine: if so, each writer has its own store.
     pub is_embedded: bool,
     /// Whether a gateway reads events back through writers if its table doesn't set `read`.
     pub is_read_by_default: bool,
@@ -72,7 +72,7 @@ pub struct SinkKind {
 }
 
 impl SinkKind {
-    /// A kind of this name that has no settings separate.
+    /// A kind of this name without settings.
     #[must_use]
     pub const fn new(name: &'static str, read: Read) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl SinkKind {
         self.all_keys().any(|known| known == key)
     }
 
-    /// Whether it stores events in objects, each of them whole or not at all.
+    /// Whether it stores events in objects, each of them complete or absent.
     #[must_use]
     pub fn has_objects(&self) -> bool {
         self.has_key("serve")
@@ -111,11 +111,11 @@ impl SinkKind {
 /// The location that a sink writes to. Two sinks can't have one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Destination {
-    /// What identifies it.
+    /// The parts that identify it.
     pub id: Vec<String>,
     /// What it is: "table".
     pub what: &'static str,
-    /// What makes two of them different: "another `url` or `table`".
+    /// The settings that make two of them different: "another `url` or `table`".
     pub another: &'static str,
 }
 
@@ -157,7 +157,7 @@ pub trait StoreConfig: SameAs + fmt::Debug + fmt::Display + Send + Sync {
         "sinks of its kind can't be read: name another one in `routes` and `read`"
     }
 
-    /// Whether what it stores says of each event which type it has.
+    /// Whether its stored events have their types.
     fn holds_types(&self) -> bool {
         true
     }
@@ -172,7 +172,7 @@ pub trait StoreConfig: SameAs + fmt::Debug + fmt::Display + Send + Sync {
         None
     }
 
-    /// Bytes of memory that its sink takes, whatever the budgets are.
+    /// Bytes of memory that its sink uses, in addition to the budgets.
     fn memory_bytes(&self) -> usize {
         0
     }

@@ -9,7 +9,8 @@ use event::Lane;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The state of a lane that has not called for this long is dropped. A lane of this process reads its cursor more often while events settle.
+/// The state of a lane that has not called for this long is dropped. A lane of this process reads its cursor more often
+/// during the failover window.
 const IDLE_MAX: Duration = Duration::from_mins(1);
 
 /// The states of active lanes. Calls of one lane are serialised; calls of different lanes are concurrent.
@@ -54,7 +55,8 @@ impl<S: Default> LaneStates<S> {
 }
 
 impl<S> LaneMap<S> {
-    /// Forgets idle lanes, with what they hold. One call a minute does so, whichever lane calls: the lanes of two minutes bound the map.
+    /// Forgets idle lanes, with their states. One call a minute of any lane does so, so the lanes of two minutes bound
+    /// the map.
     fn sweep(&mut self, now: Instant) {
         if now.duration_since(*self.swept.get_or_insert(now)) < IDLE_MAX {
             return;
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lane_that_does_not_call_is_forgotten_unless_a_call_is_in_flight() {
+    async fn idle_lane_is_forgotten_unless_a_call_runs() {
         let states = LaneStates::<u32>::default();
         *states.of(&lane(0)).lock().await = 7;
         let in_flight = states.of(&lane(1));
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lane_that_is_known_has_idle_ones_forgotten_too() {
+    async fn known_lane_forgets_idle_ones_too() {
         let states = LaneStates::<u32>::default();
         (0..100).for_each(|shard| drop(states.of(&lane(shard))));
         for _ in 0..2 {

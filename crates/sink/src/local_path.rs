@@ -41,7 +41,7 @@ pub fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
-/// Refuses the data directory, and the paths of Forebay's own files within it.
+/// Rejects the data directory, and the paths of Forebay's own files within it.
 ///
 /// # Errors
 /// It is one of them.

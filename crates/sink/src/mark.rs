@@ -1,5 +1,5 @@
-//! The identity of a store. Two writers are one back-end only if they reach one store. An address doesn't show that: one name may lead to
-//! two servers, and two names to one.
+//! The identity of a store (store id). Two writers are one back-end only if they reach one store. An address does not
+//! show that: one name may point to two servers, and two names to one.
 //!
 //! A store carries a mark next to its cursors: random bits, created when a writer first asks for them. `forebay serve` and a gateway's own
 //! stores don't read it.

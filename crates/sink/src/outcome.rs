@@ -1,4 +1,4 @@
-//! What every sink promises delivery.
+//! The results that every sink promises to delivery.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,54 +8,55 @@ use text::escape_control;
 
 use crate::Mark;
 
-/// Why a store didn't take something, in words for a person: what happened, where, and what to do.
+/// Why a store did not accept a record or a call, for the operator: what happened, where, and what to do.
 pub type Reason = Arc<str>;
 
-/// A record that the store won't ever take.
+/// A record that the store will never accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedRecord {
     /// The record's index within its batch, from 0.
     pub index: usize,
-    /// The store's words.
+    /// The store's message.
     pub reason: Reason,
 }
 
-/// A record that the store may take later.
+/// A record that the store may accept later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// The record's index within its batch, from 0.
     pub index: usize,
-    /// The store's words.
+    /// The store's message.
     pub reason: Reason,
-    /// What the answer is about.
+    /// The scope of the answer.
     pub scope: RetryScope,
 }
 
-/// What a temporary refusal is about.
+/// The scope of a temporary rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryScope {
     /// The record or the store: the record waits in place while the store accepts no other, and is rejected as soon as it does.
     Unclear,
-    /// The record, if the store takes others at the same time. Delivery then defers the record, so the lane continues.
+    /// The record, if the store accepts others at the same time. Delivery then defers the record, so the lane
+    /// continues.
     Record,
     /// The store: it is overloaded, unavailable, or did not answer. The records wait in place until it answers.
     Store,
 }
 
-/// What became of a batch, record by record. Indices ascend.
+/// The outcome of a batch, record by record. Indices ascend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// Every record has taken effect, now or when it was written before; a transactional store's cursor is at the
-    /// batch's last position or beyond.
+    /// Every record has its effect, now or in an earlier write; a transactional store's cursor is at the batch's last
+    /// position or beyond.
     Committed,
-    /// Nothing was committed, because the store rejects these records permanently; or others of the batch were, the
-    /// lane's cursor is where it was, and they are left out when they come again. Delivery makes the rejected ones dead
-    /// letters and sends the batch again without them, so no crash can move a cursor past an event that is nowhere.
+    /// The store rejects these records permanently. Either nothing was committed, or other records were and the lane's
+    /// cursor is unchanged; a resend then skips those. Delivery makes the rejected ones dead letters and sends the
+    /// batch again without them, so no crash can move a cursor past an event that is nowhere.
     Rejected {
         /// The records that were rejected: at least one.
         refused: Vec<RejectedRecord>,
     },
-    /// All records took effect but these. Only stores that are keyed, not fenced, answer so.
+    /// All records took effect except these. Only idempotent stores answer so.
     Partial {
         /// Rejected permanently.
         refused: Vec<RejectedRecord>,
@@ -64,19 +65,19 @@ pub enum WriteOutcome {
     },
 }
 
-/// Why a whole call failed. Nothing is known to be stored; the same batch is sent again later.
+/// Why a whole call failed. It is unknown whether anything is stored; the same batch is sent again later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
     /// The store can't be reached, is busy, or failed in a way that may pass.
     #[error("{0}")]
     Unavailable(Reason),
-    /// The store is not what the configuration says, or takes none of the batch for a reason that may be its own: a
-    /// person must act, or a later record shows that these are at fault. It is tried again, and a transactional store
-    /// gets the later records of its lane with them.
+    /// The store is not what the configuration says, or accepts nothing of the batch for a reason that may be its own.
+    /// It needs an operator, or a later record shows that these are at fault. The batch is tried again, and a
+    /// transactional store gets the later records of its lane with it.
     #[error("{0}")]
     Misconfigured(Reason),
     /// The batch is for another store than the one with this mark: nothing of it was written.
-    #[error("another store is expected than the one with the mark {0}: look where its address leads")]
+    #[error("the store at this address has the store id {0}, but the batch is for another store: check the address")]
     OtherStore(Mark),
 }
 
@@ -87,7 +88,7 @@ impl From<Retry> for RejectedRecord {
 }
 
 impl WriteOutcome {
-    /// With what stores say made harmless: every report of every store goes through here.
+    /// Escapes control characters in the store's message: every report of every store passes through here.
     #[must_use]
     pub fn visible(mut self) -> Self {
         let (refused, retry): (&mut [RejectedRecord], &mut [Retry]) = match &mut self {
@@ -102,7 +103,7 @@ impl WriteOutcome {
 }
 
 impl SinkError {
-    /// Its words.
+    /// The message.
     #[must_use]
     pub fn into_reason(self) -> Reason {
         match self {
@@ -124,14 +125,15 @@ impl SinkError {
     }
 }
 
-/// A store chooses its words, and some quote what clients sent: what they would do to a terminal or a log becomes visible instead.
+/// A store chooses its message, and some quote what clients sent. Characters that could affect a terminal or a log
+/// become visible.
 pub fn make_visible(reason: &mut Reason) {
     if let Cow::Owned(shown) = escape_control(reason) {
         *reason = shown.into();
     }
 }
 
-/// The text without each ` (os error N)`; none if it has none.
+/// The text without each ` (os error N)`; `None` if there is none.
 fn without_error_numbers(text: &str) -> Option<String> {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(" (os error ")
@@ -147,22 +149,22 @@ fn without_error_numbers(text: &str) -> Option<String> {
 /// Where a lane's cursor lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// The store keeps it in the transaction of the data (*fenced*), and it is the truth: everything up to this
-    /// position is in the store, 0 if the store knows nothing of the lane.
+    /// The store keeps it in the transaction of the data (*transactional*), and it is authoritative: everything up to
+    /// this position is in the store, 0 if the store knows nothing of the lane.
     Store(u64),
-    /// The store keeps none (*keyed*, or nothing at all): delivery's own cursor is the best there is.
+    /// The store keeps none (an *idempotent* store, or the null sink): delivery's own cursor is the best available.
     Delivery,
 }
 
-/// What delivery must know of a kind of sink before it sends anything.
+/// What delivery needs to know of a kind of sink before it sends anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// How long segments stay after their events are stored, in case the store loses a tail (a failover).
-    /// Zero for a store that lives and dies with the data directory.
+    /// The failover window: how long segments stay after their events are stored, because a failover may lose the
+    /// newest ones. Zero for a store that lives and dies with the data directory.
     pub settle: Duration,
     /// Whether the store keeps cursors ([`Cursor::Store`]).
     pub fenced: bool,
-    /// Whether it keeps what it stores on a disk of this machine, as a rule the journal's.
+    /// Whether it stores on a disk of this machine, usually that of the journal.
     pub on_this_disk: bool,
     /// Whether a writer stores its batches.
     pub remote: bool,
@@ -173,9 +175,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_store_says_has_no_effect_on_a_terminal_or_a_log() {
-        let (words, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
-        let (reason, index) = (Reason::from(words), 3);
+    fn control_characters_of_store_messages_are_escaped() {
+        let (text, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
+        let (reason, index) = (Reason::from(text), 3);
         let refused = vec![RejectedRecord { index, reason: reason.clone() }];
         let retry = vec![Retry { index, scope: RetryScope::Record, reason: reason.clone() }];
         for report in [WriteOutcome::Rejected { refused: refused.clone() }, WriteOutcome::Partial { refused, retry }] {

@@ -1,5 +1,5 @@
-//! Reads of a store that is asked over the network: done on a thread with a runtime separate, since those who ask have
-//! no clock. What the thread opens is its own, so nothing that it does holds up a lane. It begins with the first read.
+//! Reads of a store over the network, on a separate thread with a runtime, since the callers have no clock. The thread
+//! has its own connections, so it never delays a lane. It begins with the first read.
 
 use std::future::Future;
 use std::io;
@@ -14,23 +14,23 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-/// Reads that wait for the thread.
+/// Reads that may wait for the thread.
 const WAITING_MAX: usize = 32;
-/// A read that has waited for so long isn't begun any longer.
+/// A read that has waited this long is not begun any longer.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// What nobody needs is closed.
+/// Idle connections are closed after this time.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// What the thread reads with. It is made, used and dropped there.
+/// The reader of the thread. It is created, used and dropped there.
 pub trait PageReader {
     /// Reads a page.
     fn read(&mut self, query: &Query) -> impl Future<Output = Result<Page, ReadError>>;
 
-    /// Closes what is open: nobody has read for a while.
+    /// Closes what is open, after a time without reads.
     fn hang_up(&mut self) -> impl Future<Output = ()>;
 }
 
-/// A read that waits.
+/// A waiting read.
 struct Job {
     query: Query,
     asked: Instant,
@@ -45,14 +45,14 @@ pub struct ReadThread {
 
 struct Running {
     jobs: mpsc::Sender<Job>,
-    /// The read in hand is ended, and what waits isn't begun any longer.
+    /// Ends the current read; waiting ones are not begun.
     closes: watch::Sender<bool>,
-    /// Comes to an end with the thread.
+    /// Ends with the thread.
     ended: oneshot::Receiver<()>,
 }
 
 impl ReadThread {
-    /// A thread of this name, which isn't running yet.
+    /// A thread of this name, which is not running yet.
     pub const fn new(name: &'static str) -> Self {
         Self { name, running: Mutex::new(None) }
     }
@@ -61,7 +61,7 @@ impl ReadThread {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the thread read a page. `reader` makes what it reads with, where the thread must begin first.
+    /// Lets the thread read a page. `reader` creates the reader if the thread has to be started.
     pub async fn read<R: PageReader>(
         &self,
         reader: impl FnOnce() -> R + Send + 'static,
@@ -72,18 +72,18 @@ impl ReadThread {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Ends the read in hand and closes what is open. A later read begins again.
+    /// Ends the current read and closes what is open. A later read begins again.
     pub async fn close(&self) {
         let running = self.running().take();
         if let Some(Running { jobs, closes, ended }) = running {
             closes.send_replace(true);
             drop(jobs);
-            // Nothing is ever sent: the thread's end is what is waited for.
+            // Nothing is ever sent: it waits for the end of the thread.
             let _ = ended.await;
         }
     }
 
-    /// Hands a job to the thread, and starts one where there is none.
+    /// Passes a job to the thread, and starts one if there is none.
     fn send<R: PageReader>(&self, reader: impl FnOnce() -> R + Send + 'static, job: Job) -> Result<(), ReadError> {
         let mut running = self.running();
         let job = match running.as_ref().map(|running| &running.jobs) {
@@ -98,7 +98,9 @@ impl ReadThread {
         let (end, ended) = oneshot::channel();
         let closes = watch::Sender::new(false);
         let failed = |error: io::Error| {
-            ReadError::Unavailable(format!("no thread to read with ({error}): raise the limit on threads").into())
+            ReadError::Unavailable(
+                format!("can't start a thread for reads ({error}): raise the limit of threads").into(),
+            )
         };
         let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
         let closing = closes.subscribe();
@@ -107,7 +109,7 @@ impl ReadThread {
             Work { reader: reader(), closes: closing }.run(&runtime, received);
         };
         std::thread::Builder::new().name(self.name.into()).spawn(run).map_err(failed)?;
-        // The thread lives as long as its receiver does, so a failure here is answered by the dropped reply.
+        // The thread lives as long as its receiver, so a failure here is answered by the dropped reply.
         let _ = jobs.try_send(job);
         *running = Some(Running { jobs, closes, ended });
         Ok(())
@@ -134,7 +136,7 @@ impl<R: PageReader> Work<R> {
         });
     }
 
-    /// The next read. Where none comes for a while, what is open is closed first.
+    /// The next read. After a time without reads, it first closes what is open.
     async fn next(&mut self, jobs: &mut mpsc::Receiver<Job>) -> Option<Job> {
         if let Ok(job) = timeout(IDLE_MAX, jobs.recv()).await {
             return job;
@@ -144,7 +146,7 @@ impl<R: PageReader> Work<R> {
     }
 
     async fn serve(&mut self, job: Job) {
-        // Nobody waits for it any longer.
+        // The caller has gone.
         if job.reply.is_closed() {
             return;
         }

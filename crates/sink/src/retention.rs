@@ -1,4 +1,4 @@
-//! What a store reports of the events that it deletes because of their age.
+//! A store's reports about the events that it deletes because of their age.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,16 +6,16 @@ use metrics::Counter;
 
 use crate::{Reason, make_visible};
 
-/// The deletions of one store. The store writes it, and the process that has the sink counts and logs what is in it.
+/// The deletions of one store. The store writes them, and the process that has the sink counts and logs them.
 #[derive(Debug, Default)]
 pub struct Retention {
-    /// Rows that were deleted since the sink was made.
+    /// Rows that were deleted since the sink was created.
     pub deleted: Counter,
     message: Mutex<Option<Reason>>,
 }
 
 impl Retention {
-    /// Leaves a message for the log. It replaces one that wasn't taken.
+    /// Leaves a message for the log. It replaces one that was not read.
     pub fn report(&self, mut message: Reason) {
         make_visible(&mut message);
         *self.message() = Some(message);

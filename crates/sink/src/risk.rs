@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn risk_is_refused_unless_it_is_allowed_by_name() {
+    fn risk_is_rejected_unless_allowed_by_name() {
         let risk = |name| Risk { name, found: format!("{name} is on"), help: "Turn it off" };
         let (one, other) = (risk("one"), risk("other"));
         let allowed = AllowedRisks::new(vec!["one"]);

@@ -16,7 +16,7 @@ use crate::{
 /// A sink: the handle of one store of any kind. It is the only way to call a [`Store`], so no store's text reaches a
 /// terminal or a log with control characters in it.
 ///
-/// Cheap to clone: the clones share the store's connections. Each lane has one, and all may call at once.
+/// Cheap to clone: the clones share the store's connections. Each lane has one, and all may call concurrently.
 #[derive(Clone)]
 pub struct Sink(Arc<dyn Store>);
 
@@ -40,11 +40,11 @@ impl Sink {
         store.downcast_ref()
     }
 
-    /// Connects to the store, creates what is missing in it and checks what exists. Connecting again is harmless. The other calls connect by
-    /// themselves if a connection was lost or closed.
+    /// Connects to the store, creates what is missing in it and checks what exists. Connecting again is harmless. The
+    /// other calls reconnect if a connection was lost or closed.
     ///
     /// # Errors
-    /// [`SinkError`] says whether it may pass or the operator must act.
+    /// [`SinkError`] says whether it may pass or needs an operator.
     pub async fn connect(&self) -> Result<(), SinkError> {
         self.0.connect().await.map_err(SinkError::visible)
     }
@@ -119,7 +119,7 @@ impl Sink {
     /// Ends the calls in flight and closes the connections, for all clones. A later call connects again.
     ///
     /// # Errors
-    /// [`SinkError`] if the store could not be closed cleanly. What was answered to be stored is stored still.
+    /// [`SinkError`] if the store could not be closed cleanly. Everything that it has acknowledged is still stored.
     pub async fn close(&self) -> Result<(), SinkError> {
         self.0.close().await.map_err(SinkError::visible)
     }
@@ -130,8 +130,8 @@ impl Sink {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What the store may lose although it has answered, as it was found at the last connect: a message for the log. `None` if that is
-    /// nothing, or unknown.
+    /// What the store may lose although it has answered, as found at the last connect: a message for the log. `None` if
+    /// there is nothing, or it is unknown.
     #[must_use]
     pub fn warning(&self) -> Option<Reason> {
         self.0.warning().map(|mut reason| {
@@ -140,7 +140,7 @@ impl Sink {
         })
     }
 
-    /// The deletions of a store that deletes old events by itself; `None` for other stores.
+    /// The deletions of a store that deletes old events; `None` for other stores.
     #[must_use]
     pub fn retention(&self) -> Option<&Retention> {
         self.0.retention()

@@ -14,8 +14,8 @@ use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, Retention, SinkError
 /// The calls of all lanes are concurrent. A caller waits without blocking its thread. If a future is dropped before it ends, its call may
 /// take effect or not: the same batch sent again is harmless.
 ///
-/// A store never retries, never batches and never decides what is dropped: delivery does. It may return a server's own words in errors and
-/// reasons: [`Sink`](crate::Sink) escapes control characters in them.
+/// A store never retries, never batches and never decides what is dropped: delivery does. It may return a server's
+/// message in errors and reasons: [`Sink`](crate::Sink) escapes control characters in it.
 #[async_trait]
 pub trait Store: Any + Send + Sync {
     /// The capabilities that delivery needs before the first call.
@@ -66,7 +66,7 @@ pub trait Store: Any + Send + Sync {
         None
     }
 
-    /// The deletions of a store that deletes old events by itself.
+    /// The deletions of a store that deletes old events.
     fn retention(&self) -> Option<&Retention> {
         None
     }
@@ -77,7 +77,8 @@ pub trait Store: Any + Send + Sync {
     }
 }
 
-/// To which store a gateway's sink is bound. Its writers may be configured differently: the binding decides which of them are right.
+/// The store that a gateway's sink is bound to. Its writers may be configured differently: the binding decides which of
+/// them are right.
 pub trait StoreBinding {
     /// The mark of the bound store. `None` while the sink isn't bound.
     fn mark(&self) -> Option<Mark>;

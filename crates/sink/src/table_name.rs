@@ -2,9 +2,9 @@
 
 use text::{CheckedName, NameRule};
 
-/// Bytes of a table's name: what every store of ours takes.
+/// Bytes of a table's name: the limit that all our stores accept.
 const NAME_BYTES_MAX: usize = 63;
-/// What stores keep for themselves, and what Forebay does.
+/// Prefixes that stores and Forebay reserve.
 const RESERVED: [&str; 2] = ["sqlite_", "forebay_"];
 
 /// A table's name. Cheap to clone.

@@ -43,7 +43,7 @@ pub(super) enum Change {
 
 /// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum ChangeResult {
     /// A value, which was written.
     Value,
     /// Nothing: the value stays unchanged.
@@ -68,7 +68,7 @@ impl Change {
     }
 
     /// Writes the result for a value that isn't null.
-    pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Result<Made, String> {
+    pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Result<ChangeResult, String> {
         match self {
             Self::Lower => words::lower(json, out)?,
             Self::Upper => words::upper(json, out)?,
@@ -87,7 +87,7 @@ impl Change {
             Self::Lookup(lookup) => return lookup.apply(json, out),
         }
         check_room(out)?;
-        Ok(Made::Value)
+        Ok(ChangeResult::Value)
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) fn compile(specs: &[StepSpec], tables: &Tables) -> Result<Vec<Step>, 
 
 /// One step; `None` after a mistake, which was reported.
 fn step(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Step> {
-    check_twice(options);
+    check_repeated(options);
     let known = operation(options);
     if let Some(known) = known {
         check_keys(options, known);
@@ -116,7 +116,7 @@ fn step(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Step> {
 }
 
 /// TOML has no key twice, but other sources of steps may.
-fn check_twice(options: &mut Options<'_>) {
+fn check_repeated(options: &mut Options<'_>) {
     let mut seen = HashSet::new();
     for (key, _) in &options.spec.0 {
         if !seen.insert(key) {

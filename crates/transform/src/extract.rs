@@ -20,7 +20,7 @@ impl Run<'_, '_> {
             return Err(Failure::at(at, format!("the value is {}, and should be a string", text::kind(json))));
         };
         let text = text.into_owned();
-        let spent = self.budget.spend(extract.pattern.scout().look(&text, 0, self.budget.left()).operations);
+        let spent = self.budget.spend(extract.pattern.scout().scan(&text, 0, self.budget.left()).operations);
         spent.map_err(|detail| Failure::at(at, detail))?;
         let Some(found) = extract.pattern.regex().captures(&text) else {
             return Err(Failure::at(at, "the value doesn't match the pattern"));

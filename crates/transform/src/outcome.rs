@@ -83,7 +83,7 @@ pub struct Filtered {
 impl Filtered {
     /// Whether another event makes this one a duplicate, and must then be stored.
     #[must_use]
-    pub fn came_before(&self) -> bool {
+    pub fn is_duplicate(&self) -> bool {
         self.operation == "dedupe"
     }
 }

@@ -1,6 +1,6 @@
 //! A compiled step, and its effect on a document.
 
-use super::change::{Change, Made};
+use super::change::{Change, ChangeResult};
 use super::context::Fact;
 use super::dedupe_window::Bounds;
 use super::document_run::{Failure, Run, StepOutcome, failure};
@@ -232,8 +232,8 @@ impl Run<'_, '_> {
         self.made.clear();
         let is_made = change.apply(json, self.made, &mut self.budget).map_err(|detail| Failure::at(at, detail))?;
         match is_made {
-            Made::Value => self.tree.put(to, self.made).map_err(|error| failure(to, &error)),
-            Made::Nothing => Ok(()),
+            ChangeResult::Value => self.tree.put(to, self.made).map_err(|error| failure(to, &error)),
+            ChangeResult::Nothing => Ok(()),
         }
     }
 }

@@ -61,7 +61,7 @@ impl<'f> Tracer<'f> {
 
 impl Tracer<'_> {
     /// Reports a step, without its payload if the earlier ones had enough bytes.
-    fn hand_on(&mut self, step: &Step, did: Did, payload: impl FnOnce() -> String) {
+    fn report(&mut self, step: &Step, did: Did, payload: impl FnOnce() -> String) {
         let took = (self.clock)().saturating_sub(self.began);
         let payload = (self.left > 0).then(payload);
         self.left = self.left.saturating_sub(payload.as_ref().map_or(0, String::len));
@@ -79,7 +79,7 @@ impl Observer<'_> {
     /// A step has ended.
     pub(super) fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
         let Some(tracer) = &mut self.0 else { return };
-        tracer.hand_on(step, did(), || {
+        tracer.report(step, did(), || {
             let mut payload = String::new();
             tree.write_document(&mut payload);
             payload
@@ -89,7 +89,7 @@ impl Observer<'_> {
     /// A step has ended with these events.
     pub(super) fn exploded(&mut self, step: &Step, events: &[String]) {
         let Some(tracer) = &mut self.0 else { return };
-        tracer.hand_on(step, Did::Exploded(events.len()), || format!("[{}]", events.join(",")));
+        tracer.report(step, Did::Exploded(events.len()), || format!("[{}]", events.join(",")));
     }
 
     /// From now on the steps are of one of several events, until `leave`.

@@ -51,8 +51,8 @@ impl Drop for Away {
 impl SinkHarness for Harness {
     const COMPARES: bool = false;
     /// It recognises events by their positions, as every fenced store does, and not by their ids.
-    const KNOWS_IDS: bool = false;
-    const REFUSES: bool = false;
+    const RECOGNISES_IDS: bool = false;
+    const REJECTS: bool = false;
     const HAS_OWN_MARK: bool = false;
     type Fault = (Option<Away>, Option<File>);
 

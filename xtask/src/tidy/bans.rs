@@ -1,4 +1,4 @@
-//! Texts that may not stand in the code of some places, each with what to write instead.
+//! Texts that are banned from the code of some folders, each with what to write instead.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ struct Ban {
     texts: &'static [&'static str],
     /// Beginnings of paths in which the texts are banned.
     within: &'static [&'static str],
-    /// Beginnings of paths in which they are allowed all the same.
+    /// Beginnings of paths in which they are allowed nevertheless.
     except: &'static [&'static str],
-    /// Whether tests are held to it too.
+    /// Whether the ban includes tests.
     tests_too: bool,
     instead: &'static str,
 }
@@ -33,7 +33,7 @@ const PURE: &[&str] = &[
 ];
 const EVERYWHERE: &[&str] = &["bench/", "crates/", "xtask/"];
 
-/// Modules that somebody has read line by line for what `unsafe` asks of them.
+/// Modules whose uses of `unsafe` were audited line by line.
 const AUDITED: &[&str] = &["crates/forebay/src/allocator.rs"];
 
 const BANS: &[Ban] = &[
@@ -42,7 +42,7 @@ const BANS: &[Ban] = &[
         within: &["crates/journal/"],
         except: &["crates/journal/src/disk.rs"],
         tests_too: false,
-        instead: "use `Disk` and `DiskFile` of `journal::disk`: a simulated disk must be able to stand in",
+        instead: "use `Disk` and `DiskFile` of `journal::disk`: tests replace them with a simulated disk",
     },
     Ban {
         texts: &["std::env", "env::var"],
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn each_ban_holds_where_it_is_meant_to_and_only_there() {
+    fn ban_holds_in_its_folders_only() {
         let texts = BANS.iter().flat_map(|ban| ban.texts.iter().map(move |text| (ban, text)));
         for (ban, text) in texts {
             for within in ban.within {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_doors_stay_open() {
+    fn exceptions_are_allowed() {
         assert!(lines("crates/journal/src/disk.rs", "use std::fs::File; fs::rename()").is_empty());
         assert!(lines("crates/forebay/src/main.rs", "std::env::args()").is_empty());
         assert!(lines("crates/gateway/src/a.rs", "Instant::now(); std::fs::read()").is_empty());

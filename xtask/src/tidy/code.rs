@@ -1,20 +1,34 @@
-//! Rust code without its comments and literals, so that a rule about code isn't tripped by a sentence about it.
+//! Rust code without its comments and literals: a rule about code doesn't read sentences about it.
 
-/// `text` with every comment, string and character literal blanked: bytes and lines keep their places.
-pub(super) fn code_only(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(next) = rest.chars().next() {
-        let opaque = opaque_length(rest, code.chars().next_back());
-        if opaque == 0 {
-            code.push(next);
-            rest = &rest[next.len_utf8()..];
-        } else {
-            let (blanked, after) = rest.split_at(opaque);
-            code.extend(blanked.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
-            rest = after;
+use std::ops::Range;
+
+/// The places of every comment, string and character literal of `text`, in order.
+pub(super) fn opaque_parts(text: &str) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    let can_begin = |byte: u8| matches!(byte, b'/' | b'"' | b'\'' | b'b' | b'r');
+    while let Some(begin) = text[at..].bytes().position(can_begin).map(|found| at + found) {
+        let follows_part = parts.last().is_some_and(|part| part.end == begin);
+        let before = if follows_part { None } else { text[..begin].chars().next_back() };
+        let length = opaque_length(&text[begin..], before);
+        if length > 0 {
+            parts.push(begin..begin + length);
         }
+        at = begin + length.max(1);
     }
+    parts
+}
+
+/// `text` with these parts blanked: bytes and lines keep their places.
+pub(super) fn without_parts(text: &str, parts: &[Range<usize>]) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut copied = 0;
+    for part in parts {
+        code.push_str(&text[copied..part.start]);
+        code.extend(text[part.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+        copied = part.end;
+    }
+    code.push_str(&text[copied..]);
     code
 }
 
@@ -97,7 +111,7 @@ pub(super) fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// The lines, counted from 1, in which `word` stands by itself and not as part of a longer word.
+/// The lines, counted from 1, that have `word`, and not only as a part of a longer word.
 pub(super) fn lines_with(text: &str, word: &str) -> Vec<usize> {
     let found = text.lines().enumerate().filter(|(_, line)| has_word(line, word));
     found.map(|(number, _)| number + 1).collect()
@@ -127,12 +141,12 @@ mod tests {
             ("\"é\";", "    ;"),
             ("\"open\nend", "     \n   "),
         ] {
-            assert_eq!(code_only(text), code, "{text}");
+            assert_eq!(without_parts(text, &opaque_parts(text)), code, "{text}");
         }
     }
 
     #[test]
-    fn words_stand_alone() {
+    fn part_of_a_longer_word_is_not_found() {
         assert_eq!(lines_with("unsafe_code\nunsafe {\nxunsafe", "unsafe"), [2]);
         assert_eq!(lines_with("a::File::open\nProfile::new", "File::"), [1]);
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Finding;
 
-/// Each crate with those of ours that it may use. Tests may use more: dev-dependencies are free.
+/// Each of the project's crates with those that it may use. Tests may use more: dev-dependencies are free.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("random", &[]),
     ("limits", &[]),
@@ -187,7 +187,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates of others that some of ours may not use, and why.
+/// Crates of others that some of the project's crates may not use, and why.
 const BANNED: &[(&str, &[&str], &str)] = &[
     ("journal", &["tokio", "futures", "async-trait"], "the journal is synchronous: its callers choose the thread"),
     ("journal", &["serde_json", "serde"], "the journal knows bytes, not JSON"),
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(messages("event", "journal", &json!("build")), 1);
         assert_eq!(messages("gateway", "eventlog", &Value::Null), 0);
         assert_eq!(messages("gateway", "sink", &json!("dev")), 0);
-        assert_eq!(messages("stranger", "event", &Value::Null), 1);
+        assert_eq!(messages("unknown", "event", &Value::Null), 1);
         assert_eq!(messages("config", "sink-sqlite", &Value::Null), 0);
         assert_eq!(messages("config", "sink-testing", &Value::Null), 1);
     }

@@ -2,7 +2,7 @@
 //! its ancestors' items, and a parent its children's.
 //!
 //! An import is a path that begins with `crate`, `self` or `super`, in a `use`, in code, in a macro or in an attribute's string. A path
-//! through a named re-export counts as an import from the module behind it. Tests don't count, and neither do methods: a split into crates
+//! through a named re-export counts as an import from the module that it re-exports. Tests don't count, and neither do methods: a split into crates
 //! shows those.
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ impl Modules<'_> {
         }
     }
 
-    /// The module that a path leads to, unless that is of another crate.
+    /// The module that a path names, unless that is of another crate.
     fn resolve(&self, from: usize, path: &[String], reexports: usize) -> Option<usize> {
         let mut at = from;
         for (index, part) in path.iter().enumerate() {

@@ -57,7 +57,7 @@ fn links(source: &Source) -> Vec<Link> {
     found
 }
 
-fn link_texts(line: &str) -> Vec<String> {
+pub(super) fn link_texts(line: &str) -> Vec<String> {
     let inline = line.match_indices("](").filter_map(|(at, opening)| {
         let inside = &line[at + opening.len()..];
         inside.find(')').map(|end| inside[..end].split(' ').next().unwrap_or_default().to_owned())
@@ -66,11 +66,11 @@ fn link_texts(line: &str) -> Vec<String> {
     inline.chain(definition.map(|(_, target)| target.trim().to_owned())).collect()
 }
 
-fn without_code_spans(line: &str) -> String {
+pub(super) fn without_code_spans(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("` `")
 }
 
-fn resolve(folder: &Path, path: &str) -> Option<String> {
+pub(super) fn resolve(folder: &Path, path: &str) -> Option<String> {
     let mut resolved = PathBuf::new();
     for component in folder.join(path).components() {
         match component {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_nobody_finds_are_found() {
+    fn page_without_links_to_it_is_found() {
         let lonely = [page("README.md", "[a](docs/a.md)"), page("docs/a.md", ""), page("docs/b.md", "[b](b.md)")];
         let findings = unlinked_pages(&lonely);
         assert_eq!(findings.iter().map(|finding| finding.path.as_str()).collect::<Vec<_>>(), ["docs/b.md"]);

@@ -7,7 +7,7 @@ use super::source::Source;
 const LINES_MAX: usize = 500;
 /// Files that were longer when the rule came, with their lines: the figure may only go down.
 const RATCHET: &[(&str, usize)] = &[];
-/// Names that say nothing, so that everything ends up there.
+/// Names that say nothing: such modules collect everything.
 const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "misc", "types", "util", "utils"];
 
 /// Every Rust file begins with what it is for.
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_it_is_for() {
+    fn file_begins_with_its_purpose() {
         assert_eq!(module_doc(&source("a.rs", "use x;")).len(), 1);
         assert_eq!(module_doc(&source("a.rs", "// no doc")).len(), 1);
         assert!(module_doc(&source("a.rs", "//! Doc.")).is_empty());

@@ -1,7 +1,9 @@
 //! A file as the rules see it.
 
+use std::ops::Range;
+
 use super::Finding;
-use super::code::code_only;
+use super::code::{opaque_parts, without_parts};
 
 /// A text file of the repository.
 pub(super) struct Source {
@@ -11,19 +13,25 @@ pub(super) struct Source {
     pub(super) text: String,
     /// For Rust: the file without comments and literals, else empty.
     pub(super) code: String,
+    /// For Rust: the places of comments and literals.
+    pub(super) opaque: Vec<Range<usize>>,
 }
 
 impl Source {
     pub(super) fn new(path: &str, text: String) -> Self {
-        let code = if path.ends_with(".rs") { code_only(&text) } else { String::new() };
-        Self { path: path.to_owned(), text, code }
+        if !path.ends_with(".rs") {
+            return Self { path: path.to_owned(), text, code: String::new(), opaque: Vec::new() };
+        }
+        let opaque = opaque_parts(&text);
+        let code = without_parts(&text, &opaque);
+        Self { path: path.to_owned(), text, code, opaque }
     }
 
     pub(super) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
 
-    /// The code without the tests: nothing of a test file, and of others what stands before their test module.
+    /// The code without the tests: nothing of a test file, and of other files the part before their test module.
     pub(super) fn production(&self) -> &str {
         let path = &self.path;
         let is_test = ["/tests/", "/benches/", "/examples/"].iter().any(|part| path.contains(part));

@@ -57,7 +57,7 @@ fn defined_type(line: &str) -> Option<(&str, bool)> {
     Some((rest.split(|character| !is_word(character)).next()?, is_public))
 }
 
-/// The folder or file of the crate that a file belongs to: each test program is a crate of its own.
+/// The folder or file of the crate that a file belongs to: each test program is a separate crate.
 fn crate_of(path: &str) -> &str {
     let parts: Vec<_> = path.split_inclusive('/').collect();
     let package = if ["crates/", "examples/"].contains(&parts[0]) { 2 } else { 1 };

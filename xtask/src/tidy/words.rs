@@ -1,4 +1,4 @@
-//! Words that may stand in no file: notes that belong in an issue, and paths of somebody's own machine.
+//! Words that no file may have: notes that belong in an issue, and paths of a developer's machine.
 
 use super::Finding;
 use super::code::lines_with;
@@ -7,10 +7,10 @@ use super::source::Source;
 /// Each in two parts, or this file would break its own rule.
 const WORDS: &[(&str, &str)] = &[
     (concat!("TO", "DO"), "open an issue instead"),
-    (concat!("FIX", "ME"), "mend it, or open an issue"),
-    (concat!("/wo", "rk/"), "a path of somebody's own machine"),
-    (concat!("/tm", "p/t-"), "a path of somebody's own machine"),
-    (concat!("/ro", "ot/"), "a path of somebody's own machine"),
+    (concat!("FIX", "ME"), "fix it, or open an issue"),
+    (concat!("/wo", "rk/"), "a path of a developer's machine"),
+    (concat!("/tm", "p/t-"), "a path of a developer's machine"),
+    (concat!("/ro", "ot/"), "a path of a developer's machine"),
 ];
 
 /// The one path out of the repository that may be named: where tests look for real records.

@@ -1,4 +1,4 @@
-//! What happens to events that come late, early, out of order, or not at all; each case has a name.
+//! Events that are late, early, out of order, or missing; each case has a name.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn sliding_windows_overlap() {
 }
 
 #[test]
-fn out_of_order_within_the_window_makes_no_difference() {
+fn order_within_a_window_does_not_matter() {
     let mut hand = Hand::new(&definition("1m", &[], &[("first", "first:/v"), ("last", "last:/v")]));
     for (time, value) in [("10:00:20", 2), ("10:00:40", 3), ("10:00:10", 1), ("10:00:30", 9)] {
         hand.event(time, &format!(r#"{{"v":{value}}}"#));
@@ -53,7 +53,7 @@ fn out_of_order_within_the_window_makes_no_difference() {
 }
 
 #[test]
-fn late_within_the_lateness_gives_the_result_again_with_a_higher_revision() {
+fn late_event_within_lateness_raises_the_revision() {
     let mut hand = Hand::new(&lateness(60, minute()));
     hand.event("10:00:10", r#"{"a":1}"#);
     hand.event("10:00:20", r#"{"a":2}"#);
@@ -68,7 +68,7 @@ fn late_within_the_lateness_gives_the_result_again_with_a_higher_revision() {
 }
 
 #[test]
-fn later_than_the_lateness_is_counted() {
+fn event_beyond_lateness_is_counted() {
     let mut hand = Hand::new(&lateness(60, minute()));
     hand.event("10:00:10", r#"{"a":1}"#);
     hand.event("10:02:00", r#"{"a":1}"#);
@@ -79,7 +79,7 @@ fn later_than_the_lateness_is_counted() {
 }
 
 #[test]
-fn later_than_the_lateness_goes_to_a_part_if_so_configured() {
+fn event_beyond_lateness_goes_to_a_configured_part() {
     let mut hand = Hand::new(&Definition { late: Late::Part, ..minute() });
     hand.event("10:00:10", r#"{"a":1}"#);
     hand.event("10:01:00", r#"{"a":1}"#);
@@ -114,7 +114,7 @@ fn early_results_come_while_the_window_is_open() {
 }
 
 #[test]
-fn a_final_result_comes_once_when_nothing_can_come_any_more() {
+fn final_result_is_emitted_once() {
     let mut hand = Hand::new(&lateness(60, Definition { emit: Emit::Final, ..minute() }));
     hand.event("10:00:10", r#"{"a":1}"#);
     hand.event("10:01:59", r#"{"a":1}"#);
@@ -125,7 +125,7 @@ fn a_final_result_comes_once_when_nothing_can_come_any_more() {
 }
 
 #[test]
-fn one_event_dated_2030_moves_nothing() {
+fn far_future_event_does_not_move_the_watermark() {
     let mut hand = Hand::new(&minute());
     hand.event("10:00:10", r#"{"a":1}"#);
     hand.received("2030-01-01T00:00:00Z", "10:00:11", r#"{"a":1}"#);
@@ -133,21 +133,21 @@ fn one_event_dated_2030_moves_nothing() {
     assert!(hand.results().is_empty());
     hand.tick("10:01:00");
     assert_eq!(hand.results(), [r#"10:00:00-10:01:00 {"/a":1},"n":2 r2"#]);
-    assert_eq!(hand.fold.counts().misdated, 1);
+    assert_eq!(hand.fold.counts().out_of_range, 1);
 }
 
 #[test]
-fn an_event_that_is_ahead_by_little_waits_for_its_window() {
+fn slightly_future_event_waits_for_its_window() {
     let mut hand = Hand::new(&minute());
     hand.received("10:03:00", "10:00:10", r#"{"a":1}"#);
     hand.event("10:00:20", r#"{"a":2}"#);
     hand.tick("10:04:00");
     assert_eq!(hand.results().len(), 2);
-    assert_eq!(hand.fold.counts().misdated, 0);
+    assert_eq!(hand.fold.counts().out_of_range, 0);
 }
 
 #[test]
-fn an_event_without_a_time_has_the_time_it_was_received() {
+fn event_without_time_uses_its_receive_time() {
     let mut hand = Hand::new(&minute());
     hand.fold.take(at(0, 1), None, time("10:00:30"), r#"{"a":1}"#);
     hand.fold.tick(at(0, 2), time("10:01:00"));
@@ -160,11 +160,11 @@ fn an_event_from_before_1970_is_counted() {
     hand.fold.take(at(0, 1), Some(-1), time("10:00:30"), "{}");
     hand.fold.take(at(0, 2), Some(i64::MIN), i64::MIN, "{}");
     hand.fold.take(at(0, 3), Some(i64::MAX), i64::MAX, "{}");
-    assert_eq!(hand.fold.counts().misdated, 3);
+    assert_eq!(hand.fold.counts().out_of_range, 3);
 }
 
 #[test]
-fn a_type_that_falls_silent_is_ended_by_ticks() {
+fn idle_type_is_ended_by_ticks() {
     let mut hand = Hand::new(&minute());
     assert!(hand.fold.ticks(time("10:00:00")).is_empty(), "nothing waits");
     hand.event("10:00:10", r#"{"a":1}"#);
@@ -181,11 +181,11 @@ fn windows_of_received_time_end_by_the_clock() {
     let mut hand = Hand::new(&Definition { time: TimeBasis::Received, ..minute() });
     hand.received("09:00:00", "10:00:10", r#"{"a":1}"#);
     assert!(hand.fold.ticks(time("10:00:59")).is_empty());
-    assert_eq!(hand.fold.ticks(time("10:01:00")), [(0, time("10:01:00"))], "nobody waits to see whether it is quiet");
+    assert_eq!(hand.fold.ticks(time("10:01:00")), [(0, time("10:01:00"))], "no test of idleness is needed");
 }
 
 #[test]
-fn a_quiet_shard_follows_the_others() {
+fn idle_shard_follows_the_others() {
     let mut fold = Fold::new(rules(&minute()), ORIGIN, &[0, 1, 2]);
     // Old events, read in today.
     fold.take(at(1, 1), Some(time("2015-05-17T10:05:03Z")), time("10:00:00"), r#"{"a":1}"#);
@@ -200,7 +200,7 @@ fn a_quiet_shard_follows_the_others() {
 }
 
 #[test]
-fn nothing_ends_before_each_shard_has_come_as_far() {
+fn window_ends_after_all_shards_pass_it() {
     let mut fold = Fold::new(rules(&minute()), ORIGIN, &[0, 1]);
     fold.take(at(0, 1), Some(time("10:00:10")), time("10:00:10"), r#"{"a":1}"#);
     fold.take(at(0, 2), Some(time("10:05:00")), time("10:05:00"), r#"{"a":1}"#);
@@ -218,7 +218,7 @@ fn nothing_ends_before_each_shard_has_come_as_far() {
 }
 
 #[test]
-fn a_clock_that_steps_back_stands_still_for_received_time() {
+fn received_time_ignores_backward_clock_steps() {
     let mut hand = Hand::new(&Definition { time: TimeBasis::Received, ..minute() });
     hand.received("09:00:00", "10:00:10", r#"{"a":1}"#);
     hand.received("09:00:00", "10:01:10", r#"{"a":1}"#);
@@ -231,7 +231,7 @@ fn a_clock_that_steps_back_stands_still_for_received_time() {
 }
 
 #[test]
-fn a_clock_that_steps_ahead_ends_windows_and_what_comes_after_is_late() {
+fn forward_clock_step_ends_windows() {
     let mut hand = Hand::new(&minute());
     hand.event("10:00:10", r#"{"a":1}"#);
     hand.event("10:30:00", r#"{"a":1}"#);
@@ -299,7 +299,7 @@ fn groups_keep_the_form_of_their_values() {
 }
 
 #[test]
-fn measures_pass_over_what_they_cannot_use() {
+fn measures_skip_unusable_values() {
     let measures = [
         ("n", "count"),
         ("sum", "sum:/v"),
@@ -319,7 +319,7 @@ fn measures_pass_over_what_they_cannot_use() {
 }
 
 #[test]
-fn what_has_no_room_is_counted_in_the_overflow_group() {
+fn groups_without_room_count_in_the_overflow_group() {
     let mut hand = Hand::new(&Definition { memory: Some(1 << 20), ..minute() });
     for number in 0..20_000 {
         hand.event("10:00:00", &format!(r#"{{"a":{number}}}"#));
@@ -339,7 +339,7 @@ fn what_has_no_room_is_counted_in_the_overflow_group() {
 }
 
 #[test]
-fn a_group_that_was_given_out_and_has_no_room_later_is_taken_back() {
+fn evicted_group_is_withdrawn() {
     let mut hand = Hand::new(&lateness(600, Definition { memory: Some(1 << 20), ..minute() }));
     for number in 0..100 {
         hand.event("10:00:00", &format!(r#"{{"a":{number}}}"#));
@@ -409,20 +409,20 @@ fn sessions_stay_within_the_memory() {
 }
 
 #[test]
-fn an_event_that_came_already_is_passed_over() {
+fn known_event_is_skipped() {
     let mut hand = Hand::new(&minute());
     hand.event("10:00:00", "{}");
     hand.fold.take(at(0, 1), None, time("10:00:00"), "{}");
     hand.fold.pass(at(0, 5));
     hand.fold.take(at(0, 4), None, time("10:00:00"), "{}");
     hand.fold.tick(at(0, 5), time("12:00:00"));
-    assert_eq!(hand.fold.counts().taken, 1);
+    assert_eq!(hand.fold.counts().events, 1);
     assert_eq!(hand.fold.positions().collect::<Vec<_>>(), [at(0, 5)]);
     assert!(hand.results().is_empty());
 }
 
 #[test]
-fn a_restart_amid_a_windows_results_goes_on_behind_the_last_one() {
+fn restart_continues_after_the_last_result() {
     let definition = lateness(60, minute());
     let mut hand = Hand::new(&definition);
     for group in 0..10 {
@@ -430,7 +430,7 @@ fn a_restart_amid_a_windows_results_goes_on_behind_the_last_one() {
     }
     hand.event("10:01:00", r#"{"a":0}"#);
     let given: Vec<_> = hand.fold.results(3).iter().map(short).collect();
-    // One of them changes behind the place where the results stand.
+    // One of them changes after the place where the results are.
     let group = given[0].split("\"/a\":").nth(1).unwrap().split('}').next().unwrap();
     hand.event("10:00:30", &format!(r#"{{"a":{group}}}"#));
     let mut again = Fold::restore(rules(&definition), &hand.fold.save()).unwrap();
@@ -441,7 +441,7 @@ fn a_restart_amid_a_windows_results_goes_on_behind_the_last_one() {
 }
 
 #[test]
-fn a_state_of_something_else_is_refused() {
+fn state_of_another_definition_is_rejected() {
     let (one, other) = (rules(&minute()), rules(&definition("2m", &[], &[("n", "count")])));
     let saved = Fold::new(one.clone(), ORIGIN, &[0]).save();
     assert!(Fold::restore(one.clone(), &saved).is_ok());

@@ -39,7 +39,7 @@ fn time(text: &str) -> i64 {
     rfc3339::parse(&whole).unwrap()
 }
 
-/// A fold of one shard that is fed by hand.
+/// A fold of one shard, for tests that add single events.
 struct Hand {
     fold: Fold,
     sequence: u64,
@@ -50,7 +50,7 @@ impl Hand {
         Self { fold: Fold::new(rules(definition), ORIGIN, &[0]), sequence: 0 }
     }
 
-    /// An event that arrives at once.
+    /// An event that arrives at its own time.
     fn event(&mut self, event_time: &str, payload: &str) {
         self.received(event_time, event_time, payload);
     }
@@ -99,7 +99,7 @@ fn short(result: &WindowResult) -> String {
     format!("{}-{} {} r{revision}", clock("start"), clock("end"), &text[from..to])
 }
 
-/// What a store holds that keeps of each id the highest revision.
+/// A store that keeps the highest revision of each id.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Store(BTreeMap<[u8; 16], (u64, String)>);
 
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// The payloads that weren't taken back.
+    /// The payloads that were not withdrawn.
     fn payloads(&self) -> Vec<&str> {
         self.0
             .values()

@@ -45,7 +45,7 @@ fn narrow(definition: &Definition, is_narrow: bool) -> AggregateRules {
     rules
 }
 
-/// Feeds events from the number on, taking a few results after each; and what came out.
+/// Adds events from the number on, and reads up to this many results after each; returns the results.
 fn run(fold: &mut Fold, events: &[Event], from: usize, most: usize) -> Vec<WindowResult> {
     let mut out = Vec::new();
     for (number, event) in events.iter().enumerate().skip(from) {
@@ -75,7 +75,7 @@ proptest! {
 
         let mut again = Fold::restore(rules.clone(), &saved).unwrap();
         prop_assert_eq!(again.save(), saved);
-        // Where it begins too early, what came already is passed over.
+        // If it begins too early, it skips the events that it has.
         let early = cut.saturating_sub(5);
         let repeated = run(&mut again, &events[..cut], early, 0);
         prop_assert!(repeated.is_empty());
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_between_shards_changes_no_result(
+    fn shard_order_does_not_change_results(
         events in events(100), definition in definitions(), order in prop::collection::vec(0_u16..3, 100), most in 1_usize..4,
         is_narrow: bool,
     ) {
@@ -111,10 +111,10 @@ proptest! {
             }
             store.put(finish(&mut fold));
             let counts = fold.counts();
-            (store, counts.late, counts.parts, counts.taken)
+            (store, counts.late, counts.parts, counts.events)
         };
         let (one, other) = (results(&numbered), results(&shuffled));
-        // What was never given out needn't be taken back: what holds in the end is compared.
+        // Results that were never emitted need no withdrawal: compare what remains.
         prop_assert_eq!(one.0.payloads(), other.0.payloads());
         prop_assert_eq!((one.1, one.2, one.3), (other.1, other.2, other.3));
     }
@@ -179,7 +179,7 @@ proptest! {
     }
 }
 
-/// JSON of any kind, with the members that the measures look at.
+/// JSON of any kind, with the members that the measures read.
 fn json() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         Just("null".to_owned()),

@@ -49,7 +49,7 @@ pub(super) fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// What is kept of each group: everything.
+/// Everything of each group.
 #[derive(Debug, Default)]
 struct Kept {
     integers: i128,
@@ -73,7 +73,8 @@ const MEASURES: [(&str, &str); 10] = [
     ("top", "top(3):/s"),
 ];
 
-/// All windows by the documented rule: an event counts unless its shard had come beyond the window's end by the lateness before.
+/// All windows by the documented rule: an event counts unless its shard had passed the window's end by the lateness
+/// before.
 fn computed(events: &[Event], size: i64, hop: i64, lateness: i64) -> BTreeMap<(i64, u8), Kept> {
     let mut watermarks: BTreeMap<u16, i64> = BTreeMap::new();
     let mut windows: BTreeMap<(i64, u8), Kept> = BTreeMap::new();
@@ -136,7 +137,7 @@ fn check(payload: &serde_json::Value, mut kept: Kept) {
 
 proptest! {
     #[test]
-    fn every_group_of_every_window_is_what_a_straight_loop_computes(events in events(120), hops in 1_i64..4, lateness in 0_i64..40) {
+    fn windows_match_a_straight_loop(events in events(120), hops in 1_i64..4, lateness in 0_i64..40) {
         let (hop, lateness) = (10 * SECOND, lateness * SECOND);
         let window = format!("{}s every 10s", 10 * hops);
         let definition = Definition {
@@ -168,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn sessions_are_what_a_straight_loop_computes(events in events(120), gap in 3_i64..30, lateness in 0_i64..40) {
+    fn sessions_match_a_straight_loop(events in events(120), gap in 3_i64..30, lateness in 0_i64..40) {
         let (gap, lateness) = (gap * SECOND, lateness * SECOND);
         let definition = Definition {
             lateness: Some(Duration::from_micros(lateness.unsigned_abs())),

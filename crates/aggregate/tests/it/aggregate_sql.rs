@@ -15,7 +15,7 @@ use event::{Origin, Position, TypeName};
 use serde_json::Value;
 use text::rfc3339;
 
-/// Window start in seconds, status: what SQL says of it.
+/// Window start in seconds, status: the result of SQL.
 type Rows = BTreeMap<(i64, i64), Vec<String>>;
 
 /// Each row of a query over the records, in table `r` with their line, second, status, client, path and bytes.
@@ -84,7 +84,7 @@ fn folded(file: &Path, window: &str) -> BTreeMap<(i64, i64), Value> {
     }
     (0..2).for_each(|shard| fold.tick(Position { shard, sequence: u64::MAX }, now));
     results.extend(fold.results(usize::MAX));
-    assert_eq!(fold.counts().late + fold.counts().misdated + fold.counts().overflowed, 0);
+    assert_eq!(fold.counts().late + fold.counts().out_of_range + fold.counts().overflowed, 0);
     // Later results are newer ones.
     let parsed = results.iter().map(|result| {
         let value: Value = serde_json::from_str(&result.payload).unwrap();
@@ -130,7 +130,7 @@ fn compare(file: &Path, window: &str, seconds: i64) -> Option<()> {
         exact("most", 3);
         if !payload["mean"].is_null() {
             assert!(is_near(&payload["mean"], &cells[4], 1e-12), "{window} {key:?}");
-            // Up to a thousand all but exact, beyond it within three standard errors.
+            // Nearly exact up to a thousand, beyond that within three standard errors.
             let error = if cells[5].len() < 4 { 0.002 } else { 3.0 * 0.01625 };
             assert!(
                 is_near(&payload["clients"], &cells[5], error),
@@ -160,7 +160,7 @@ fn compare_pages(found: &[Value], expected: &[String]) {
 }
 
 #[test]
-fn every_group_of_every_window_is_what_sql_computes() {
+fn windows_match_sql() {
     let Some(file) = testkit::records::records("access.ndjson") else { return };
     for (window, seconds) in [("1m", 60), ("1h", 3_600), ("1day", 86_400), ("30days", 30 * 86_400)] {
         if compare(&file, window, seconds).is_none() {

@@ -1,4 +1,5 @@
-//! Holds aggregates to the examples in `docs/aggregates.md`: each definition with its events and results, and the table of measures.
+//! Compares aggregates with the examples in `docs/aggregates.md`: each definition with its events and results, and the
+//! table of measures.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here is the test")]
 
@@ -74,7 +75,7 @@ fn payload(result: &WindowResult) -> String {
     result.payload.replace(&Origin([1; 16]).to_string(), "…")
 }
 
-/// The blocks of the page with this language, each with where it begins.
+/// The blocks of the page with this language, each with its start.
 fn blocks(language: &str) -> Vec<(usize, &'static str)> {
     let fence = format!("```{language}\n");
     let begins = PAGE.match_indices(&fence).map(|(at, _)| at + fence.len());
@@ -82,7 +83,7 @@ fn blocks(language: &str) -> Vec<(usize, &'static str)> {
 }
 
 #[test]
-fn the_examples_give_what_the_page_says() {
+fn examples_match_the_page() {
     let (definitions, events, results) = (blocks("toml"), blocks("text"), blocks("json"));
     assert!(definitions.len() >= 6 && definitions.len() == events.len() && events.len() == results.len());
     for (((at, source), (after, events)), (last, expected)) in definitions.into_iter().zip(events).zip(results) {
@@ -98,7 +99,7 @@ fn the_examples_give_what_the_page_says() {
 }
 
 #[test]
-fn the_measures_give_what_the_table_says() {
+fn measures_match_the_table() {
     let code = |cell: &'static str| cell.trim().trim_matches('`');
     let start = PAGE.find("| measure | values | result |").expect("the table is there");
     let rows: Vec<_> = PAGE[start..].lines().skip(2).take_while(|row| row.starts_with('|')).collect();
@@ -120,7 +121,7 @@ fn the_measures_give_what_the_table_says() {
     assert_eq!(kinds.len(), 13, "every measure has an example: {kinds:?}");
 }
 
-/// The values as they are written: numbers keep their digits.
+/// The unchanged values: numbers keep their digits.
 fn split(values: &str) -> Vec<String> {
     let array = format!("[{values}]");
     let raw: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&array).expect("the values are JSON");

@@ -175,7 +175,7 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
             let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
             let found = found.map_err(failed_at(directory.path().join("dead")))?;
             if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
-                && !SavedLedger::load(&directory)?.knows(&sink)
+                && !SavedLedger::load(&directory)?.has_sink(&sink)
             {
                 bail!("there is no sink {sink}, and no dead letter of such a sink");
             }

@@ -148,7 +148,7 @@ mod tests {
                 "local",
                 "2651fa94-4d60-8482-855f-ec6e00000007",
                 "2026-11-21T10:04:11Z",
-                "no bad ones (the table doesn't take the event)",
+                "no bad ones (the table rejects the event)",
             ),
             ("search", "019a2f31-77c0-7a3e-9b1d-5f0c2e8a4411", "2026-11-21T08:00:00Z", mapping),
         ]

@@ -11,7 +11,7 @@ use crate::replay::Replayer;
 impl Replayer {
     /// Whether the store holds the lane of replays for this process, for an earlier one of its data directory, or for
     /// none yet.
-    pub(super) fn knows(&self, held: &Held) -> bool {
+    pub(super) fn is_ours(&self, held: &Held) -> bool {
         let known = self.ledger.claims(self.dead.sink());
         held.claims.iter().all(|claim| *claim == self.claim || known.contains(claim))
     }
@@ -21,7 +21,7 @@ impl Replayer {
         let failed = |error: SinkError| error.to_string();
         let first = Lane { shard: 0, sink: self.dead.sink().clone(), ..self.lane.clone() };
         let Some(of_sink) = sink.held(&first).await.map_err(failed)? else { return Ok(None) };
-        if !self.knows(&of_sink) {
+        if !self.is_ours(&of_sink) {
             let sink = self.dead.sink();
             return Err(format!(
                 "another server has claimed sink {sink} in the store: {} shows why its lanes have stopped",
@@ -32,7 +32,7 @@ impl Replayer {
         if held.claims == [self.claim] {
             return Ok(Some(held.position));
         }
-        let takeover = if self.knows(&held) {
+        let takeover = if self.is_ours(&held) {
             Takeover::Known(held.claims.clone().into())
         } else if of_sink.claims == [self.claim] {
             // Another process may have moved the cursor past numbers that were sent and never stored.

@@ -2,8 +2,8 @@
 //! them.
 //!
 //! If the answer never arrives, the store's cursor shows which of them are stored: those end without being sent again.
-//! The others are sent first, under the same numbers. The first attempt may still be in flight or have taken effect in
-//! part. Under the same numbers it and the second attempt can't both take effect. So each event is stored once even in
+//! The others are sent first, under the same numbers. The first attempt may still be in flight or have had a partial
+//! effect. Under the same numbers it and the second attempt can't both take effect. So each event is stored once even in
 //! a store without ids.
 //!
 //! Numbers begin at the time of the attempt. A store that replaces the other one, and was used before, has an older
@@ -18,14 +18,14 @@ use crate::DeadLetters;
 use crate::dead_record::DeadRecord;
 use crate::filter::DeadFilter;
 use crate::page::{Numbered, Page};
-use crate::reader::LetterReader;
+use crate::reader::DeadLetterReader;
 use crate::replay::sent::{Place, Sent};
 use crate::replay::{DeadOutcome, Replayer};
 
 const DIRECTORY: &str = "replays";
 
-const fn place_of(letter: &DeadRecord<'_>) -> Place {
-    (letter.shard, letter.sequence)
+const fn place_of(record: &DeadRecord<'_>) -> Place {
+    (record.shard, record.sequence)
 }
 
 /// The state file and its content; empty if all that was sent is answered.
@@ -70,9 +70,9 @@ impl ReplayIntent {
 }
 
 /// Dead letters with numbers after `cursor`.
-fn renumbered(letters: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> {
+fn renumbered(positions: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> {
     let now = u64::try_from(unix_microseconds()).unwrap_or(0);
-    letters.zip(now.max(cursor + 1)..).collect()
+    positions.zip(now.max(cursor + 1)..).collect()
 }
 
 fn failed(dead: &DeadLetters, error: &io::Error) -> String {
@@ -95,7 +95,7 @@ impl Replayer {
         while !left.numbers.is_empty() {
             let again = self.held(&left)?;
             last = self.send_again(sink, &left, &again, (cursor, last), outcome).await?;
-            for place in again.records(&again.letters).iter().map(place_of) {
+            for place in again.records(&again.positions).iter().map(place_of) {
                 left.numbers.remove(&place);
             }
             if !again.is_full(self.dead.memory()) {
@@ -103,9 +103,9 @@ impl Replayer {
             }
         }
         self.clear_attempt();
-        let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
+        let places: Vec<_> = page.records(&page.positions).iter().map(place_of).collect();
         let mut places = places.into_iter();
-        page.letters.retain(|at| places.next().is_none_or(|place| !sent.has(*at, place)));
+        page.positions.retain(|at| places.next().is_none_or(|place| !sent.has(*at, place)));
         Ok(last)
     }
 
@@ -119,14 +119,14 @@ impl Replayer {
         (cursor, mut last): (u64, u64),
         outcome: &mut DeadOutcome,
     ) -> Result<u64, String> {
-        let records = page.records(&page.letters);
-        let numbers = records.iter().filter_map(|letter| sent.numbers.get(&place_of(letter)).copied());
-        let numbered: Vec<Numbered> = page.letters.iter().copied().zip(numbers).collect();
+        let records = page.records(&page.positions);
+        let numbers = records.iter().filter_map(|record| sent.numbers.get(&place_of(record)).copied());
+        let numbered: Vec<Numbered> = page.positions.iter().copied().zip(numbers).collect();
         let (stored, lacking): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= cursor);
         if !stored.is_empty() {
-            let letters: Vec<u64> = stored.iter().map(|(at, _)| *at).collect();
-            self.look_after(stored);
-            self.record_stored(page, &letters, outcome)?;
+            let positions: Vec<u64> = stored.iter().map(|(at, _)| *at).collect();
+            self.watch_stored(stored);
+            self.record_stored(page, &positions, outcome)?;
         }
         let before = last;
         let (in_order, others): (Vec<Numbered>, Vec<Numbered>) = lacking.into_iter().partition(|(_, number)| {
@@ -146,7 +146,7 @@ impl Replayer {
     /// The dead letters of an attempt that are still held unchanged, up to one page.
     fn held(&self, sent: &Sent) -> Result<Page, String> {
         let mut page = Page::default();
-        let Some(mut reading) = LetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
+        let Some(mut reading) = DeadLetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
             return Ok(page);
         };
         while !page.is_full(self.dead.memory())
@@ -155,19 +155,19 @@ impl Replayer {
         {
             let held = reading.held_in(&chunk, &DeadFilter::default()).into_iter();
             let wanted: Vec<u64> =
-                held.filter(|(at, letter)| sent.has(*at, place_of(letter))).map(|(at, _)| at).collect();
+                held.filter(|(at, record)| sent.has(*at, place_of(record))).map(|(at, _)| at).collect();
             page.add(chunk, &wanted);
         }
         Ok(page)
     }
 
     /// What a store has lost is sent again under its old numbers: a part of the store may still have it.
-    pub(super) fn take_up(&mut self, page: &Page, lost: &[Numbered]) -> Result<(), String> {
+    pub(super) fn note_lost(&mut self, page: &Page, lost: &[Numbered]) -> Result<(), String> {
         self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
         let mut numbers = self.attempt.sent.numbers.clone();
-        for (at, letter) in page.letters.iter().zip(page.records(&page.letters)) {
+        for (at, record) in page.positions.iter().zip(page.records(&page.positions)) {
             let number = lost.binary_search_by_key(at, |(at, _)| *at).ok().map(|index| lost[index].1);
-            numbers.extend(number.map(|number| (place_of(&letter), number)));
+            numbers.extend(number.map(|number| (place_of(&record), number)));
         }
         // They are about to be dead letters again, at the end of their journal.
         self.attempt.note(&self.dead, Sent { until: u64::MAX, numbers })
@@ -175,11 +175,11 @@ impl Replayer {
 
     /// Assigns numbers to dead letters that have none yet.
     pub(super) fn numbered(page: &Page, cursor: u64) -> Vec<Numbered> {
-        renumbered(page.letters.iter().copied(), cursor)
+        renumbered(page.positions.iter().copied(), cursor)
     }
 
     /// Watches what was just stored: the store may still lose it.
-    pub(super) fn look_after(&mut self, numbered: Vec<Numbered>) {
+    pub(super) fn watch_stored(&mut self, numbered: Vec<Numbered>) {
         let settles = self.sink.get().is_some_and(|configured| !configured.sink.capabilities().settle.is_zero());
         if settles {
             self.watch.add(numbered);
@@ -189,8 +189,8 @@ impl Replayer {
 
     /// Records durably which dead letters are about to be sent, and under which numbers.
     pub(super) fn note(&mut self, page: &Page, part: &[Numbered]) -> Result<(), String> {
-        let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
-        let records = page.records(&letters);
+        let positions: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
+        let records = page.records(&positions);
         let places = records.iter().map(place_of).zip(part);
         let numbers = places.map(|(place, (_, number))| (place, *number)).collect();
         let until = self.dead.with_existing(|journal| journal.durable).map_err(|error| error.to_string())?;

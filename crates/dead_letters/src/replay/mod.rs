@@ -54,12 +54,12 @@ use crate::DeadLetters;
 use crate::dead_record::{DeadRecord, RecordKind};
 use crate::filter::DeadFilter;
 use crate::page::{Numbered, Page};
-use crate::reader::LetterReader;
+use crate::reader::DeadLetterReader;
 use crate::replay::intent_log::ReplayIntent;
 use crate::replay::tracker::ReplayTracker;
 
 /// Commands that may wait for a sink's replayer.
-const ORDERS_MAX: usize = 16;
+const COMMANDS_MAX: usize = 16;
 
 /// An action on dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ pub struct Replayer {
     /// This process's claim on the lane.
     claim: Claim,
     ledger: Arc<Ledger>,
-    orders: mpsc::Receiver<DeadCommand>,
+    commands: mpsc::Receiver<DeadCommand>,
     stop: watch::Receiver<bool>,
     /// What was sent last, if its outcome is unknown.
     attempt: ReplayIntent,
@@ -164,7 +164,7 @@ pub struct SinkQueue {
     pub dead: Arc<DeadLetters>,
     /// The sink that they are sent to.
     pub sink: SinkHandle,
-    pub(crate) orders: mpsc::Sender<DeadCommand>,
+    pub(crate) commands: mpsc::Sender<DeadCommand>,
 }
 
 /// A replayer for the sink of `dead`, and the queue of its commands.
@@ -174,13 +174,13 @@ pub fn replayer(
     ledger: Arc<Ledger>,
     stop: watch::Receiver<bool>,
 ) -> (Replayer, SinkQueue) {
-    let (sender, orders) = mpsc::channel(ORDERS_MAX);
-    let queue = SinkQueue { dead: dead.clone(), sink: SinkHandle::default(), orders: sender };
+    let (sender, commands) = mpsc::channel(COMMANDS_MAX);
+    let queue = SinkQueue { dead: dead.clone(), sink: SinkHandle::default(), commands: sender };
     // No configured sink has a slash in its name.
     let lane = Lane { origin, shard: 0, sink: format!("{}/replay", dead.sink()).into() };
     let (attempt, watch) = (ReplayIntent::default(), ReplayTracker::default());
     let (dead, sink) = (dead.clone(), queue.sink.clone());
-    (Replayer { dead, sink, lane, claim, ledger, orders, stop, attempt, watch, probe_at: None }, queue)
+    (Replayer { dead, sink, lane, claim, ledger, commands, stop, attempt, watch, probe_at: None }, queue)
 }
 
 impl Replayer {
@@ -189,7 +189,7 @@ impl Replayer {
         loop {
             let command = tokio::select! {
                 biased;
-                command = self.orders.recv() => Some(command),
+                command = self.commands.recv() => Some(command),
                 () = sleep_until(self.probe_at.unwrap_or_else(Instant::now)), if self.probe_at.is_some() => None,
                 Ok(()) = self.stop.changed() => return,
             };
@@ -205,20 +205,20 @@ impl Replayer {
         }
     }
 
-    async fn take(&mut self, order: DeadCommand) {
+    async fn take(&mut self, command: DeadCommand) {
         let mut outcome = DeadOutcome::none(self.dead.sink().clone());
-        outcome.failure = self.work(&order, &mut outcome).await.err();
+        outcome.failure = self.work(&command, &mut outcome).await.err();
         // The caller may have gone; the work is done anyway.
-        let _ = order.reply.send(outcome);
-        self.bring_back().await;
+        let _ = command.reply.send(outcome);
+        self.resend_lost().await;
     }
 
-    async fn work(&mut self, order: &DeadCommand, outcome: &mut DeadOutcome) -> Result<(), String> {
+    async fn work(&mut self, command: &DeadCommand, outcome: &mut DeadOutcome) -> Result<(), String> {
         // Dead letters that are rejected again are appended after the end of this pass, so each is sent once.
-        let Some(mut reading) = LetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
+        let Some(mut reading) = DeadLetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
             return Ok(());
         };
-        let mut room = order.limit;
+        let mut room = command.limit;
         let mut page = Page::default();
         loop {
             let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
@@ -228,59 +228,59 @@ impl Replayer {
             if *self.stop.borrow() {
                 return Err("Forebay is stopping".into());
             }
-            self.gather(&reading, chunk, order, &mut page, &mut room, outcome);
+            self.gather(&reading, chunk, command, &mut page, &mut room, outcome);
             if room == 0 {
                 break;
             }
-            if page.is_full(self.dead.memory()) && !matches!(order.action, DeadAction::Edit(_)) {
-                self.handle(&order.action, std::mem::take(&mut page), outcome).await?;
+            if page.is_full(self.dead.memory()) && !matches!(command.action, DeadAction::Edit(_)) {
+                self.handle(&command.action, std::mem::take(&mut page), outcome).await?;
             }
         }
-        self.handle(&order.action, page, outcome).await
+        self.handle(&command.action, page, outcome).await
     }
 
     /// Adds the matching dead letters of a chunk to the page.
     fn gather(
         &self,
-        reading: &LetterReader,
+        reading: &DeadLetterReader,
         chunk: LogChunk,
-        order: &DeadCommand,
+        command: &DeadCommand,
         page: &mut Page,
         room: &mut u64,
         outcome: &mut DeadOutcome,
     ) {
-        let before = page.letters.len();
-        for (at, record) in reading.held_in(&chunk, &order.filter) {
+        let before = page.positions.len();
+        for (at, record) in reading.held_in(&chunk, &command.filter) {
             if *room == 0 {
                 break;
             }
-            if order.action == DeadAction::Replay && !self.lane_has_passed(&record) {
+            if command.action == DeadAction::Replay && !self.lane_has_passed(&record) {
                 outcome.left += 1;
                 continue;
             }
             *room -= 1;
-            page.letters.push(at);
+            page.positions.push(at);
             page.payload_bytes += record.event.payload.len();
         }
-        if page.letters.len() > before {
+        if page.positions.len() > before {
             page.held_bytes += chunk.bytes().len();
             page.chunks.push(chunk);
         }
     }
 
-    fn lane_has_passed(&self, letter: &DeadRecord<'_>) -> bool {
-        self.ledger.has_passed(self.dead.sink(), letter.shard, letter.sequence)
+    fn lane_has_passed(&self, record: &DeadRecord<'_>) -> bool {
+        self.ledger.has_passed(self.dead.sink(), record.shard, record.sequence)
     }
 
     async fn handle(&mut self, action: &DeadAction, page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
-        if page.letters.is_empty() {
+        if page.positions.is_empty() {
             return Ok(());
         }
         match action {
             DeadAction::Replay => self.replay(page, outcome).await,
             DeadAction::Drop => {
-                let records = page.records(&page.letters);
-                self.dead.end_letters(&records, RecordKind::Dropped).map_err(|error| error.to_string())?;
+                let records = page.records(&page.positions);
+                self.dead.end_held(&records, RecordKind::Dropped).map_err(|error| error.to_string())?;
                 outcome.dropped += records.len() as u64;
                 self.dead.counters.dropped.add(records.len() as u64);
                 Ok(())
@@ -292,14 +292,14 @@ impl Replayer {
     /// Writes the dead letter again, with another payload: the last record counts. It runs between two commands, so no
     /// replay uses the old payload at the same time.
     fn edit(&self, page: &Page, payload: &[u8], outcome: &mut DeadOutcome) -> Result<(), String> {
-        let records = page.records(&page.letters);
-        let [letter] = records.as_slice() else {
+        let records = page.records(&page.positions);
+        let [record] = records.as_slice() else {
             return Err(
                 "several dead letters of this sink match: choose one by its time of receipt or its reason".into()
             );
         };
-        let event = JournalRecord { payload, ..letter.event };
-        self.dead.amend(&[DeadRecord { event, ..*letter }]).map_err(|error| error.to_string())?;
+        let event = JournalRecord { payload, ..record.event };
+        self.dead.amend(&[DeadRecord { event, ..*record }]).map_err(|error| error.to_string())?;
         outcome.edited += 1;
         Ok(())
     }
@@ -313,13 +313,13 @@ impl Replayer {
         let failed = |error: SinkError| error.to_string();
         sink.connect().await.map_err(failed)?;
         let Some(mut cursor) = self.claim_cursor(&sink).await? else {
-            let part = page.letters.iter().copied().zip(1..).collect();
+            let part = page.positions.iter().copied().zip(1..).collect();
             return self.send(&sink, &page, (0, part), outcome).await;
         };
         self.watch.contacted(cursor, sink.capabilities().settle);
         if self.watch.has_lost() {
             // These first: their numbers are below those of what is sent now.
-            self.bring_back_first().await;
+            self.resend_lost_first().await;
             let Some(now) = self.claim_cursor(&sink).await? else { return Ok(()) };
             cursor = now;
         }
@@ -349,9 +349,9 @@ impl Replayer {
             let batch = page.batch((&self.lane, self.claim), cursor, &part);
             match sink.write(&batch).await.map_err(|error| error.to_string())? {
                 WriteOutcome::Committed => {
-                    let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
-                    self.look_after(part);
-                    self.record_stored(page, &letters, outcome)?;
+                    let positions: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
+                    self.watch_stored(part);
+                    self.record_stored(page, &positions, outcome)?;
                     self.clear_attempt();
                     return Ok(());
                 }
@@ -381,11 +381,11 @@ impl Replayer {
 
     /// The store has the events of these dead letters: ends them. A dead letter stays if its lane has gone back because
     /// its store was replaced: the lane counts it as a dead letter already.
-    fn record_stored(&self, page: &Page, letters: &[u64], outcome: &mut DeadOutcome) -> Result<(), String> {
-        let mut records = page.records(letters);
+    fn record_stored(&self, page: &Page, positions: &[u64], outcome: &mut DeadOutcome) -> Result<(), String> {
+        let mut records = page.records(positions);
         let all = records.len();
         records.retain(|record| self.lane_has_passed(record));
-        self.dead.end_letters(&records, RecordKind::Replayed).map_err(|error| error.to_string())?;
+        self.dead.end_held(&records, RecordKind::Replayed).map_err(|error| error.to_string())?;
         outcome.stored += records.len() as u64;
         outcome.left += (all - records.len()) as u64;
         self.dead.counters.replayed.add(records.len() as u64);
@@ -402,8 +402,8 @@ impl Replayer {
     ) -> Result<(), String> {
         let with_reason = |refusal: &RejectedRecord| Some((part.get(refusal.index)?.0, refusal.reason.clone()));
         let reasons: Vec<_> = refused.iter().filter_map(with_reason).collect();
-        let letters: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
-        let records = page.records(&letters);
+        let positions: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
+        let records = page.records(&positions);
         let amended: Vec<DeadRecord<'_>> = records
             .into_iter()
             .zip(&reasons)
@@ -420,7 +420,7 @@ impl Replayer {
 /// `part` without the entries at the indices `out`, which ascend.
 fn without(part: &[Numbered], out: &[usize]) -> Vec<Numbered> {
     let kept = part.iter().enumerate().filter(|(index, _)| out.binary_search(index).is_err());
-    kept.map(|(_, letter)| *letter).collect()
+    kept.map(|(_, record)| *record).collect()
 }
 
 /// Why dead letters of a sink cannot be sent to its present store.

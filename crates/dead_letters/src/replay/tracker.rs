@@ -14,12 +14,12 @@ struct Sent {
     /// The time in contact with the store when it was stored.
     since: Duration,
     /// The position of each dead letter in its journal, and its number in the lane of replays. Both ascend.
-    letters: Vec<(u64, u64)>,
+    numbered: Vec<(u64, u64)>,
 }
 
 impl Sent {
     fn last(&self) -> u64 {
-        self.letters.last().map_or(0, |(_, number)| *number)
+        self.numbered.last().map_or(0, |(_, number)| *number)
     }
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct ReplayTracker {
 impl ReplayTracker {
     /// The store has stored these dead letters: the position of each in its journal, and its number in the lane of
     /// replays.
-    pub(crate) fn add(&mut self, letters: Vec<(u64, u64)>) {
+    pub(crate) fn add(&mut self, numbered: Vec<(u64, u64)>) {
         self.contacts.contacted();
-        self.sent.push(Sent { since: self.contacts.steady().time, letters });
+        self.sent.push(Sent { since: self.contacts.steady().time, numbered });
     }
 
     /// The store's cursor is at this position, and its failover window is this long.
@@ -44,10 +44,10 @@ impl ReplayTracker {
         if self.sent.iter().any(|sent| sent.last() > position) {
             for sent in &mut self.sent {
                 // A store may have stored only the first of a batch.
-                let kept = sent.letters.partition_point(|(_, number)| *number <= position);
-                self.lost.extend(sent.letters.drain(kept..));
+                let kept = sent.numbered.partition_point(|(_, number)| *number <= position);
+                self.lost.extend(sent.numbered.drain(kept..));
             }
-            self.sent.retain(|sent| !sent.letters.is_empty());
+            self.sent.retain(|sent| !sent.numbered.is_empty());
             // The failover window of the rest starts again, in another server.
             self.contacts.set_back();
             self.contacts.contacted();
@@ -73,7 +73,7 @@ impl ReplayTracker {
     }
 
     /// Adds dead letters again that could not be handled.
-    pub(crate) fn put_back(&mut self, lost: Vec<(u64, u64)>) {
+    pub(crate) fn return_lost(&mut self, lost: Vec<(u64, u64)>) {
         self.lost.extend(lost);
     }
 
@@ -92,7 +92,7 @@ impl ReplayTracker {
 
     /// The position of the first dead letter that may be needed again.
     pub(crate) fn first(&self) -> Option<u64> {
-        self.sent.iter().flat_map(|sent| &sent.letters).chain(&self.lost).map(|(at, _)| *at).min()
+        self.sent.iter().flat_map(|sent| &sent.numbered).chain(&self.lost).map(|(at, _)| *at).min()
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_store_has_for_its_time_is_let_go_and_what_it_lacks_is_known() {
+    async fn lost_replays_are_found_within_the_failover_window() {
         let mut watch = ReplayTracker::default();
         watch.add(vec![(4, 4), (9, 5)]);
         pass(20).await;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_another_server_has_settles_there_anew() {
+    async fn failover_restarts_the_failover_window() {
         let mut watch = ReplayTracker::default();
         watch.add(vec![(4, 5)]);
         watch.add(vec![(7, 6), (8, 9)]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_a_batch_only_what_the_store_lacks_is_lost() {
+    async fn only_missing_records_of_a_batch_are_lost() {
         let mut watch = ReplayTracker::default();
         watch.add(vec![(4, 5), (7, 6), (8, 9)]);
         watch.contacted(6, MINUTE);

@@ -107,7 +107,7 @@ impl BatchBuilder {
             self.next = self.next.max(chunk.end());
             self.batch.cover(self.next.saturating_sub(1));
         }
-        ChunkResult { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
+        ChunkResult { extent, is_slice_over: rules.is_slice_over(), has_undecided: !self.undecided.is_empty() }
     }
 
     fn add_record(
@@ -123,8 +123,8 @@ impl BatchBuilder {
             return Consumed::All;
         }
         if let Some(slot) = rules.slot_of(record.type_name, sequence) {
-            if rules.is_turn_over() {
-                return Consumed::TurnOver;
+            if rules.is_slice_over() {
+                return Consumed::SliceOver;
             }
             if known.dead_lettered.contains(&sequence) {
                 self.by_slot.of(slot).dead += 1;

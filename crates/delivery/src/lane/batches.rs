@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use dead_letters::Letter;
+use dead_letters::NewDeadLetter;
 use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Reason, Record, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
@@ -49,12 +49,16 @@ impl BatchSession {
     }
 
     /// Records of `part` as the log has them, with the store's reasons. The indices ascend.
-    fn letters<'a>(&'a self, part: &Batch, reasons: impl Iterator<Item = (usize, &'a Reason)>) -> Vec<Letter<'a>> {
+    fn with_reasons<'a>(
+        &'a self,
+        part: &Batch,
+        reasons: impl Iterator<Item = (usize, &'a Reason)>,
+    ) -> Vec<NewDeadLetter<'a>> {
         let reasons = reasons.filter_map(|(index, reason)| Some((part.get(index)?.sequence, &**reason)));
         let (sequences, reasons): (Vec<u64>, Vec<&str>) = reasons.unzip();
         let with_reason = |(sequence, record)| {
             let at = sequences.binary_search(&sequence).ok()?;
-            Some(Letter { sequence, record, reason: reasons[at] })
+            Some(NewDeadLetter { sequence, record, reason: reasons[at] })
         };
         self.builder.originals(&sequences).into_iter().filter_map(with_reason).collect()
     }
@@ -81,7 +85,7 @@ impl Session for BatchSession {
     }
 
     fn fill(&mut self) -> io::Result<FillResult> {
-        self.rules.begin_turn();
+        self.rules.begin_slice();
         self.reader.fill(|chunk| self.builder.add(chunk, &mut self.rules, &self.known))
     }
 
@@ -255,9 +259,9 @@ impl Lane {
         run: &mut BatchSession,
         Judgement { part, rejected, .. }: &Judgement,
     ) -> Result<(), LaneExit> {
-        let mut letters = run.letters(part, rejected.iter().map(|rejected| (rejected.index, &rejected.reason)));
-        letters.retain(|letter| !run.known.dead_lettered.contains(&letter.sequence));
-        self.until_written(|lane| lane.dead.write(lane.name.shard, &letters)).await?;
+        let mut events = run.with_reasons(part, rejected.iter().map(|rejected| (rejected.index, &rejected.reason)));
+        events.retain(|event| !run.known.dead_lettered.contains(&event.sequence));
+        self.until_written(|lane| lane.dead.write(lane.name.shard, &events)).await?;
         for record in rejected.iter().filter_map(|rejected| part.get(rejected.index)) {
             run.known.dead_lettered.insert(record.sequence);
             if let Some(slot) = run.slot_of(&record) {
@@ -273,7 +277,7 @@ impl Lane {
         run: &mut BatchSession,
         Judgement { part, deferred, .. }: &Judgement,
     ) -> Result<usize, LaneExit> {
-        let events = run.letters(part, deferred.iter().map(|retry| (retry.index, &retry.reason)));
+        let events = run.with_reasons(part, deferred.iter().map(|retry| (retry.index, &retry.reason)));
         let count = self.until_written(|lane| lane.dead.defer(lane.name.shard, &events)).await?;
         for record in deferred.iter().take(count).filter_map(|retry| part.get(retry.index)) {
             if let Some(slot) = run.slot_of(&record) {
@@ -304,7 +308,7 @@ impl Lane {
         let (mut reader, mut rules) = (BatchReader::new(self.shard.reader(after)), run.rules.again());
         let mut builder = self.builder(after + 1);
         loop {
-            rules.begin_turn();
+            rules.begin_slice();
             match reader.fill(|chunk| builder.add(chunk, &mut rules, &run.known)).ok()? {
                 FillResult::CaughtUp => break,
                 FillResult::Full => return None,

@@ -149,7 +149,7 @@ impl Lane {
         })
     }
 
-    /// The position to set the store's cursor to. As far as is known, everything up to it is in the store or gone from
+    /// The position to set the store's cursor to. Everything up to it is known to be in the store, or gone from
     /// the journal.
     fn accepted_position(&self, held: &Held, accept: Accept) -> u64 {
         let (progress, oldest) = (self.ledger.lane(&self.name), self.shard.segments().oldest().unwrap_or(1));

@@ -24,15 +24,15 @@ impl Lane {
             Cursor::Delivery => progress.cursor,
             Cursor::Store(position) => progress.resume_at(position),
         };
-        let behind = resume_at < progress.cursor;
+        let was_set_back = resume_at < progress.cursor;
         let oldest = self.shard.segments().oldest().unwrap_or(1);
         if resume_at + 1 < oldest {
-            self.pass_over(resume_at, oldest - 1);
+            self.skip_lost(resume_at, oldest - 1);
             resume_at = oldest - 1;
         }
         let dead_lettered = self.dead.beyond(self.name.shard, resume_at)?;
         let deferred: BTreeSet<u64> = self.dead.deferred_beyond(self.name.shard, resume_at).into_iter().collect();
-        if behind {
+        if was_set_back {
             let (tally, lost) =
                 self.recount(resume_at, progress.cursor, &dead_lettered, &deferred).map_err(unreadable)?;
             self.ledger.take_back(&self.name, resume_at, &tally, lost);
@@ -54,7 +54,7 @@ impl Lane {
 
     /// Skips events that this lane never read and whose segments are gone. Segments are freed only after every lane has
     /// passed them, so they were removed from outside.
-    fn pass_over(&self, after: u64, last: u64) {
+    fn skip_lost(&self, after: u64, last: u64) {
         let lost = last - after;
         self.status.lost.add(lost);
         self.ledger.advance_cursor(&self.name, last, &Tally::new(), lost);

@@ -43,7 +43,7 @@ impl Lane {
     /// not accept events out of order, the lane sends those in order, and the others become dead letters.
     pub(crate) fn take_over_deferred(&self, beyond: BTreeSet<u64>) -> Result<BTreeSet<u64>, Blocked> {
         let shard = self.name.shard;
-        self.dead.release_given_up()?;
+        self.dead.release_discarded()?;
         if self.defers() {
             return Ok(beyond);
         }
@@ -52,7 +52,7 @@ impl Lane {
         while let Some(resent) = self.dead.read_deferred(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
                 (0..resent.len()).map(|index| (index, dead_letters::SINK_CHANGED.to_owned())).collect();
-            self.dead.write(shard, &resent.letters(&reasons))?;
+            self.dead.write(shard, &resent.dead_letters(&reasons))?;
             after = resent.last();
         }
         Ok(BTreeSet::new())
@@ -117,7 +117,7 @@ impl Lane {
         let rejected_for = |index| Some(self.dead.refused_since(shard, events.sequence(index)?)?.elapsed());
         let dead = dead_after_resend(&rejected, &retry, rejected_for, self.options.alone_max);
         if !dead.is_empty() {
-            self.dead.write(shard, &events.letters(&dead))?;
+            self.dead.write(shard, &events.dead_letters(&dead))?;
         }
         let reasons = retry.iter().filter_map(|retry| Some((events.sequence(retry.index)?, &*retry.reason)));
         self.dead.refused_for_now(shard, reasons, false);

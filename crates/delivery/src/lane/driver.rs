@@ -3,7 +3,7 @@
 use ::objects::ObjectSink;
 use aggregation::Halt;
 
-use crate::lane::core::{Turn, when_caught_up};
+use crate::lane::core::{NextStep, when_caught_up};
 use crate::lane::session::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
@@ -32,17 +32,17 @@ impl Lane {
             match fill {
                 FillResult::Full => {}
                 FillResult::Pause | FillResult::Midway => tokio::task::yield_now().await,
-                FillResult::CaughtUp => match self.turn(session.reader()) {
-                    Turn::End => return Ok(()),
-                    Turn::ReadOn => {}
-                    Turn::Idle => session.idle(self).await?,
+                FillResult::CaughtUp => match self.next_step(session.reader()) {
+                    NextStep::End => return Ok(()),
+                    NextStep::ReadOn => {}
+                    NextStep::Idle => session.idle(self).await?,
                 },
             }
         }
         Ok(())
     }
 
-    fn turn(&self, reader: &BatchReader) -> Turn {
+    fn next_step(&self, reader: &BatchReader) -> NextStep {
         when_caught_up(*self.halt.borrow(), reader.has_ended(), || self.dead.has_deferred(self.name.shard))
     }
 }

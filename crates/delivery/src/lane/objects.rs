@@ -46,7 +46,7 @@ impl Session for ObjectSession {
     }
 
     fn fill(&mut self) -> io::Result<FillResult> {
-        self.rules.begin_turn();
+        self.rules.begin_slice();
         let store = (&self.store, &self.limits);
         self.reader.fill(|chunk| self.builder.add(chunk, &mut self.rules, &self.dead_lettered, store))
     }
@@ -62,7 +62,7 @@ impl Session for ObjectSession {
     async fn write_due(&mut self, lane: &mut Lane, fill: FillResult) -> Result<bool, LaneExit> {
         lane.status.set_oldest(self.oldest());
         if self.builder.records() == 0 {
-            lane.pass_by(self);
+            lane.skip_unwanted(self);
         } else {
             let now = Instant::now();
             let is_old = now >= self.builder.due_at(&self.limits);
@@ -180,7 +180,7 @@ impl Lane {
     }
 
     /// Skips positions without an event for this store.
-    fn pass_by(&self, run: &mut ObjectSession) {
+    fn skip_unwanted(&self, run: &mut ObjectSession) {
         if run.builder.covers_any() && run.uploads.is_empty() {
             let (_, last) = run.builder.run();
             self.advance_cursor_to(last, &run.builder.left_out(&run.rules), run.builder.lost());

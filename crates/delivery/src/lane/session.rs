@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dead_letters::{Blocked, Letter};
+use dead_letters::{Blocked, NewDeadLetter};
 use ledger::Undecided;
 use sink::Sink;
 use tokio::time::{Instant, sleep};
@@ -62,9 +62,9 @@ impl Lane {
         let Some(chunk) = reader.undecided.take() else { return Ok(()) };
         let sequences: Vec<u64> = undecided.iter().map(|(sequence, _)| *sequence).collect();
         let records = records_at(&chunk, &sequences).into_iter().zip(undecided);
-        let letters: Vec<Letter<'_>> =
-            records.map(|((sequence, record), (_, reason))| Letter { sequence, record, reason }).collect();
-        self.until_written(|lane| lane.dead.write(lane.name.shard, &letters)).await?;
+        let events: Vec<NewDeadLetter<'_>> =
+            records.map(|((sequence, record), (_, reason))| NewDeadLetter { sequence, record, reason }).collect();
+        self.until_written(|lane| lane.dead.write(lane.name.shard, &events)).await?;
         self.enter(LaneState::Delivering);
         Ok(())
     }

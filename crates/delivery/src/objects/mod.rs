@@ -24,7 +24,7 @@
 //!   after them too. They are counted and not written: what is saved begins with the oldest unfinished object.
 //!
 //! The routes at the time of the commit decide which events belong to an object. If the routes change before it is
-//! written, an event that only the new routes lead to the store is counted as skipped.
+//! written, an event that only the new routes send to the store is counted as skipped.
 
 mod content;
 mod intent;

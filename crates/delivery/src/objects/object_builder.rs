@@ -84,7 +84,7 @@ impl ObjectBuilder {
             self.lost += chunk.finding().map_or(0, eventlog::Finding::lost_count);
             self.next = self.next.max(chunk.end());
         }
-        ChunkResult { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
+        ChunkResult { extent, is_slice_over: rules.is_slice_over(), has_undecided: !self.undecided.is_empty() }
     }
 
     fn count(
@@ -99,15 +99,15 @@ impl ObjectBuilder {
             return Consumed::All;
         }
         let slot = rules.slot_of(record.type_name, sequence);
-        if slot.is_some() && rules.is_turn_over() {
-            return Consumed::TurnOver;
+        if slot.is_some() && rules.is_slice_over() {
+            return Consumed::SliceOver;
         }
         if let Some(slot) = slot
             && !self.leaves_out(slot, sequence, record, rules, (dead_lettered, store))
         {
             let bytes = line_bytes(limits.line, record.type_name, record.source, record.payload);
             let time = name_time(record, limits);
-            let key = (limits.prefix.period(time), limits.prefix.tells_types().then_some(slot));
+            let key = (limits.prefix.period(time), limits.prefix.has_type().then_some(slot));
             if !self.has_room(key, bytes, limits) {
                 return Consumed::Full;
             }

@@ -67,13 +67,13 @@ fn add(fact: Fact, lane: &Lane, objects: &mut Vec<Object>) -> Option<()> {
         Fact::Received(time) => manifest.received_at = time,
         Fact::Codec(codec) => manifest.codec = codec,
         Fact::Name(name) => {
-            manifest.description = SideFolder::BESIDE.manifest_of(&name);
+            manifest.description = SideFolder::NONE.manifest_of(&name);
             manifest.name = name;
         }
         Fact::Previous(name) => manifest.previous = name,
         Fact::Line => manifest.line = Line::Payload,
         Fact::Apart(data) => {
-            manifest.apart = Some(AttachmentRule { data, content_type: None, folder: SideFolder::BESIDE });
+            manifest.apart = Some(AttachmentRule { data, content_type: None, folder: SideFolder::NONE });
         }
         Fact::ApartType(pointer) => manifest.apart.as_mut()?.content_type = Some(pointer),
         Fact::ApartFolder(folder) => manifest.apart.as_mut()?.folder = folder,

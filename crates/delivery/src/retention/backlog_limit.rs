@@ -32,7 +32,7 @@ impl BacklogLimits {
 
     /// Measures the backlogs, and closes and opens the gates of types accordingly. Returns which sinks have reached or
     /// left their limits.
-    pub(crate) fn look(&mut self, log: &EventLog, state: &LedgerState, disk_bytes: u64) -> Vec<(SinkName, bool)> {
+    pub(crate) fn check(&mut self, log: &EventLog, state: &LedgerState, disk_bytes: u64) -> Vec<(SinkName, bool)> {
         let full: BTreeSet<SinkName> = self
             .limits
             .iter()
@@ -64,7 +64,7 @@ impl BacklogLimits {
         let waiting: u64 = local().filter_map(|(name, _)| Some(bytes_waiting(log, state.sinks.get(name)?))).sum();
         let of_newest =
             |bytes: fn(&Segments) -> u64| log.shards().iter().map(|shard| bytes(shard.segments())).sum::<u64>();
-        let left = of_newest(Segments::newest_left).saturating_mul(stores);
+        let left = of_newest(Segments::newest_free).saturating_mul(stores);
         log.disk_guard().reserve(waiting.saturating_add(left), of_newest(Segments::newest_bytes), stores, begun);
     }
 }
@@ -72,7 +72,7 @@ impl BacklogLimits {
 fn bytes_waiting(log: &EventLog, sink: &SinkProgress) -> u64 {
     let of_shard = |shard: &std::sync::Arc<eventlog::Shard>| {
         let cursor = sink.lanes.get(usize::from(shard.number())).map_or(0, |lane| lane.cursor);
-        shard.segments().bytes_behind(cursor, shard.durable())
+        shard.segments().bytes_after(cursor, shard.durable())
     };
     log.shards().iter().map(of_shard).sum()
 }

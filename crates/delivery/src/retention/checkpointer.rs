@@ -156,8 +156,8 @@ impl Checkpointer {
         let is_known = before.is_some();
         let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
         self.backlogs.reserve(&self.log, &document.state);
-        self.look_at_disk();
-        self.look_at_backlogs(&document.state);
+        self.check_disk();
+        self.check_backlogs(&document.state);
         self.remember(&document, settling);
         let passed = Reached::of(&document);
         let is_saved = is_known && self.newer == passed && self.older == self.newer;
@@ -198,7 +198,7 @@ impl Checkpointer {
     }
 
     /// Rejects new events before the disk is full, and accepts them again when there is space.
-    fn look_at_disk(&mut self) {
+    fn check_disk(&mut self) {
         // If the file system does not answer, the next write to it notices.
         let Ok((space, changed)) = self.log.disk_guard().look() else { return };
         let is_short = self.log.disk_guard().is_short();
@@ -217,8 +217,8 @@ impl Checkpointer {
         }
     }
 
-    fn look_at_backlogs(&mut self, state: &LedgerState) {
-        for (sink, is_full) in self.backlogs.look(&self.log, state, self.log.disk_guard().bytes_all()) {
+    fn check_backlogs(&mut self, state: &LedgerState) {
+        for (sink, is_full) in self.backlogs.check(&self.log, state, self.log.disk_guard().bytes_all()) {
             let sink = &*sink;
             if is_full {
                 tracing::warn!(

@@ -53,7 +53,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_mins(1);
 
     #[test]
-    fn what_was_stored_is_let_go_after_its_time_and_not_with_what_came_later() {
+    fn stored_events_are_freed_after_their_failover_window() {
         let mut settling = FailoverWindow::default();
         assert_eq!(settling.passed(at(100), MINUTE), 0);
         settling.note(at(0), 5);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_was_set_back_begins_to_settle_anew() {
+    fn setback_restarts_the_failover_window() {
         let mut settling = FailoverWindow::default();
         settling.note(at(0), 9);
         let later = ContactTime { setbacks: 1, ..at(50) };

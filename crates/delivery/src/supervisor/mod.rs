@@ -93,11 +93,11 @@ impl Supervisor {
             }));
         }
         self.sinks = sinks;
-        self.report_left_behind();
+        self.report_removed_backlogs();
     }
 
-    fn report_left_behind(&self) {
-        for (sink, events) in self.ledger.left_behind() {
+    fn report_removed_backlogs(&self) {
+        for (sink, events) in self.ledger.removed_backlogs() {
             let discard = OperatorCommand::RouteDrop(&sink);
             tracing::warn!(
                 sink = &*sink,
@@ -145,15 +145,15 @@ impl Supervisor {
     }
 
     /// Delivers until it gets another command.
-    pub(crate) async fn run(mut self, mut orders: watch::Receiver<Command>, mut changes: mpsc::Receiver<Change>) {
+    pub(crate) async fn run(mut self, mut commands: watch::Receiver<Command>, mut changes: mpsc::Receiver<Change>) {
         self.start_lanes();
         let (mut save_requests, mut save_at) = (self.ledger.save_requests(), Instant::now() + self.options.save_every);
         loop {
-            let order = *orders.borrow_and_update();
-            match order {
+            let command = *commands.borrow_and_update();
+            match command {
                 Command::Run => {}
                 Command::Stop(deadline) => return self.stop(deadline).await,
-                Command::Drain => return self.drain(orders).await,
+                Command::Drain => return self.drain(commands).await,
                 Command::Abandon => return,
             }
             tokio::select! {
@@ -166,7 +166,7 @@ impl Supervisor {
                     self.dead.iter().for_each(|dead| dead.log_new());
                 }
                 Ok(()) = save_requests.changed() => self.checkpointer.save_as_requested(),
-                Ok(()) = orders.changed() => {}
+                Ok(()) = commands.changed() => {}
                 Some(change) = changes.recv() => self.change(change).await,
             }
         }
@@ -179,10 +179,10 @@ impl Supervisor {
         self.close(in_time).await;
     }
 
-    async fn drain(&mut self, orders: watch::Receiver<Command>) {
+    async fn drain(&mut self, commands: watch::Receiver<Command>) {
         let superseded = || {
-            let mut orders = orders.clone();
-            async move { drop(orders.wait_for(|order| *order != Command::Drain).await) }
+            let mut commands = commands.clone();
+            async move { drop(commands.wait_for(|command| *command != Command::Drain).await) }
         };
         let in_time = self.end(Halt::WhenDrained, superseded(), superseded).await;
         self.close(in_time).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dead_letters::deferred_events;
 use event::TypeName;
-use ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, SinkName, nothing_held};
+use ledger::{Accept, Discarded, Dispute, LedgerState, Reconciler, SinkName, nothing_to_discard};
 use text::OperatorCommand;
 
 use crate::command::{Change, ChangeError};
@@ -25,10 +25,10 @@ impl Supervisor {
                 self.start_lanes();
                 let _ = reply.send(changed);
             }
-            Change::GiveUp(sink, only, reply) => {
-                let given_up = self.give_up(&sink, only.as_ref());
+            Change::Discard(sink, only, reply) => {
+                let discarded = self.discard(&sink, only.as_ref());
                 self.start_lanes();
-                let _ = reply.send(given_up);
+                let _ = reply.send(discarded);
             }
             Change::Accept(sink, accept, reply) => {
                 let accepted = self.accept(&sink, accept);
@@ -41,7 +41,7 @@ impl Supervisor {
     async fn configure(&mut self, setup: Setup) -> Result<(), ChangeError> {
         // Before the end of their routes is known: after it they have no results.
         self.aggregates.end_others(&setup.aggregates).await;
-        if let Err(error) = self.go_over_to(&setup) {
+        if let Err(error) = self.switch_to(&setup) {
             self.aggregates.resume();
             return Err(error);
         }
@@ -51,7 +51,7 @@ impl Supervisor {
         Ok(())
     }
 
-    fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
+    fn switch_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
         let before = self.ledger.copy();
         let deferred = |sink: &SinkName| deferred_events(&self.files.disk, &self.files.data, sink);
         let reconciler = Reconciler::new(&self.log, &deferred, &setup.routes, Some(before.clone()));
@@ -71,31 +71,34 @@ impl Supervisor {
         Err(ChangeError::Save)
     }
 
-    fn give_up(&mut self, name: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, ChangeError> {
+    fn discard(&mut self, name: &SinkName, only: Option<&TypeName>) -> Result<Discarded, ChangeError> {
         let before = self.ledger.copy();
         let mut state = before.clone();
         let Some(sink) = state.sinks.get_mut(name) else {
-            return Err(ChangeError::NothingHeld(format!("no route to a sink {name} is known")));
+            return Err(ChangeError::NothingToDo(format!(
+                "no route to sink {name} is known: {} shows all routes",
+                OperatorCommand::RouteList
+            )));
         };
-        let mut given_up = GivenUp { routes: sink.give_up(only), lanes: 0 };
+        let mut discarded = Discarded { routes: sink.discard(only), lanes: 0 };
         for status in self.board.lanes().iter().filter(|status| status.lane().sink == *name) {
             let lane = sink.lanes.get_mut(usize::from(status.lane().shard));
             if let Some(lane) = lane.filter(|lane| only.is_none() && lane.dispute == Some(Dispute::Lost))
                 && matches!(status.state(), LaneState::Stopped(_))
             {
                 lane.start = lane.cursor;
-                given_up.lanes += 1;
+                discarded.lanes += 1;
             }
         }
-        if given_up == GivenUp::default() {
-            return Err(ChangeError::NothingHeld(nothing_held(name, only)));
+        if discarded == Discarded::default() {
+            return Err(ChangeError::NothingToDo(nothing_to_discard(name, only)));
         }
         self.save(state, before)?;
         for dead in self.dead.iter().filter(|dead| dead.sink() == name) {
             // If it fails, its lane does it before it sends any of them again.
-            let _ = dead.release_given_up();
+            let _ = dead.release_discarded();
         }
-        Ok(given_up)
+        Ok(discarded)
     }
 
     fn accept(&mut self, name: &SinkName, accept: Accept) -> Result<u64, ChangeError> {
@@ -115,7 +118,7 @@ impl Supervisor {
             }
         }
         if count == 0 {
-            return Err(ChangeError::NothingHeld(format!(
+            return Err(ChangeError::NothingToDo(format!(
                 "nothing to accept: no lane of sink {name} has stopped because its store and the journal disagree. \
                  {} shows the state of each lane",
                 OperatorCommand::RouteList

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aggregation::AggregateManager;
-use dead_letters::{DeadLetterService, DeliveryFiles, deferred_events, sinks_with_letters};
+use dead_letters::{DeadLetterService, DeliveryFiles, deferred_events, sinks_with_dead_letters};
 use event::TypeName;
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
 use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
@@ -76,9 +76,9 @@ impl Supervisor {
     /// Opens the dead letters of all sinks, also of those that are no longer configured.
     fn find_all_dead(&mut self, directory: &DataDirectory) -> Result<(), StartError> {
         let rows = self.ledger.snapshot();
-        let mut with_letters = sinks_with_letters(directory).map_err(StartError::DeadLetters)?;
-        with_letters.extend(self.ledger.sinks_with_letters());
-        for name in with_letters {
+        let mut with_dead_letters = sinks_with_dead_letters(directory).map_err(StartError::DeadLetters)?;
+        with_dead_letters.extend(self.ledger.sinks_with_dead_letters());
+        for name in with_dead_letters {
             let dead = self.find_dead(&name);
             dead.mark_used();
             let mut rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);

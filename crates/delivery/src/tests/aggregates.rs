@@ -1,4 +1,4 @@
-//! Aggregates: whatever crashes and whenever, the results are those that one reading of the journals gives.
+//! Aggregates: after any crash at any time, the results are those of one reading of the journals.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn setup(of: &str, aggregate: &str, definition: &Definition) -> AggregateSetup {
 /// Events of `hits` go nowhere, and their results to the transactional store.
 fn harness(seed: u64, definition: &Definition) -> Harness {
     let mut harness = Harness::new(seed);
-    // All of a process in one segment: the tests look at it afterwards.
+    // All of a process in one segment: the tests read it afterwards.
     harness.segment_bytes = 4 << 20;
     harness.aggregates = vec![setup("hits", "sums", definition)];
     harness.routes = routes().with(name("hits.sums"), [FENCED.into()]);
@@ -83,12 +83,12 @@ struct ReplayFilter {
 #[derive(Default)]
 struct Journals {
     records: BTreeMap<(u16, u64), ReplayFilter>,
-    /// A state that is older than results was gone on from: they may be there twice.
+    /// The process continued from a state older than these results: they may be there twice.
     may_repeat: bool,
 }
 
 impl Journals {
-    /// Looks at what is there now: after each start, and before anything can be freed.
+    /// Records the present results: after each start, and before anything can be freed.
     fn look(&mut self, harness: &Harness) {
         for shard in harness.process().log.shards() {
             let number = shard.number();
@@ -111,7 +111,7 @@ impl Journals {
         }
     }
 
-    /// What one reading comes to, one shard after the other.
+    /// The results of one reading, one shard after the other.
     fn results(&self, harness: &Harness, definition: &Definition) -> BTreeMap<[u8; 16], String> {
         let shards: Vec<u16> = (0..harness.shards).collect();
         let mut fold = Fold::new(setup("hits", "sums", definition).rules, harness.origin(), &shards);
@@ -210,7 +210,7 @@ fn results_are_journaled_and_delivered_like_events() {
 }
 
 #[test]
-fn a_drain_ends_windows_that_are_open_and_the_clock_does_not_move() {
+fn drain_closes_windows_when_the_clock_stops() {
     run(async {
         let mut harness = harness(12, &definition());
         harness.start();
@@ -331,7 +331,7 @@ fn any_sequence_gives_the_results_of_one_reading() {
         .unwrap();
 }
 
-/// Windows of many groups end, and the power fails at each moment of it.
+/// Windows of many groups end, and the power fails at each moment.
 fn windows_that_end_in_a_crash(mutation: Option<Mutation>) -> bool {
     (1..40_u64).any(|operations| {
         let hit = |shard, at, group| Step::Hit { shard, at, group, value: 1 };
@@ -350,13 +350,13 @@ fn windows_that_end_in_a_crash(mutation: Option<Mutation>) -> bool {
 }
 
 #[test]
-fn results_that_are_journaled_twice_are_noticed() {
+fn duplicate_results_are_detected() {
     assert!(windows_that_end_in_a_crash(Some(Mutation::ForgetJournaled)));
     assert!(!windows_that_end_in_a_crash(None), "and nothing else is");
 }
 
 #[test]
-fn results_of_a_state_that_is_not_saved_are_noticed() {
+fn results_of_an_unsaved_state_are_detected() {
     assert!(windows_that_end_in_a_crash(Some(Mutation::UnsavedResults)));
 }
 
@@ -381,7 +381,7 @@ async fn pinned(mutation: Option<Mutation>) -> (u64, u64) {
     harness.start();
     seconds(30).await;
     let lost = harness.process().aggregates.aggregates()[0].lost.get();
-    let taken = harness.process().aggregates.aggregates()[0].figures().counts.taken;
+    let taken = harness.process().aggregates.aggregates()[0].figures().counts.events;
     assert!(lost > 0 || taken == 600, "{taken}");
     let freed = harness.process().log.shards()[0].segments().oldest().unwrap();
     assert!(freed >= freed_early);
@@ -401,7 +401,7 @@ fn segments_are_kept_until_no_checkpoint_needs_them() {
 }
 
 #[test]
-fn a_state_that_is_gone_or_damaged_begins_with_the_oldest_event() {
+fn lost_state_restarts_with_the_oldest_event() {
     run(async {
         for damage in ["gone", "damaged"] {
             let mut harness = harness(4, &definition());
@@ -435,7 +435,7 @@ fn a_state_that_is_gone_or_damaged_begins_with_the_oldest_event() {
 }
 
 #[test]
-fn a_changed_aggregate_begins_anew_and_a_removed_one_leaves_nothing() {
+fn changed_aggregate_restarts_and_removed_one_leaves_nothing() {
     run(async {
         let mut harness = harness(5, &definition());
         harness.shards = 1;
@@ -460,7 +460,7 @@ fn a_changed_aggregate_begins_anew_and_a_removed_one_leaves_nothing() {
                 "{aggregate}: {found:?}"
             );
         }
-        // One that stays as it is isn't disturbed.
+        // An unchanged aggregate is not interrupted.
         harness.aggregates.remove(0);
         harness.change(routes_without_sums()).await.unwrap();
         assert_eq!(harness.process().aggregates.aggregates().len(), 1);
@@ -486,7 +486,7 @@ fn routes_without_sums() -> Routes {
 }
 
 #[test]
-fn a_change_that_comes_to_nothing_leaves_aggregates_as_they_were() {
+fn failed_change_leaves_aggregates_unchanged() {
     run(async {
         let mut harness = harness(6, &definition());
         harness.shards = 1;
@@ -512,9 +512,9 @@ fn a_change_that_comes_to_nothing_leaves_aggregates_as_they_were() {
     });
 }
 
-/// It wrote where it would have begun.
+/// It saved its initial state.
 #[test]
-fn a_change_that_came_to_nothing_is_no_beginning_for_the_next() {
+fn failed_change_does_not_affect_the_next() {
     use journal::simulated_disk::{Operation, SimulatedError};
     run(async {
         let mut harness = harness(66, &definition());
@@ -546,7 +546,7 @@ fn a_change_that_came_to_nothing_is_no_beginning_for_the_next() {
 }
 
 #[test]
-fn the_clock_ends_windows_of_a_quiet_type_and_may_step_back() {
+fn clock_closes_idle_windows_even_after_stepping_back() {
     run(async {
         let quiet = Definition { quiet: Some(Duration::from_secs(30)), lateness: Some(Duration::ZERO), ..definition() };
         let mut harness = harness(7, &quiet);
@@ -584,7 +584,7 @@ fn the_clock_ends_windows_of_a_quiet_type_and_may_step_back() {
 }
 
 #[test]
-fn results_are_journaled_where_events_are_refused_for_want_of_space() {
+fn results_are_journaled_when_the_disk_rejects_events() {
     run(async {
         let mut harness = harness(8, &definition());
         harness.shards = 1;
@@ -601,7 +601,7 @@ fn results_are_journaled_where_events_are_refused_for_want_of_space() {
 }
 
 #[test]
-fn what_is_in_no_result_is_told_at_once_and_then_in_sums() {
+fn left_out_events_are_logged_immediately_then_summed() {
     run(async {
         let mut harness = harness(9, &definition());
         harness.shards = 1;
@@ -612,7 +612,7 @@ fn what_is_in_no_result_is_told_at_once_and_then_in_sums() {
         assert_eq!(harness.reported("aggregate=hits.sums"), 0, "{:?}", harness.messages());
         hit(&mut harness, 0, 2, 1, 1).await;
         seconds(1).await;
-        let first = "1 event up to 98 s behind the newest";
+        let first = "1 event up to 98 s late";
         assert_eq!(harness.reported(first), 1, "{:?}", harness.messages());
         hit(&mut harness, 0, 3, 1, 1).await;
         hit(&mut harness, 0, 4, 1, 1).await;
@@ -620,7 +620,7 @@ fn what_is_in_no_result_is_told_at_once_and_then_in_sums() {
         seconds(1).await;
         assert_eq!(harness.reported("aggregate=hits.sums"), 1, "{:?}", harness.messages());
         seconds(10).await;
-        assert_eq!(harness.reported("2 events up to 97 s behind"), 1, "{:?}", harness.messages());
+        assert_eq!(harness.reported("2 events up to 97 s late"), 1, "{:?}", harness.messages());
         assert_eq!(harness.reported("1 event dated further ahead"), 1, "{:?}", harness.messages());
         seconds(30).await;
         assert_eq!(harness.reported("aggregate=hits.sums"), 3, "nothing more came: {:?}", harness.messages());

@@ -1,4 +1,4 @@
-//! A directory of objects on the simulated disk, and what somebody finds in it who reads it by its documentation.
+//! A directory of objects on the simulated disk, as a reader of its documentation sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
@@ -104,8 +104,8 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
         let manifest: Value = serde_json::from_slice(&content(name)).unwrap();
         let file = manifest["file"].as_str().unwrap();
-        let beside = format!("{file}.manifest.json");
-        assert!(*name == beside || *name == format!("{MANIFESTS}/{beside}"), "{name} describes {file}");
+        let described = format!("{file}.manifest.json");
+        assert!(*name == described || *name == format!("{MANIFESTS}/{described}"), "{name} describes {file}");
         assert!(described.insert(file.to_owned()), "an object has two manifests: {names:?}");
         assert!(names.contains(file), "a manifest is there without its object: {names:?}");
         let bytes = content(file);

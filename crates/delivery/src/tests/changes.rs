@@ -1,6 +1,6 @@
-//! A delivery that goes over to other routes while it runs, and routes that are given up.
+//! A running delivery that changes its routes, and discarded routes.
 
-use ledger::{GivenUp, Routes, SinkRow};
+use ledger::{Discarded, Routes, SinkRow};
 
 use super::harness::FENCED;
 use super::harness::Harness;
@@ -29,7 +29,7 @@ fn both() -> Routes {
 }
 
 #[test]
-fn routes_begin_and_end_where_the_change_stands() {
+fn routes_begin_and_end_at_the_change() {
     run(async {
         let mut harness = Harness::new(60);
         harness.routes = only(FENCED);
@@ -59,7 +59,7 @@ fn routes_begin_and_end_where_the_change_stands() {
 }
 
 #[test]
-fn a_store_that_is_down_holds_up_no_change() {
+fn unavailable_store_does_not_delay_a_change() {
     run(async {
         let mut harness = Harness::new(61);
         harness.routes = both();
@@ -82,7 +82,7 @@ fn a_store_that_is_down_holds_up_no_change() {
 }
 
 #[test]
-fn a_change_that_cannot_be_saved_is_none() {
+fn unsaved_change_is_undone() {
     run(async {
         let mut harness = Harness::new(62);
         harness.routes = only(FENCED);
@@ -90,7 +90,7 @@ fn a_change_that_cannot_be_saved_is_none() {
         harness.append(0, "x", 10).await;
         harness.wait_until_settled().await;
         seconds(1).await;
-        // So full that the reserve makes no room either.
+        // Too full even for the reserve.
         harness.disk.set_capacity(Some(harness.disk.bytes_used() - limits::RESERVE_BYTES));
         assert!(matches!(harness.change(both()).await, Err(ChangeError::Save)));
         harness.disk.set_capacity(None);
@@ -108,9 +108,9 @@ fn a_change_that_cannot_be_saved_is_none() {
     });
 }
 
-/// What the next start would read mustn't be what nobody goes by.
+/// The next start must not read a state that is not in use.
 #[test]
-fn a_change_of_which_one_generation_is_saved_holds_and_one_that_failed_is_written_over() {
+fn change_saved_in_one_generation_applies() {
     use journal::simulated_disk::{Operation, SimulatedError};
     run(async {
         let mut harness = Harness::new(65);
@@ -119,7 +119,7 @@ fn a_change_of_which_one_generation_is_saved_holds_and_one_that_failed_is_writte
         harness.append(0, "x", 10).await;
         harness.wait_until_settled().await;
         seconds(5).await;
-        // Renamed, and not said to be: the file may be there after a crash, and is here.
+        // Renamed, but reported as failed: after a crash the file may be there, and here it is.
         harness.disk.fail_call(Operation::SyncDirectory, 1, SimulatedError::Io);
         assert!(matches!(harness.change(both()).await, Err(ChangeError::Save)));
         seconds(5).await;
@@ -144,7 +144,7 @@ fn a_change_of_which_one_generation_is_saved_holds_and_one_that_failed_is_writte
 }
 
 #[test]
-fn what_a_removed_route_holds_pins_segments_until_it_is_given_up() {
+fn backlog_of_removed_route_keeps_segments_until_discarded() {
     run(async {
         let mut harness = Harness::new(63);
         harness.routes = both();
@@ -162,14 +162,14 @@ fn what_a_removed_route_holds_pins_segments_until_it_is_given_up() {
         seconds(5).await;
         assert_eq!(oldest(&harness), Some(1), "pinned");
         assert_eq!(counts(&row(&harness, "x", KEYED)), [0, 0, 1800, 4]);
-        let refused = harness.control().give_up(FENCED.into(), None).await;
-        assert!(matches!(refused, Err(ChangeError::NothingHeld(_))), "{refused:?}");
-        let given_up = harness.control().give_up(KEYED.into(), Some(name("y"))).await.unwrap();
-        assert_eq!(given_up, GivenUp { routes: vec![(name("y"), 2)], lanes: 0 });
+        let refused = harness.control().discard(FENCED.into(), None).await;
+        assert!(matches!(refused, Err(ChangeError::NothingToDo(_))), "{refused:?}");
+        let discarded = harness.control().discard(KEYED.into(), Some(name("y"))).await.unwrap();
+        assert_eq!(discarded, Discarded { routes: vec![(name("y"), 2)], lanes: 0 });
         seconds(5).await;
         assert_eq!(oldest(&harness), Some(1), "pinned by the other type");
-        let given_up = harness.control().give_up(KEYED.into(), None).await.unwrap();
-        assert_eq!(given_up.routes, [(name("x"), 4)]);
+        let discarded = harness.control().discard(KEYED.into(), None).await.unwrap();
+        assert_eq!(discarded.routes, [(name("x"), 4)]);
         seconds(5).await;
         assert!(oldest(&harness) > Some(1), "freed");
         harness.check_balance();
@@ -187,7 +187,7 @@ fn what_a_removed_route_holds_pins_segments_until_it_is_given_up() {
 }
 
 #[test]
-fn a_sink_that_goes_with_nothing_left_to_store_pins_nothing() {
+fn removed_sink_without_backlog_keeps_no_segments() {
     run(async {
         let mut harness = Harness::new(64);
         harness.routes = Routes::new().with(name("x"), [KEYED.into()]).with_others([FENCED.into()]);

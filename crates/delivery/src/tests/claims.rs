@@ -1,4 +1,4 @@
-//! Two processes on copies of one data directory, backups that are put back, and stores that a lane accepts.
+//! Two processes on copies of one data directory, restored backups, and stores that a lane accepts.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn counts(harness: &Harness) -> (u64, u64) {
     of_sink.fold((0, 0), |(stored, pending), row| (stored + row.stored, pending + row.pending))
 }
 
-/// Of the events that are numbered so, those that the transactional store lacks.
+/// Of the events with these numbers, those that the transactional store lacks.
 fn lacking(harness: &Harness, numbers: std::ops::Range<u64>) -> Vec<u64> {
     numbers.filter(|number| harness.fenced.get(id(*number)).is_none()).collect()
 }
@@ -53,7 +53,7 @@ async fn append(harness: &mut Harness, count: u64) -> std::ops::Range<u64> {
 }
 
 #[test]
-fn of_two_copies_that_start_the_second_stops_and_nothing_of_it_counts_as_stored() {
+fn second_copy_stops_and_counts_nothing_as_stored() {
     run(async {
         let mut one = harness(200);
         one.start();
@@ -97,7 +97,7 @@ fn of_two_copies_that_start_the_second_stops_and_nothing_of_it_counts_as_stored(
 }
 
 #[test]
-fn a_copy_of_a_directory_in_use_takes_over_and_the_other_process_stops_at_its_next_write() {
+fn original_stops_writing_after_a_copy_takes_over() {
     run(async {
         let mut one = harness(201);
         one.start();
@@ -113,7 +113,7 @@ fn a_copy_of_a_directory_in_use_takes_over_and_the_other_process_stops_at_its_ne
         assert_eq!((stopped(&two), lacking(&one, of_two)), (None, vec![]));
         assert!(stopped(&one).unwrap().contains("forebay route accept"), "{:?}", one.messages());
         assert_eq!((counts(&one), counts(&two)), ((10, 20), (40, 0)));
-        // Its events are at positions that the other process has used since: they aren't taken for stored.
+        // Its events are at positions that the other process has used since: they do not count as stored.
         assert_eq!(accept(&one, false).await.unwrap(), 1);
         one.wait_until_settled().await;
         assert_eq!((lacking(&one, of_one), counts(&one)), (vec![], (30, 0)));
@@ -122,7 +122,7 @@ fn a_copy_of_a_directory_in_use_takes_over_and_the_other_process_stops_at_its_ne
 }
 
 #[test]
-fn a_copy_that_is_behind_the_store_takes_nothing_from_the_process_that_goes_on() {
+fn outdated_copy_does_not_take_over_the_lane() {
     run(async {
         let mut one = harness(202);
         one.start();
@@ -143,7 +143,7 @@ fn a_copy_that_is_behind_the_store_takes_nothing_from_the_process_that_goes_on()
 }
 
 #[test]
-fn a_process_without_traffic_learns_of_another_from_a_store_that_it_looks_after() {
+fn idle_process_detects_another_claim_by_probes() {
     run(async {
         let mut one = harness(203);
         one.fenced = MemoryHandle::replicated(Duration::from_mins(1));
@@ -159,7 +159,7 @@ fn a_process_without_traffic_learns_of_another_from_a_store_that_it_looks_after(
 }
 
 #[test]
-fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_has() {
+fn restored_backup_continues_when_the_operator_accepts() {
     for resend in [false, true] {
         run(async move {
             let mut harness = harness(204);
@@ -192,7 +192,7 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
             assert_eq!(counts(&restored), (70, 0));
             let first = restored.fenced.calls()[calls..].iter().map(|call| call.first).min();
             assert_eq!(first, Some(31), "what it had is in the store");
-            assert!(matches!(accept(&restored, resend).await, Err(ChangeError::NothingHeld(_))));
+            assert!(matches!(accept(&restored, resend).await, Err(ChangeError::NothingToDo(_))));
             restored.check_balance();
             // And permanently.
             restored.kill(4).await;
@@ -205,7 +205,7 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
 }
 
 #[test]
-fn what_was_not_saved_as_stored_is_sent_again_only_if_the_operator_wants_it() {
+fn unsaved_events_are_resent_only_on_request() {
     for (resend, sent) in [(false, 3), (true, 23)] {
         run(async move {
             let mut harness = harness(205);
@@ -238,7 +238,7 @@ fn what_was_not_saved_as_stored_is_sent_again_only_if_the_operator_wants_it() {
 }
 
 #[test]
-fn a_permission_outlives_crashes_and_a_store_that_is_away() {
+fn accept_permission_survives_crashes_and_outages() {
     run(async {
         let mut harness = harness(206);
         harness.start();
@@ -271,7 +271,7 @@ fn a_permission_outlives_crashes_and_a_store_that_is_away() {
 }
 
 #[test]
-fn a_process_that_dies_anywhere_about_its_claim_goes_on_after_the_next_start() {
+fn crash_during_a_claim_recovers_at_next_start() {
     for lost in 0..3 {
         run(async move {
             let mut harness = harness(207 + lost as u64);
@@ -300,7 +300,7 @@ fn a_process_that_dies_anywhere_about_its_claim_goes_on_after_the_next_start() {
 }
 
 #[test]
-fn a_store_that_fails_over_to_one_that_holds_an_earlier_claim_is_known() {
+fn store_with_an_earlier_claim_is_accepted() {
     run(async {
         let mut harness = harness(212);
         harness.fenced = MemoryHandle::replicated(Duration::from_mins(1));
@@ -320,7 +320,7 @@ fn a_store_that_fails_over_to_one_that_holds_an_earlier_claim_is_known() {
             assert_eq!(stopped(&harness), None, "{:?}", harness.messages());
             assert_eq!(harness.fenced.count() as u64, 10 + 10 * (round + 1));
         }
-        // One of before there were any claims.
+        // A store from the time before claims.
         harness.fenced.fail_over(empty);
         seconds(15).await;
         harness.check_all().await;
@@ -328,7 +328,7 @@ fn a_store_that_fails_over_to_one_that_holds_an_earlier_claim_is_known() {
 }
 
 #[test]
-fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
+fn stopped_running_lane_can_be_dropped_or_accepted() {
     for restarts in [false, true] {
         for accepts in [false, true] {
             run(async move {
@@ -343,7 +343,7 @@ fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
                 let oldest = harness.process().log.shards()[0].segments().oldest().unwrap();
                 assert!(oldest > 1, "the first segments are freed");
                 harness.fenced.fail_over(empty);
-                // The store in memory takes a batch after a gap: nothing but another look tells that it is another one.
+                // The store in memory accepts a batch after a gap: only another probe shows that it is another store.
                 harness.fenced.fail_next(1);
                 let late = append(&mut harness, 10).await;
                 seconds(5).await;
@@ -358,8 +358,8 @@ fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
                 if accepts {
                     assert_eq!(accept(&harness, false).await.unwrap(), 1);
                 } else {
-                    let given_up = harness.control().give_up(FENCED.into(), None).await.unwrap();
-                    assert_eq!(given_up.lanes, 1);
+                    let discarded = harness.control().discard(FENCED.into(), None).await.unwrap();
+                    assert_eq!(discarded.lanes, 1);
                 }
                 harness.wait_until_settled().await;
                 seconds(5).await;
@@ -373,12 +373,12 @@ fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
 }
 
 #[test]
-fn dead_letters_are_not_replayed_over_the_claim_of_another_process() {
+fn replay_does_not_override_another_claim() {
     run(async {
         let mut one = harness(220);
         one.start();
         one.fenced.refuse_type("other");
-        let letters = append(&mut one, 4).await;
+        let dead_letters = append(&mut one, 4).await;
         one.wait_until_settled().await;
         one.stop().await;
         let mut two = one.copy(1);
@@ -392,7 +392,7 @@ fn dead_letters_are_not_replayed_over_the_claim_of_another_process() {
         let refused = two.act(DeadAction::Replay, &filter).await;
         assert!(refused.stored == 0 && refused.failure.unwrap().contains("another server"));
         assert_eq!(one.act(DeadAction::Replay, &filter).await.stored, 4);
-        assert!(lacking(&one, letters).is_empty());
+        assert!(lacking(&one, dead_letters).is_empty());
         // The operator chooses the other one, and its replays are sent though the cursor is beyond their numbers.
         assert_eq!(accept(&two, false).await.unwrap(), 1);
         seconds(1).await;

@@ -1,5 +1,5 @@
-//! Routes with conditions: each event is compared with the condition that held where it is in the journal, whatever
-//! happens to the process, the store or the configuration afterwards.
+//! Routes with conditions: each event is evaluated with the condition at its position in the journal, regardless of
+//! later changes of the process, the store or the configuration.
 
 use dead_letters::{DeadAction, DeadFilter};
 use ledger::{Routes, SinkRow};
@@ -50,7 +50,7 @@ fn events_are_chosen_by_their_payloads() {
 }
 
 #[test]
-fn another_condition_holds_for_what_comes_behind_it() {
+fn changed_condition_applies_to_later_events() {
     run(async {
         let mut harness = harness(81, "n % 2 == 0");
         harness.keyed.fail_next(1_000_000);
@@ -76,7 +76,7 @@ fn another_condition_holds_for_what_comes_behind_it() {
 }
 
 #[test]
-fn a_route_that_returns_holds_what_waits_to_the_condition_that_it_had() {
+fn returning_route_applies_its_old_condition_to_backlog() {
     run(async {
         let mut harness = harness(82, "n % 2 == 0");
         harness.keyed.fail_next(1_000_000);
@@ -116,7 +116,7 @@ fn a_store_that_is_set_back_gets_the_same_events_again() {
     });
 }
 
-/// Each event whose number can be divided by three is undecided. At the end nobody has lost one.
+/// Each event whose number is divisible by three is undecided. No event is lost in the end.
 fn undecided(harness: &mut Harness, objects: bool) {
     if objects {
         let age_max = Duration::from_secs(5);
@@ -136,7 +136,7 @@ fn undecided(harness: &mut Harness, objects: bool) {
 }
 
 #[test]
-fn what_cannot_be_decided_is_a_dead_letter() {
+fn undecided_event_becomes_a_dead_letter() {
     for objects in [false, true] {
         run(async {
             let mut harness = Harness::new(84);
@@ -147,15 +147,17 @@ fn what_cannot_be_decided_is_a_dead_letter() {
             harness.check_balance();
             assert_eq!(counts(&harness, KEYED), [10, 10, 10, 0], "{objects}");
             assert_eq!(counts(&harness, FENCED), [30, 0, 0, 0]);
-            let letters = harness.list(&DeadFilter::default()).letters;
-            assert!(letters[0].reason.contains("neither true nor false") && letters[0].reason.contains("zero"));
+            let dead_letters = harness.list(&DeadFilter::default()).letters;
+            assert!(
+                dead_letters[0].reason.contains("neither true nor false") && dead_letters[0].reason.contains("zero")
+            );
             assert_eq!(harness.held(KEYED), (1..=10).map(|number| number * 3).collect::<Vec<_>>());
         });
     }
 }
 
 #[test]
-fn no_crash_passes_over_what_cannot_be_decided() {
+fn crash_does_not_skip_undecided_events() {
     for (objects, operations) in [false, true].into_iter().flat_map(|objects| (1..60).map(move |at| (objects, at))) {
         run(async {
             let mut harness = Harness::new(operations);
@@ -180,7 +182,7 @@ fn no_crash_passes_over_what_cannot_be_decided() {
 }
 
 #[test]
-fn who_replays_such_a_letter_decides() {
+fn replay_sends_an_undecided_event() {
     run(async {
         let mut harness = Harness::new(85);
         undecided(&mut harness, false);
@@ -207,7 +209,7 @@ fn who_replays_such_a_letter_decides() {
 }
 
 #[test]
-fn a_type_without_routes_of_its_own_has_the_condition_of_all_others() {
+fn type_without_routes_gets_the_default_condition() {
     run(async {
         let mut harness = harness(86, "n % 2 == 0");
         harness.append(0, "x", 4).await;
@@ -232,7 +234,7 @@ fn costly() -> String {
 }
 
 #[test]
-fn what_takes_long_to_judge_holds_up_no_other_lane() {
+fn slow_condition_does_not_delay_other_lanes() {
     for objects in [false, true] {
         run(async {
             let mut harness = Harness::new(87);
@@ -274,7 +276,7 @@ fn what_takes_long_to_judge_holds_up_no_other_lane() {
 }
 
 #[test]
-fn an_event_that_took_several_turns_is_delivered_once() {
+fn event_judged_over_several_slices_is_delivered_once() {
     for objects in [false, true] {
         run(async {
             let mut harness = Harness::new(88);

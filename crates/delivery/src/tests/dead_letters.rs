@@ -18,19 +18,19 @@ fn files(harness: &Harness) -> Vec<(PathBuf, usize)> {
 }
 
 #[test]
-fn on_a_full_disk_the_reserve_takes_a_dead_letter_at_once() {
+fn dead_letter_is_written_immediately_on_full_disk() {
     run(async {
         let mut harness = Harness::new(20);
         harness.shards = 1;
         harness.fenced.refuse_id(id(2));
         harness.start();
-        // Between two turns of the keeper, which releases the reserve for the ledger.
+        // Between two ticks of the checkpointer, which releases the reserve for the ledger.
         tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
         harness.disk.set_capacity(Some(harness.disk.bytes_used()));
         harness.append(0, "other", 3).await;
         harness.wait_until_settled().await;
         let retries: u64 = harness.process().lanes.iter().map(|lane| lane.retries.get()).sum();
-        assert_eq!(retries, 0, "nobody can take the space back in between");
+        assert_eq!(retries, 0, "nothing can use the space in between");
         harness.disk.set_capacity(None);
         harness.check_all().await;
     });
@@ -55,7 +55,7 @@ fn the_segments_of_dead_letters_fit_the_reserve() {
 }
 
 #[test]
-fn letters_that_were_written_before_the_disk_was_full_are_not_written_again() {
+fn full_disk_does_not_duplicate_dead_letters() {
     run(async {
         let mut harness = Harness::new(24);
         harness.shards = 1;
@@ -98,7 +98,7 @@ fn damage_among_dead_letters_is_reported_once_a_start() {
 }
 
 #[test]
-fn what_is_known_of_dead_letters_is_not_read_again() {
+fn known_dead_letters_are_not_read_again() {
     run(async {
         let mut harness = Harness::new(23);
         harness.shards = 1;
@@ -122,7 +122,7 @@ fn what_is_known_of_dead_letters_is_not_read_again() {
 }
 
 #[test]
-fn new_letters_are_told_at_once_and_then_in_sums() {
+fn new_dead_letters_are_logged_immediately_then_summed() {
     run(async {
         let mut harness = Harness::new(25);
         harness.shards = 1;
@@ -138,16 +138,16 @@ fn new_letters_are_told_at_once_and_then_in_sums() {
         assert_eq!(harness.reported("2 new dead letters"), 1, "{:?}", harness.messages());
         seconds(30).await;
         assert_eq!(harness.reported("sink=fenced type=other"), 2, "nothing more came: {:?}", harness.messages());
-        assert_eq!(harness.reported("told to"), 0, "a store's words may quote the event: {:?}", harness.messages());
+        assert_eq!(harness.reported("is set to"), 0, "a store's message may quote the event: {:?}", harness.messages());
         let last = harness.process().office.last("fenced", &name("other")).unwrap();
-        assert!(last.reason.contains("told to"), "{last:?}");
+        assert!(last.reason.contains("is set to"), "{last:?}");
         assert_eq!(harness.process().office.last("fenced", &name("both")), None);
         harness.check_all().await;
     });
 }
 
 #[test]
-fn at_the_limit_of_dead_letters_a_lane_pauses_until_there_is_room() {
+fn lane_pauses_at_the_limit_of_dead_letters() {
     run(async {
         let mut harness = Harness::new(28);
         harness.shards = 1;

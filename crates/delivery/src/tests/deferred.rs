@@ -1,4 +1,4 @@
-//! Events that an idempotent store rejects for now while it takes others.
+//! Events that an idempotent store rejects for now while it accepts others.
 
 use std::time::Duration;
 
@@ -43,13 +43,13 @@ async fn with_one_deferred(seed: u64) -> Harness {
 }
 
 #[test]
-fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
+fn deferred_event_delays_no_other_and_is_named() {
     run(async {
         let mut harness = with_one_deferred(101).await;
         assert_eq!(counts(&harness), (4, 0, 1));
         let (count, reason) = deferred(&harness);
         assert_eq!(count, 1);
-        assert!(reason.contains(&id(3).to_string()) && reason.contains("told to take event"), "{reason}");
+        assert!(reason.contains(&id(3).to_string()) && reason.contains("set to accept event"), "{reason}");
         assert_eq!(harness.reported("1 event deferred"), 1);
         assert_eq!(harness.reported("sink=keyed type=named"), 1);
         assert!(harness.messages().iter().any(|message| message.contains(&id(3).to_string())));
@@ -64,7 +64,7 @@ fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
 }
 
 #[test]
-fn a_drain_waits_for_what_is_deferred() {
+fn drain_waits_for_deferred_events() {
     run(async {
         let mut harness = with_one_deferred(109).await;
         assert!(!harness.drain(Duration::from_secs(300)).await);
@@ -80,7 +80,7 @@ fn a_drain_waits_for_what_is_deferred() {
 }
 
 #[test]
-fn a_drain_waits_for_what_an_earlier_process_has_deferred() {
+fn drain_waits_for_events_deferred_by_earlier_processes() {
     run(async {
         let mut harness = with_one_deferred(110).await;
         harness.stop().await;
@@ -96,7 +96,7 @@ fn a_drain_waits_for_what_an_earlier_process_has_deferred() {
 }
 
 #[test]
-fn an_event_that_comes_alone_waits_for_those_that_come_later() {
+fn single_event_waits_for_later_ones() {
     run(async {
         let mut harness = Harness::new(102);
         harness.shards = 1;
@@ -115,7 +115,7 @@ fn an_event_that_comes_alone_waits_for_those_that_come_later() {
 }
 
 #[test]
-fn a_store_that_refuses_everything_has_nothing_deferred() {
+fn store_that_rejects_everything_defers_nothing() {
     run(async {
         let mut harness = Harness::new(103);
         harness.shards = 1;
@@ -134,7 +134,7 @@ fn a_store_that_refuses_everything_has_nothing_deferred() {
 }
 
 #[test]
-fn what_is_deferred_is_a_dead_letter_after_an_hour_of_refusals() {
+fn deferred_event_is_dead_after_an_hour() {
     run(async {
         let mut harness = with_one_deferred(104).await;
         seconds(3500).await;
@@ -147,7 +147,7 @@ fn what_is_deferred_is_a_dead_letter_after_an_hour_of_refusals() {
 }
 
 #[test]
-fn an_outage_isn_t_held_against_what_is_deferred() {
+fn outage_time_does_not_count_for_deferred_events() {
     run(async {
         let mut harness = with_one_deferred(105).await;
         seconds(1800).await;
@@ -163,7 +163,7 @@ fn an_outage_isn_t_held_against_what_is_deferred() {
 }
 
 #[test]
-fn a_restart_at_any_moment_counts_it_once() {
+fn restart_counts_a_deferred_event_once() {
     for pause in 0..40_u64 {
         run(async move {
             let mut harness = Harness::new(200 + pause);
@@ -193,7 +193,7 @@ fn a_restart_at_any_moment_counts_it_once() {
 }
 
 #[test]
-fn a_reload_keeps_what_is_deferred_and_tries_it_at_once() {
+fn reload_retries_deferred_events_immediately() {
     run(async {
         let mut harness = with_one_deferred(106).await;
         seconds(600).await;
@@ -206,7 +206,7 @@ fn a_reload_keeps_what_is_deferred_and_tries_it_at_once() {
 }
 
 #[test]
-fn segments_behind_it_are_freed_and_a_copy_of_the_files_has_it() {
+fn segments_of_deferred_events_are_freed() {
     run(async {
         let mut harness = with_one_deferred(107).await;
         let payload = format!("\"{}\"", "x".repeat(3000));
@@ -232,14 +232,14 @@ fn segments_behind_it_are_freed_and_a_copy_of_the_files_has_it() {
 }
 
 #[test]
-fn a_route_that_is_given_up_takes_what_is_deferred_with_it() {
+fn discarded_route_discards_its_deferred_events() {
     run(async {
         let mut harness = with_one_deferred(108).await;
         let routes = harness.routes.clone();
         harness.change(Routes::new().with_others([FENCED.into()])).await.unwrap();
         assert_eq!(counts(&harness), (4, 0, 1));
-        let given_up = harness.control().give_up(KEYED.into(), None).await.unwrap();
-        assert_eq!(given_up.routes, [(name("named"), 1)]);
+        let discarded = harness.control().discard(KEYED.into(), None).await.unwrap();
+        assert_eq!(discarded.routes, [(name("named"), 1)]);
         assert_eq!(deferred(&harness).0, 0);
         harness.keyed.heal();
         harness.change(routes).await.unwrap();
@@ -253,7 +253,7 @@ fn a_route_that_is_given_up_takes_what_is_deferred_with_it() {
 }
 
 #[test]
-fn a_route_that_is_out_for_a_while_keeps_it() {
+fn returning_route_keeps_its_deferred_events() {
     run(async {
         let mut harness = with_one_deferred(109).await;
         let routes = harness.routes.clone();
@@ -272,7 +272,7 @@ fn a_route_that_is_out_for_a_while_keeps_it() {
 }
 
 #[test]
-fn with_as_much_deferred_as_may_be_the_lane_waits_and_says_so() {
+fn lane_waits_at_the_limit_of_deferred_events() {
     run(async {
         let mut harness = Harness::new(110);
         harness.shards = 1;
@@ -296,7 +296,7 @@ fn with_as_much_deferred_as_may_be_the_lane_waits_and_says_so() {
 }
 
 #[test]
-fn who_waits_for_it_to_be_stored_is_told_when_it_is() {
+fn client_is_notified_when_deferred_event_is_stored() {
     run(async {
         let mut harness = with_one_deferred(111).await;
         let outcomes = harness.process().log.delivery_watch().clone();
@@ -315,7 +315,7 @@ fn who_waits_for_it_to_be_stored_is_told_when_it_is() {
 }
 
 #[test]
-fn a_lower_revision_isn_t_sent_behind_a_higher_one() {
+fn lower_revision_is_not_sent_after_higher_one() {
     run(async {
         let mut harness = Harness::new(112);
         harness.shards = 1;
@@ -337,7 +337,7 @@ fn a_lower_revision_isn_t_sent_behind_a_higher_one() {
 }
 
 #[test]
-fn a_full_batch_that_is_all_to_blame_is_told_from_a_store_that_takes_nothing() {
+fn full_batch_of_bad_records_is_no_outage() {
     run(async {
         let mut harness = Harness::new(113);
         harness.shards = 1;
@@ -357,7 +357,7 @@ fn a_full_batch_that_is_all_to_blame_is_told_from_a_store_that_takes_nothing() {
 }
 
 #[test]
-fn what_is_deferred_ends_although_there_are_as_many_dead_letters_as_there_may_be() {
+fn deferred_events_end_at_the_dead_letter_limit() {
     run(async {
         let mut harness = Harness::new(116);
         harness.shards = 1;
@@ -375,7 +375,7 @@ fn what_is_deferred_ends_although_there_are_as_many_dead_letters_as_there_may_be
 }
 
 #[test]
-fn an_outage_is_not_held_against_what_is_deferred() {
+fn outage_keeps_deferred_events_when_others_wait() {
     run(async {
         let mut harness = with_one_deferred(117).await;
         harness.append(0, "named", 1).await;
@@ -393,7 +393,7 @@ fn an_outage_is_not_held_against_what_is_deferred() {
 }
 
 #[test]
-fn store_that_rejects_everything_makes_no_dead_letters() {
+fn store_that_rejects_everything_causes_no_dead_letters() {
     run(async {
         let mut harness = Harness::new(118);
         harness.shards = 1;
@@ -413,14 +413,14 @@ fn store_that_rejects_everything_makes_no_dead_letters() {
 }
 
 #[test]
-fn rejected_event_is_dead_once_a_neighbour_is_stored() {
+fn rejected_event_is_dead_after_neighbour_is_stored() {
     run(async {
         let mut harness = Harness::new(119);
         harness.shards = 1;
         harness.keyed.doubt_id(id(1));
         harness.start();
         harness.append(0, "named", 1).await;
-        // Longer than an event is deferred at most.
+        // Longer than the longest time that an event is deferred.
         seconds(10_000).await;
         assert_eq!(counts(&harness), (0, 0, 1), "the store may be at fault");
         harness.append(0, "named", 3).await;
@@ -433,7 +433,7 @@ fn rejected_event_is_dead_once_a_neighbour_is_stored() {
 }
 
 #[test]
-fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
+fn full_rejected_batch_is_dead_after_newer_store() {
     run(async {
         let mut harness = Harness::new(120);
         harness.shards = 1;
@@ -451,7 +451,7 @@ fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
 }
 
 #[test]
-fn store_failing_between_probes_makes_no_dead_letters() {
+fn store_failing_between_probes_causes_no_dead_letters() {
     run(async {
         let mut harness = Harness::new(124);
         harness.shards = 1;
@@ -474,7 +474,7 @@ fn store_failing_between_probes_makes_no_dead_letters() {
 }
 
 #[test]
-fn time_in_which_the_store_accepts_nothing_does_not_count() {
+fn outage_time_does_not_count() {
     run(async {
         let mut harness = with_one_deferred(121).await;
         // From now on it accepts nothing, and says so of each event.
@@ -491,7 +491,7 @@ fn time_in_which_the_store_accepts_nothing_does_not_count() {
 }
 
 #[test]
-fn rejected_event_is_dead_at_once_among_others_that_pass() {
+fn rejected_event_is_dead_immediately_among_accepted_ones() {
     run(async {
         let mut harness = Harness::new(122);
         harness.shards = 1;
@@ -510,7 +510,7 @@ fn rejected_event_is_dead_at_once_among_others_that_pass() {
 }
 
 #[test]
-fn store_that_begins_to_fail_within_a_batch_makes_no_dead_letters() {
+fn store_failing_within_batch_causes_no_dead_letters() {
     run(async {
         let mut harness = Harness::new(123);
         harness.shards = 1;

@@ -8,7 +8,7 @@ use super::harness::KEYED;
 use super::harness::id;
 use super::harness::run;
 use super::harness::seconds;
-use super::replays::with_one_letter;
+use super::replays::with_one_dead_letter;
 
 const OLD: &[u8] = br#"{"n":2}"#;
 const NEW: &[u8] = br#"{"n":"two"}"#;
@@ -26,28 +26,28 @@ fn edit() -> DeadAction {
 }
 
 #[test]
-fn what_is_edited_is_what_a_replay_sends() {
+fn replay_sends_the_edited_payload() {
     run(async {
-        let mut harness = with_one_letter(70).await;
+        let mut harness = with_one_dead_letter(70).await;
         assert_eq!(harness.act(edit(), &second()).await.edited, 1);
         assert_eq!((harness.stored_and_dead(FENCED), harness.held(FENCED)), ((2, 1), vec![2]));
         harness.kill(1).await;
         harness.start();
         seconds(1).await;
-        let letters = harness.list(&all()).letters;
-        assert_eq!((letters[0].payload.as_slice(), letters.len()), (NEW, 1));
-        assert_eq!(harness.act(DeadAction::Replay, &all()).await.refused, 1, "an edit alone mends no store");
+        let dead_letters = harness.list(&all()).letters;
+        assert_eq!((dead_letters[0].payload.as_slice(), dead_letters.len()), (NEW, 1));
+        assert_eq!(harness.act(DeadAction::Replay, &all()).await.refused, 1, "an edit alone does not fix the store");
         harness.fenced.heal();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 1);
         assert_eq!(&*harness.fenced.get(id(2)).unwrap().payload, NEW);
-        assert_eq!(harness.act(edit(), &second()).await.edited, 0, "it is no letter any more");
+        assert_eq!(harness.act(edit(), &second()).await.edited, 0, "it is no longer a dead letter");
         assert_eq!(harness.act(edit(), &DeadFilter { id: Some(id(1)), ..all() }).await.edited, 0, "it never was");
         harness.check_balance();
     });
 }
 
 #[test]
-fn only_one_letter_of_a_sink_is_edited() {
+fn edit_changes_only_one_dead_letter() {
     run(async {
         let mut harness = Harness::new(71);
         harness.shards = 1;
@@ -66,16 +66,16 @@ fn only_one_letter_of_a_sink_is_edited() {
 
 /// Whether the power went before the edit was answered.
 async fn crash_at(operation: u64) -> bool {
-    let mut harness = with_one_letter(operation).await;
+    let mut harness = with_one_dead_letter(operation).await;
     harness.disk.fail_power_at(operation);
     let was_answered = harness.act(edit(), &second()).await.edited == 1;
     seconds(2).await;
     harness.power_cut(operation).await;
     harness.start();
     seconds(1).await;
-    let letters = harness.list(&all()).letters;
-    assert_eq!((letters.len(), letters[0].id), (1, id(2)));
-    let payload = letters[0].payload.clone();
+    let dead_letters = harness.list(&all()).letters;
+    assert_eq!((dead_letters.len(), dead_letters[0].id), (1, id(2)));
+    let payload = dead_letters[0].payload.clone();
     assert!(payload == NEW || payload == OLD && !was_answered, "{}", String::from_utf8_lossy(&payload));
     harness.check_balance();
     harness.fenced.heal();
@@ -86,13 +86,13 @@ async fn crash_at(operation: u64) -> bool {
 }
 
 #[test]
-fn a_power_cut_at_any_step_leaves_the_old_payload_or_the_new_one_and_what_was_answered_stays() {
+fn power_cut_leaves_the_old_or_new_payload() {
     let interrupted: Vec<bool> = (1..20).map(|operation| run(crash_at(operation))).collect();
     assert!(interrupted[0] && !interrupted[18], "from the first call to beyond the last: {interrupted:?}");
 }
 
 #[test]
-fn letters_are_chosen_by_reason_and_by_what_stands_in_them() {
+fn dead_letters_are_filtered_by_reason_and_payload() {
     run(async {
         let mut harness = Harness::new(72);
         harness.shards = 1;
@@ -105,13 +105,13 @@ fn letters_are_chosen_by_reason_and_by_what_stands_in_them() {
             (of("n > 2"), vec![3, 4]),
             (of("n == 1 || n == 4"), vec![1, 4]),
             (of("n.size() > 0"), vec![]),
-            (DeadFilter { reason: Some("was told to refuse".into()), ..all() }, vec![1, 2, 3, 4]),
+            (DeadFilter { reason: Some("is set to reject".into()), ..all() }, vec![1, 2, 3, 4]),
             (DeadFilter { reason: Some("no reason".into()), ..all() }, vec![]),
         ] {
             assert_eq!(numbers(&harness, &filter), wanted, "{filter:?}");
         }
         let third = DeadFilter { reason: Some(id(3).to_string()), ..all() };
-        assert_eq!(numbers(&harness, &third), [3], "the store says which it was told to refuse");
+        assert_eq!(numbers(&harness, &third), [3], "the store says which event it is set to reject");
         harness.fenced.heal();
         assert_eq!(harness.act(DeadAction::Replay, &of("n > 2")).await.stored, 2);
         assert_eq!(harness.held(FENCED), [1, 2]);
@@ -121,5 +121,5 @@ fn letters_are_chosen_by_reason_and_by_what_stands_in_them() {
 }
 
 fn numbers(harness: &Harness, filter: &DeadFilter) -> Vec<u128> {
-    harness.list(filter).letters.iter().map(|letter| u128::from_be_bytes(letter.id.0)).collect()
+    harness.list(filter).letters.iter().map(|dead_letter| u128::from_be_bytes(dead_letter.id.0)).collect()
 }

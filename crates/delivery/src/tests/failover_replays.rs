@@ -1,4 +1,4 @@
-//! Dead letters whose replay a store has lost, since it failed over to a copy of itself that is after.
+//! Dead letters whose replay a store has lost, because it failed over to an older copy of itself.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ fn all() -> DeadFilter {
     DeadFilter::default()
 }
 
-/// So many events, all of which the store has rejected, and would take now.
-async fn with_letters(seed: u64, count: u64) -> Harness {
+/// This many events, all of which the store has rejected, and would accept now.
+async fn with_dead_letters(seed: u64, count: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.fenced = MemoryHandle::replicated(Duration::from_mins(1));
     harness.shards = 1;
@@ -25,16 +25,16 @@ async fn with_letters(seed: u64, count: u64) -> Harness {
     harness.append(0, "other", count).await;
     harness.wait_until_settled().await;
     harness.fenced.heal();
-    // The lane has settled: only the replays can be lost.
+    // The lane's failover window is over: only the replays can be lost.
     seconds(200).await;
     assert_eq!(harness.stored_and_dead(FENCED), (0, count));
     harness
 }
 
 #[test]
-fn a_replay_that_the_store_has_lost_is_sent_again_by_itself() {
+fn lost_replay_is_resent_automatically() {
     run(async {
-        let mut harness = with_letters(80, 3).await;
+        let mut harness = with_dead_letters(80, 3).await;
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 3);
         assert_eq!((harness.stored_and_dead(FENCED), harness.fenced.count()), ((3, 0), 3));
@@ -54,9 +54,9 @@ fn a_replay_that_the_store_has_lost_is_sent_again_by_itself() {
 }
 
 #[test]
-fn what_is_sent_again_has_the_numbers_that_it_had() {
+fn resend_keeps_the_numbers() {
     run(async {
-        let mut harness = with_letters(87, 3).await;
+        let mut harness = with_dead_letters(87, 3).await;
         let only = |number| DeadFilter { id: Some(id(number)), ..all() };
         assert_eq!(harness.act(DeadAction::Replay, &only(2)).await.stored, 1);
         let standby = harness.fenced.standby();
@@ -72,9 +72,9 @@ fn what_is_sent_again_has_the_numbers_that_it_had() {
 }
 
 #[test]
-fn a_further_replay_does_not_hide_what_was_lost_before_it() {
+fn later_replay_does_not_hide_earlier_losses() {
     run(async {
-        let mut harness = with_letters(81, 2).await;
+        let mut harness = with_dead_letters(81, 2).await;
         let only = |number| DeadFilter { id: Some(id(number)), ..all() };
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &only(1)).await.stored, 1);
@@ -87,9 +87,9 @@ fn a_further_replay_does_not_hide_what_was_lost_before_it() {
 }
 
 #[test]
-fn what_cannot_be_sent_again_is_a_dead_letter_again() {
+fn failed_resend_becomes_a_dead_letter_again() {
     run(async {
-        let mut harness = with_letters(82, 3).await;
+        let mut harness = with_dead_letters(82, 3).await;
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 3);
         harness.fenced.fail_over(standby);
@@ -106,9 +106,9 @@ fn what_cannot_be_sent_again_is_a_dead_letter_again() {
 }
 
 #[test]
-fn an_outage_is_waited_for_and_its_time_does_not_count() {
+fn outage_time_does_not_count_for_replays() {
     run(async {
-        let mut harness = with_letters(83, 3).await;
+        let mut harness = with_dead_letters(83, 3).await;
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 3);
         harness.fenced.fail_next(usize::MAX);
@@ -122,13 +122,13 @@ fn an_outage_is_waited_for_and_its_time_does_not_count() {
 }
 
 #[test]
-fn a_store_that_goes_down_while_its_letters_come_back_leaves_them_as_letters() {
+fn outage_during_recovery_keeps_dead_letters() {
     run(async {
-        let mut harness = with_letters(84, 3).await;
+        let mut harness = with_dead_letters(84, 3).await;
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 3);
         harness.fenced.fail_over(standby);
-        // It says where it is, and then nothing more.
+        // It reports its cursor, and then does not answer.
         harness.fenced.lose_answers(usize::MAX);
         seconds(15).await;
         assert_eq!(harness.held(FENCED), [1, 2, 3], "{:?}", harness.messages());
@@ -140,9 +140,9 @@ fn a_store_that_goes_down_while_its_letters_come_back_leaves_them_as_letters() {
 }
 
 #[test]
-fn nobody_asks_a_store_that_has_had_its_time() {
+fn store_is_not_probed_after_the_failover_window() {
     run(async {
-        let mut harness = with_letters(85, 3).await;
+        let mut harness = with_dead_letters(85, 3).await;
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 3);
         seconds(90).await;
         let calls = harness.fenced.calls().len();
@@ -153,12 +153,12 @@ fn nobody_asks_a_store_that_has_had_its_time() {
 }
 
 #[test]
-fn letters_of_many_segments_stay_until_their_store_has_had_its_time() {
+fn replayed_segments_stay_for_the_failover_window() {
     run(async {
-        let mut harness = with_letters(86, 3_000).await;
+        let mut harness = with_dead_letters(86, 3_000).await;
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 3_000);
-        // Whatever can be freed is.
+        // Everything that can be freed is freed.
         seconds(45).await;
         harness.fenced.fail_over(standby);
         seconds(15).await;

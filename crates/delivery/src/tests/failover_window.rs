@@ -1,4 +1,4 @@
-//! Stores that fail over to a copy of themselves that is after: what was lost is still in the journal.
+//! Stores that fail over to an older copy of themselves: the lost events are still in the journal.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::status::LaneState;
 /// Events of several segments.
 const MANY: u64 = 1_500;
 
-/// A process with one shard, whose store may lose what it has taken within the last minute.
+/// A process with one shard, whose store may lose what it has stored within the last minute.
 fn harness(seed: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.fenced = MemoryHandle::replicated(Duration::from_mins(1));
@@ -37,7 +37,7 @@ fn waits(harness: &Harness) -> bool {
 }
 
 #[test]
-fn segments_stay_while_the_store_may_lose_them_and_go_then_by_themselves() {
+fn segments_stay_for_the_failover_window() {
     run(async {
         let mut harness = harness(70);
         harness.start();
@@ -45,7 +45,7 @@ fn segments_stay_while_the_store_may_lose_them_and_go_then_by_themselves() {
         seconds(50).await;
         assert_eq!(oldest(&harness), 1);
         seconds(60).await;
-        assert!(oldest(&harness) > 1, "nobody needs them any more");
+        assert!(oldest(&harness) > 1, "they are no longer needed");
         let calls = harness.fenced.calls().len();
         seconds(600).await;
         assert_eq!(harness.fenced.calls().len(), calls);
@@ -54,7 +54,7 @@ fn segments_stay_while_the_store_may_lose_them_and_go_then_by_themselves() {
 }
 
 #[test]
-fn an_outage_is_no_time_in_which_a_standby_catches_up() {
+fn outage_does_not_count_for_the_failover_window() {
     run(async {
         let mut harness = harness(71);
         harness.start();
@@ -71,7 +71,7 @@ fn an_outage_is_no_time_in_which_a_standby_catches_up() {
             seconds(1).await;
         }
         seconds(40).await;
-        assert_eq!(oldest(&harness), 1, "the same server is back, and its standby as far behind as before");
+        assert_eq!(oldest(&harness), 1, "the same server is back, and its standby has as little as before");
         harness.fenced.fail_next(usize::MAX);
         seconds(600).await;
         harness.fenced.fail_over(standby);
@@ -83,7 +83,7 @@ fn an_outage_is_no_time_in_which_a_standby_catches_up() {
 }
 
 #[test]
-fn a_failover_that_nobody_noticed_is_mended_without_a_new_event() {
+fn failover_is_detected_without_a_new_event() {
     run(async {
         let mut harness = harness(72);
         harness.start();
@@ -105,7 +105,7 @@ fn a_failover_that_nobody_noticed_is_mended_without_a_new_event() {
 }
 
 #[test]
-fn what_was_delivered_again_settles_anew() {
+fn resent_events_start_a_new_failover_window() {
     run(async {
         let mut harness = harness(73);
         harness.start();

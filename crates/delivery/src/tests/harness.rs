@@ -48,7 +48,7 @@ pub(super) struct Harness {
     /// The wall clock: microseconds.
     pub(super) clock: Arc<AtomicI64>,
     pub(super) mutation: Option<Mutation>,
-    /// The files of the folder whose writes a crash loses, as the process found them.
+    /// The files of the folder whose writes a crash loses, as of the start of the process.
     at_start: BTreeMap<PathBuf, Vec<u8>>,
     pub(super) segment_bytes: u64,
     pub(super) process: Option<Process>,
@@ -58,17 +58,17 @@ pub(super) struct Harness {
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
-    /// What takes the place of the transactional store, if anything.
+    /// A store that replaces the transactional one, if set.
     pub(super) sqlite: Option<SqliteConfig>,
-    /// With these, a directory of objects on the same disk takes the place of the idempotent store.
+    /// If set, a directory of objects on the same disk replaces the idempotent store.
     pub(super) objects: Option<ObjectFormat>,
-    /// Dead letters that were dropped, by sink; of some the answer was lost.
+    /// Dead letters that were dropped, by sink; the answer to some was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
-    /// Of acknowledged events whose route to a sink had a condition, or wasn't there: whether it was true; nothing where it
-    /// can't be told.
+    /// For acknowledged events whose route to a sink had a condition or was absent: whether it was true; `None` if it
+    /// is unknown.
     pub(super) judged: BTreeMap<(String, u64), Option<bool>>,
-    /// The transactional sink was taken out and came back: what its store had before isn't retained for it.
-    pub(super) fenced_came_back: bool,
+    /// The transactional sink was removed and returned: its earlier events are not retained for it.
+    pub(super) fenced_returned: bool,
     /// The transactional store was exchanged, and its lanes may not have noticed.
     pub(super) fenced_was_lost: bool,
     next: u64,
@@ -83,7 +83,7 @@ pub(super) struct Process {
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
     pub(super) office: DeadLetterService,
-    orders: watch::Sender<Command>,
+    commands: watch::Sender<Command>,
     pub(super) changes: mpsc::Sender<Change>,
     task: JoinHandle<()>,
 }
@@ -132,8 +132,8 @@ pub(super) async fn seconds(count: u64) {
 }
 
 impl Harness {
-    /// `both` goes to both sinks, `picky` too, by conditions; `named` to the keyed one, `none` to no sink, any other type
-    /// to the fenced one.
+    /// `both` goes to both sinks, `picky` too, by conditions; `named` to the idempotent one, `none` to no sink, any
+    /// other type to the transactional one.
     pub(super) fn new(seed: u64) -> Self {
         let routes = Routes::new()
             .with(name("both"), [FENCED.into(), KEYED.into()])
@@ -163,7 +163,7 @@ impl Harness {
             objects: None,
             dropped: BTreeSet::new(),
             judged: BTreeMap::new(),
-            fenced_came_back: false,
+            fenced_returned: false,
             fenced_was_lost: false,
             next: 1,
         }
@@ -200,9 +200,9 @@ impl Harness {
         let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         self.at_start = self.unsure_files();
-        let (orders, received) = watch::channel(Command::Run);
-        let (changes, told) = mpsc::channel(1);
-        let task = tokio::spawn(supervisor.run(received, told));
+        let (commands, received) = watch::channel(Command::Run);
+        let (changes, received_changes) = mpsc::channel(1);
+        let task = tokio::spawn(supervisor.run(received, received_changes));
         self.process = Some(Process {
             directory,
             log,
@@ -212,7 +212,7 @@ impl Harness {
             sinks: handles,
             dead,
             office,
-            orders,
+            commands,
             changes,
             task,
         });
@@ -233,7 +233,7 @@ impl Harness {
         DeliveryControl(self.process().changes.clone())
     }
 
-    /// The running process goes over to these routes.
+    /// The running process switches to these routes.
     pub(super) async fn change(&mut self, routes: Routes) -> Result<(), ChangeError> {
         let before = std::mem::replace(&mut self.routes, routes.clone());
         let changed = {
@@ -265,7 +265,7 @@ impl Harness {
         self.process.as_ref().unwrap()
     }
 
-    /// The process is gone from one moment to the next; the disk keeps what it was given.
+    /// The process ends immediately; the disk keeps what was written.
     pub(super) async fn kill(&mut self, seed: u64) {
         self.end_process(seed).await;
         self.lose_writes();
@@ -287,7 +287,7 @@ impl Harness {
         self.lose_writes();
     }
 
-    /// Lets the saved states of aggregates say that no result of theirs is in the journal yet.
+    /// Makes the saved states of aggregates say that none of their results is in the journal yet.
     fn forget_journaled(&self, directory: &DataDirectory) {
         let folder = Path::new(DATA).join("aggregates");
         let files = self.disk.paths().into_iter().filter(|path| path.starts_with(&folder));
@@ -321,14 +321,14 @@ impl Harness {
 
     pub(super) async fn stop(&mut self) {
         let process = self.process.take().unwrap();
-        process.orders.send_replace(Command::Stop(Duration::from_secs(10)));
+        process.commands.send_replace(Command::Stop(Duration::from_secs(10)));
         process.task.await.unwrap();
     }
 
     /// Drains for at most this time. Returns whether the drain has ended; otherwise it continues.
     pub(super) async fn drain(&mut self, at_most: Duration) -> bool {
         let process = self.process.as_mut().unwrap();
-        process.orders.send_replace(Command::Drain);
+        process.commands.send_replace(Command::Drain);
         let has_ended = tokio::time::timeout(at_most, &mut process.task).await.is_ok();
         if has_ended {
             self.process = None;
@@ -361,7 +361,7 @@ impl Harness {
         self.acknowledged.len() - before
     }
 
-    /// Notes what the routes that hold now say of an event.
+    /// Notes the decision of the present routes about an event.
     fn judge(&mut self, number: u64, type_name: &str) {
         for sink in [FENCED, KEYED] {
             if self.routes.mentions(sink) && !self.routes.leads(&name(type_name), sink) {
@@ -373,8 +373,8 @@ impl Harness {
         }
     }
 
-    /// Whether an event that was acknowledged goes to a sink, were it only as a dead letter.
-    pub(super) fn is_meant(&self, number: u64, type_name: &str, sink: &str) -> bool {
+    /// Whether an acknowledged event goes to a sink, or to its dead letters.
+    pub(super) fn is_routed(&self, number: u64, type_name: &str, sink: &str) -> bool {
         let verdict = self.judged.get(&(sink.to_owned(), number)).copied();
         self.routes.leads(&name(type_name), sink) && verdict != Some(Some(false))
     }
@@ -472,7 +472,7 @@ impl Harness {
         self.logged.lines()
     }
 
-    /// The ledger balances, and never had to be set right.
+    /// The ledger balances, and never had to be corrected.
     pub(super) fn check_balance(&self) {
         for row in self.rows() {
             for sink in &row.sinks {
@@ -516,7 +516,7 @@ impl Harness {
             let dropped = self.dropped.iter().filter(|(name, id)| name == sink && store.get(*id).is_none());
             dead.extend(dropped.map(|(_, id)| *id));
             for (number, type_name) in &self.acknowledged {
-                let routed = self.is_meant(*number, type_name, sink);
+                let routed = self.is_routed(*number, type_name, sink);
                 let found = (store.get(id(*number)).is_some(), dead.contains(&id(*number)));
                 let wanted = if routed { found.0 != found.1 } else { found == (false, false) };
                 assert!(wanted, "{sink}, event {number} of {type_name}: (stored, dead) = {found:?}");
@@ -547,14 +547,14 @@ impl Harness {
                 if dead.settled.is_some_and(|code| code > DROPPED) {
                     continue;
                 }
-                let letter = (record.id, dead.settled, dead.reason.to_owned());
-                // What a condition couldn't decide is sent again still, and the store may reject it in words separate.
-                let amends = match found.insert((dead.shard, dead.sequence), letter) {
+                let dead_letter = (record.id, dead.settled, dead.reason.to_owned());
+                // A replay sends undecided events too, and the store may reject them with its own message.
+                let amends = match found.insert((dead.shard, dead.sequence), dead_letter) {
                     Some((_, None, reason)) => dead.settled.is_some() || dead.reason != reason,
                     Some(_) | None => true,
                 };
-                assert!(amends, "a letter stands there twice with the same reason, at {at}");
-                let is_known = dead.reason.contains("told to") || dead.reason.contains("neither true nor false");
+                assert!(amends, "a dead letter is there twice with the same reason, at {at}");
+                let is_known = dead.reason.contains("is set to") || dead.reason.contains("neither true nor false");
                 assert!(dead.settled.is_some() || is_known, "{}", dead.reason);
             }
         }
@@ -571,10 +571,10 @@ impl Harness {
     pub(super) fn held(&self, sink: &str) -> Vec<u64> {
         let filter = DeadFilter { sink: Some(sink.into()), ..DeadFilter::default() };
         let number = |id: EventId| u64::try_from(u128::from_be_bytes(id.0)).unwrap();
-        self.list(&filter).letters.iter().map(|letter| number(letter.id)).collect()
+        self.list(&filter).letters.iter().map(|dead_letter| number(dead_letter.id)).collect()
     }
 
-    /// Replays or drops, and sums up.
+    /// Replays or drops, and returns the sum of the outcomes.
     pub(super) async fn act(&self, action: DeadAction, filter: &DeadFilter) -> DeadOutcome {
         let outcomes = self.process().office.act(&action, filter, u64::MAX).await;
         let mut sum = outcomes[0].clone();
@@ -606,7 +606,7 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalReco
     }
 }
 
-/// The codes of ends of dead letters. Greater ones are of events that are deferred.
+/// The codes of the ends of dead letters. Greater ones are for deferred events.
 const REPLAYED: u8 = 1;
 const DROPPED: u8 = 2;
 

@@ -23,7 +23,7 @@ mod trouble;
 /// What a negative control breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutation {
-    /// Dead letters are appended, and not durable: a crash loses them.
+    /// Dead letters are appended but not durable: a crash loses them.
     UnsyncedDead,
     /// A start finds no dead letters, although there are some.
     LostDeadLetters,

@@ -1,5 +1,5 @@
-//! Objects on a disk that fails: whatever happens, each acknowledged event is in exactly one object, each object has its
-//! manifest, and the ledger says the same.
+//! Objects on a failing disk: after any fault, each acknowledged event is in exactly one object, each object has its
+//! manifest, and the ledger agrees.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const RULES: ObjectFormat = ObjectFormat {
     age_max: Duration::from_secs(5),
     prefix: Prefix::NONE,
     apart: None,
-    manifests: SideFolder::BESIDE,
+    manifests: SideFolder::NONE,
 };
 
 fn harness(seed: u64) -> Harness {
@@ -59,22 +59,22 @@ fn any_rules(number: u64) -> ObjectFormat {
     }
 }
 
-/// Holds the objects against what was acknowledged, and against the ledger. Ends the process.
+/// Compares the objects with the acknowledged events and with the ledger. Ends the process.
 async fn check(harness: &mut Harness) {
     harness.check_balance();
     let (stored, dead) = harness.stored_and_dead(KEYED);
     harness.stop().await;
     let found = archive::read(&harness.disk);
-    let letters = harness.dead_letters(KEYED);
+    let dead_letters = harness.dead_letters(KEYED);
     for (number, type_name) in &harness.acknowledged {
         let payload = found.get(&id(*number).to_string());
         let expected = format!("{{\"n\":{number}}}");
         let is_undecided = harness.judged.get(&(KEYED.to_owned(), *number)) == Some(&None);
-        let wanted = harness.is_meant(*number, type_name, KEYED) && !is_undecided;
+        let wanted = harness.is_routed(*number, type_name, KEYED) && !is_undecided;
         assert_eq!(payload, wanted.then_some(&expected), "event {number} of {type_name}");
-        assert_eq!(letters.contains(&id(*number)), is_undecided, "event {number} of {type_name}");
+        assert_eq!(dead_letters.contains(&id(*number)), is_undecided, "event {number} of {type_name}");
     }
-    assert_eq!((stored, dead), (found.len() as u64, letters.len() as u64), "{:?}", harness.messages());
+    assert_eq!((stored, dead), (found.len() as u64, dead_letters.len() as u64), "{:?}", harness.messages());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn objects_end_by_count_bytes_and_age() {
 }
 
 #[test]
-fn types_are_told_apart_and_end_together() {
+fn objects_of_types_end_together() {
     run(async {
         let mut harness = harness(57);
         harness.objects = Some(by_type());
@@ -129,7 +129,7 @@ fn types_are_told_apart_and_end_together() {
     });
 }
 
-/// Late events have objects of their own, and an event a day ahead at most.
+/// Late events have separate objects, and an event is at most a day ahead.
 #[test]
 fn objects_follow_the_time_of_the_events() {
     const HOUR: i64 = 3_600_000_000;
@@ -161,9 +161,9 @@ fn objects_follow_the_time_of_the_events() {
     });
 }
 
-/// One event for each of many hours: a run has as many objects as there may be, and no longer.
+/// One event for each of many hours: a run has at most the permitted number of objects.
 #[test]
-fn so_many_hours_are_gathered_at_once() {
+fn hours_are_gathered_concurrently_up_to_the_limit() {
     run(async {
         let mut harness = harness(60);
         harness.objects = Some(by_hour());
@@ -183,7 +183,7 @@ fn so_many_hours_are_gathered_at_once() {
 
 /// A directory of an older version has manifests next to its objects. One that is committed keeps its name.
 #[test]
-fn manifests_that_were_committed_before_keep_their_names() {
+fn committed_manifests_keep_their_names() {
     run(async {
         let mut harness = harness(61);
         harness.shards = 1;
@@ -212,7 +212,7 @@ fn manifests_that_were_committed_before_keep_their_names() {
 }
 
 #[test]
-fn so_many_types_are_gathered_at_once() {
+fn types_are_gathered_concurrently_up_to_the_limit() {
     run(async {
         let mut harness = harness(58);
         harness.objects = Some(by_type());
@@ -230,7 +230,7 @@ fn so_many_types_are_gathered_at_once() {
 }
 
 #[test]
-fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
+fn backlog_time_counts_for_the_object_age() {
     run(async {
         let mut harness = harness(56);
         harness.shards = 1;
@@ -242,7 +242,7 @@ fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
         assert_eq!(archive::read(&harness.disk).len(), 17);
         let objects = harness.disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".ndjson")).count();
         assert_eq!(objects, 3, "those that have enough events are full");
-        // A clock that was put back makes nobody wait longer, nor shorter.
+        // A clock that was set back makes the wait neither longer nor shorter.
         harness.clock.store(-60_000_000, std::sync::atomic::Ordering::Relaxed);
         harness.append(0, "both", 1).await;
         seconds(4).await;
@@ -253,9 +253,9 @@ fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
     });
 }
 
-/// Real clocks continue between two looks at them.
+/// Real clocks continue between two reads.
 #[test]
-fn by_a_clock_that_runs_they_do_not_wait_again_either() {
+fn backlog_time_counts_with_a_running_clock() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let mut harness = harness(60);
@@ -275,7 +275,7 @@ fn by_a_clock_that_runs_they_do_not_wait_again_either() {
 }
 
 #[test]
-fn a_stop_writes_what_was_gathered() {
+fn stop_writes_the_gathered_events() {
     run(async {
         let mut harness = harness(51);
         harness.start();
@@ -292,7 +292,7 @@ fn a_stop_writes_what_was_gathered() {
 }
 
 #[test]
-fn what_is_there_with_other_bytes_is_left_alone_and_told() {
+fn existing_object_with_other_bytes_is_reported() {
     run(async {
         let mut harness = harness(52);
         harness.shards = 1;
@@ -312,17 +312,17 @@ fn what_is_there_with_other_bytes_is_left_alone_and_told() {
         harness.start();
         seconds(10).await;
         let LaneState::Waiting(reason) = harness.process().lanes[1].state() else { panic!("{:?}", harness.messages()) };
-        assert!(reason.contains("is there already"), "{reason}");
+        assert!(reason.contains("exists, but differs"), "{reason}");
         assert_eq!(harness.disk.content(object).unwrap(), b"{}\n");
         harness.disk.erase(object).unwrap();
         seconds(100).await;
-        assert_eq!(harness.disk.content(object).unwrap(), bytes, "it was moved away, and is written anew");
+        assert_eq!(harness.disk.content(object).unwrap(), bytes, "it was moved away, and is written again");
         check(&mut harness).await;
     });
 }
 
 #[test]
-fn a_manifest_of_which_no_copy_is_sound_stops_its_lane() {
+fn damaged_manifest_stops_its_lane() {
     run(async {
         let mut harness = harness(53);
         harness.shards = 1;
@@ -334,7 +334,7 @@ fn a_manifest_of_which_no_copy_is_sound_stops_its_lane() {
         harness.start();
         harness.append(0, "named", 5).await;
         seconds(10).await;
-        assert_eq!(archive::read(&harness.disk).len(), 25, "one sound copy is enough");
+        assert_eq!(archive::read(&harness.disk).len(), 25, "one intact copy is enough");
         harness.kill(2).await;
         for copy in 0..2 {
             harness.disk.flip_bit(format!("/data/objects/keyed.0000.{copy}"), 300).unwrap();
@@ -347,7 +347,7 @@ fn a_manifest_of_which_no_copy_is_sound_stops_its_lane() {
 }
 
 #[test]
-fn a_full_disk_is_waited_out() {
+fn lane_waits_for_space_on_a_full_disk() {
     run(async {
         let mut harness = harness(54);
         harness.shards = 1;
@@ -365,7 +365,7 @@ fn a_full_disk_is_waited_out() {
 }
 
 #[test]
-fn dead_letters_of_another_store_are_not_sent_to_one_of_objects() {
+fn dead_letters_are_not_replayed_to_object_stores() {
     run(async {
         let mut harness = Harness::new(55);
         harness.shards = 1;
@@ -411,7 +411,7 @@ enum Step {
     Conditions {
         number: usize,
     },
-    /// A route to the objects is taken out, and comes back.
+    /// A route to the objects is removed and returns.
     OutAndIn {
         milliseconds: u64,
     },
@@ -515,7 +515,7 @@ fn any_sequence_keeps_every_event_in_one_object() {
         .unwrap();
 }
 
-/// The power fails in this operation of a run that writes some objects; whether it came to it.
+/// The power fails in this operation of a run that writes some objects. Returns whether the run reached it.
 fn cut_at(operations: u64, rules: ObjectFormat, mutation: Option<Mutation>) -> bool {
     run(async move {
         let mut harness = harness(operations);
@@ -531,7 +531,7 @@ fn cut_at(operations: u64, rules: ObjectFormat, mutation: Option<Mutation>) -> b
             harness.append(0, "named", 2).await;
             seconds(6).await;
         }
-        let came = harness.disk.power_is_off();
+        let is_reached = harness.disk.power_is_off();
         harness.power_cut(operations).await;
         harness.start();
         harness.append(0, "any", 4).await;
@@ -540,12 +540,12 @@ fn cut_at(operations: u64, rules: ObjectFormat, mutation: Option<Mutation>) -> b
         if codec == Codec::None {
             check(&mut harness).await;
         }
-        came
+        is_reached
     })
 }
 
 #[test]
-fn a_power_cut_at_each_operation_leaves_every_event_in_one_object() {
+fn power_cut_leaves_every_event_in_one_object() {
     for rules in [RULES, by_type()] {
         let count = (1..).take_while(|operation| cut_at(*operation, rules.clone(), None)).count();
         assert!(count > 100, "the run has only {count} operations");
@@ -557,22 +557,22 @@ fn a_power_cut_at_each_operation_leaves_every_event_in_one_object() {
 }
 
 #[test]
-fn a_power_cut_leaves_every_event_in_one_object_of_its_hour() {
+fn power_cut_keeps_events_in_objects_by_hour() {
     let count = (1..).step_by(5).take_while(|operation| cut_at(*operation, by_hour(), None)).count();
     assert!(count > 20, "the run has only {count} operations of five");
 }
 
 #[test]
-fn a_manifest_that_is_saved_after_the_write_is_noticed() {
+fn manifest_saved_after_the_write_is_detected() {
     let fails =
         |operation| std::panic::catch_unwind(|| cut_at(operation, RULES, Some(Mutation::LateManifest))).is_err();
     assert!((1..200).any(fails));
 }
 
-/// The first sync after a directory that was made fails; the directory was there for the next attempt, whose sync had
-/// nothing to make durable, and the power cut took it with all that had been written into it.
+/// The first sync after the creation of a directory fails. For the next attempt the directory existed, so its sync had
+/// no effect, and a power cut removed it with everything in it.
 #[test]
-fn a_directory_whose_name_was_not_made_durable_is_made_anew() {
+fn undurable_directory_is_created_again() {
     let append = |shard| Step::Append { shard, type_index: 0, count: 1 };
     for (call, seed) in (1..6).flat_map(|call| (0..20).map(move |seed| (call, seed))) {
         let fail = Step::Fail { operation: 2, call };

@@ -1,5 +1,5 @@
-//! Routes that are out for a time while their sink stays for other types: what comes meanwhile is skipped, wherever the
-//! lanes and their stores are.
+//! Routes that are removed for a time while their sink stays for other types: events of that time are skipped,
+//! regardless of the cursors of lanes and stores.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn counts(harness: &Harness, sink: &str) -> [u64; 4] {
     [row.stored, row.dead, row.skipped, row.pending]
 }
 
-/// Waits until the transactional store has so many events, and no longer: its cursor isn't saved.
+/// Waits until the transactional store has exactly this many events: its cursor is not saved.
 async fn until_stored(harness: &Harness, count: usize) {
     for _ in 0..1000 {
         if harness.fenced.count() == count {
@@ -38,7 +38,7 @@ async fn until_stored(harness: &Harness, count: usize) {
 }
 
 #[test]
-fn a_store_that_is_ahead_has_not_stored_what_came_while_the_route_was_out() {
+fn store_ahead_gets_no_events_of_the_gap() {
     for power in [false, true] {
         run(async move {
             let mut harness = Harness::new(90);
@@ -70,7 +70,7 @@ fn a_store_that_is_ahead_has_not_stored_what_came_while_the_route_was_out() {
 }
 
 #[test]
-fn a_route_to_a_store_that_is_ahead_begins_behind_it() {
+fn route_begins_after_the_cursor_of_store_ahead() {
     run(async {
         let mut harness = Harness::new(91);
         harness.begin = Begin::Oldest;
@@ -94,7 +94,7 @@ fn a_route_to_a_store_that_is_ahead_begins_behind_it() {
 }
 
 #[test]
-fn what_is_skipped_stays_skipped_however_soon_the_route_is_back() {
+fn skipped_events_stay_skipped_when_the_route_returns() {
     for pause in [0, 100, 5000] {
         run(async move {
             let mut harness = Harness::new(92);
@@ -121,7 +121,7 @@ fn what_is_skipped_stays_skipped_however_soon_the_route_is_back() {
 }
 
 #[test]
-fn what_waited_when_a_route_went_is_delivered_and_what_came_in_its_gaps_is_not() {
+fn returning_route_delivers_its_backlog_without_the_gap() {
     run(async {
         let mut harness = Harness::new(93);
         harness.routes = routes(&[FENCED, KEYED]);
@@ -149,7 +149,7 @@ fn what_waited_when_a_route_went_is_delivered_and_what_came_in_its_gaps_is_not()
 }
 
 #[test]
-fn a_route_that_goes_before_its_sink_gets_nothing_of_what_came_since() {
+fn route_removed_before_its_sink_skips_later_events() {
     run(async {
         let mut harness = Harness::new(94);
         harness.routes = routes(&[KEYED, FENCED]);

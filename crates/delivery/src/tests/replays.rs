@@ -26,7 +26,7 @@ fn only(number: u64) -> DeadFilter {
 }
 
 /// Events 1, 2 and 3, of which the transactional store has rejected the second.
-pub(super) async fn with_one_letter(seed: u64) -> Harness {
+pub(super) async fn with_one_dead_letter(seed: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.shards = 1;
     harness.fenced.refuse_id(id(2));
@@ -38,7 +38,7 @@ pub(super) async fn with_one_letter(seed: u64) -> Harness {
 }
 
 #[test]
-fn letters_are_listed_by_sink_type_id_and_time() {
+fn dead_letters_are_listed_by_filter() {
     run(async {
         let mut harness = Harness::new(50);
         harness.shards = 1;
@@ -57,9 +57,9 @@ fn letters_are_listed_by_sink_type_id_and_time() {
         assert_eq!(numbers(DeadFilter { since: Some(1), until: Some(2), ..all() }), 4);
         assert_eq!(numbers(DeadFilter { since: Some(2), ..all() }), 0);
         assert_eq!(numbers(DeadFilter { until: Some(1), ..all() }), 0);
-        let letter = harness.list(&only(1)).letters.remove(0);
-        assert_eq!((&*letter.type_name, &*letter.payload), ("other", &b"{\"n\":1}"[..]));
-        assert!(letter.reason.contains("told to refuse"), "{letter:?}");
+        let dead_letter = harness.list(&only(1)).letters.remove(0);
+        assert_eq!((&*dead_letter.type_name, &*dead_letter.payload), ("other", &b"{\"n\":1}"[..]));
+        assert!(dead_letter.reason.contains("is set to reject"), "{dead_letter:?}");
         let listed = harness.process().office.list(&all(), 2, false).unwrap();
         assert!(listed.letters.len() == 2 && listed.more && listed.letters[0].payload.is_empty());
         assert!(!harness.process().office.list(&all(), 4, false).unwrap().more);
@@ -69,9 +69,9 @@ fn letters_are_listed_by_sink_type_id_and_time() {
 }
 
 #[test]
-fn what_the_store_takes_at_last_is_counted_as_stored() {
+fn replayed_event_counts_as_stored() {
     run(async {
-        let mut harness = with_one_letter(51).await;
+        let mut harness = with_one_dead_letter(51).await;
         harness.fenced.heal();
         let outcome = harness.act(DeadAction::Replay, &all()).await;
         assert_eq!((outcome.stored, outcome.refused, outcome.left, outcome.failure), (1, 0, 0, None));
@@ -89,7 +89,7 @@ fn what_the_store_takes_at_last_is_counted_as_stored() {
 }
 
 #[test]
-fn only_what_fits_the_filter_is_replayed() {
+fn replay_sends_only_matching_dead_letters() {
     run(async {
         let mut harness = Harness::new(52);
         for number in [2, 5] {
@@ -135,9 +135,9 @@ async fn take_the_id(harness: &Harness, payload: &'static [u8]) {
 }
 
 #[test]
-fn what_is_refused_again_stays_with_the_newer_reason() {
+fn rejected_replay_keeps_the_newer_reason() {
     run(async {
-        let mut harness = with_one_letter(53).await;
+        let mut harness = with_one_dead_letter(53).await;
         let length = |harness: &Harness| harness.process().ledger.dead_up_to(FENCED);
         let before = length(&harness);
         let outcome = harness.act(DeadAction::Replay, &all()).await;
@@ -158,7 +158,7 @@ fn what_is_refused_again_stays_with_the_newer_reason() {
 }
 
 #[test]
-fn one_refused_letter_does_not_hold_up_its_neighbours() {
+fn rejected_replay_does_not_block_others() {
     run(async {
         let mut harness = Harness::new(54);
         harness.fenced.refuse_type("both");
@@ -179,11 +179,11 @@ fn one_refused_letter_does_not_hold_up_its_neighbours() {
 }
 
 #[test]
-fn what_is_dropped_stays_counted_as_dead_and_is_never_sent_again() {
+fn dropped_event_stays_dead_and_is_never_resent() {
     run(async {
-        let mut harness = with_one_letter(55).await;
+        let mut harness = with_one_dead_letter(55).await;
         harness.fenced.heal();
-        assert_eq!(harness.act(DeadAction::Drop, &only(3)).await.dropped, 0, "3 is no letter");
+        assert_eq!(harness.act(DeadAction::Drop, &only(3)).await.dropped, 0, "3 is no dead letter");
         assert_eq!(harness.act(DeadAction::Drop, &only(2)).await.dropped, 1);
         assert_eq!((harness.stored_and_dead(FENCED), harness.held(FENCED)), ((2, 1), vec![]));
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 0);
@@ -200,9 +200,9 @@ fn what_is_dropped_stays_counted_as_dead_and_is_never_sent_again() {
 }
 
 #[test]
-fn what_was_replayed_is_sent_again_where_the_store_has_lost_it() {
+fn replayed_event_is_resent_after_store_loss() {
     run(async {
-        let mut harness = with_one_letter(56).await;
+        let mut harness = with_one_dead_letter(56).await;
         harness.fenced.heal();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 1);
         seconds(1).await;
@@ -222,9 +222,9 @@ fn what_was_replayed_is_sent_again_where_the_store_has_lost_it() {
 }
 
 #[test]
-fn a_letter_that_its_lane_has_not_passed_waits() {
+fn dead_letter_waits_until_its_lane_passes() {
     run(async {
-        let mut harness = with_one_letter(57).await;
+        let mut harness = with_one_dead_letter(57).await;
         harness.kill(1).await;
         harness.fenced = MemoryHandle::fenced();
         harness.fenced.block();
@@ -240,9 +240,9 @@ fn a_letter_that_its_lane_has_not_passed_waits() {
 }
 
 #[test]
-fn a_lost_answer_leaves_the_letter_and_the_next_replay_finds_it_stored() {
+fn lost_answer_is_resolved_by_the_next_replay() {
     run(async {
-        let mut harness = with_one_letter(58).await;
+        let mut harness = with_one_dead_letter(58).await;
         harness.fenced.heal();
         harness.fenced.lose_answers(1);
         let outcome = harness.act(DeadAction::Replay, &all()).await;
@@ -254,8 +254,8 @@ fn a_lost_answer_leaves_the_letter_and_the_next_replay_finds_it_stored() {
     });
 }
 
-/// Events 1 to `count`, all of which the transactional store has rejected and would take now.
-async fn with_letters(seed: u64, count: u64) -> Harness {
+/// Events 1 to `count`, all of which the transactional store has rejected and would accept now.
+async fn with_dead_letters(seed: u64, count: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.shards = 1;
     harness.fenced.refuse_type("other");
@@ -274,17 +274,17 @@ fn sent_by_replays(harness: &Harness) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn what_was_stored_without_an_answer_is_never_sent_again() {
+fn event_stored_without_answer_is_not_resent() {
     for is_killed in [false, true] {
         run(async {
-            let mut harness = with_letters(63, 4).await;
+            let mut harness = with_dead_letters(63, 4).await;
             harness.fenced.refuse_id(id(2));
-            // That of the second write: the first is rejected for the sake of 2.
-            harness.fenced.lose_answers_behind(1, 1);
+            // The answer to the second write is lost: the first is rejected because of 2.
+            harness.fenced.lose_answers_after(1, 1);
             let outcomes = harness.process().office.act(&DeadAction::Replay, &all(), 3).await;
             let outcome = outcomes.into_iter().find(|outcome| &*outcome.sink == FENCED).unwrap();
             assert!(outcome.failure.is_some(), "{outcome:?}");
-            // The number of 2 lies below the cursor too.
+            // The number of 2 is below the cursor too.
             assert_eq!((harness.fenced.count(), harness.held(FENCED)), (2, vec![1, 2, 3, 4]));
             if is_killed {
                 harness.power_cut(1).await;
@@ -302,11 +302,11 @@ fn what_was_stored_without_an_answer_is_never_sent_again() {
 }
 
 #[test]
-fn what_was_not_stored_is_sent_under_the_same_numbers() {
+fn unstored_event_is_resent_under_the_same_number() {
     for is_killed in [false, true] {
         run(async {
-            let mut harness = with_letters(64, 4).await;
-            // Of a batch with this one nothing takes effect.
+            let mut harness = with_dead_letters(64, 4).await;
+            // Of a batch with this event nothing takes effect.
             harness.fenced.retry_id(id(3));
             let outcomes = harness.process().office.act(&DeadAction::Replay, &all(), 3).await;
             assert!(outcomes.iter().any(|outcome| outcome.failure.is_some()), "{outcomes:?}");
@@ -316,7 +316,7 @@ fn what_was_not_stored_is_sent_under_the_same_numbers() {
                 seconds(1).await;
             }
             harness.fenced.heal();
-            // Whatever is asked for, the first attempt comes first, as it was.
+            // In any case, the first attempt is sent first, unchanged.
             assert_eq!(harness.act(DeadAction::Replay, &only(4)).await.stored, 4);
             let calls = harness.fenced.calls().into_iter().filter(|call| call.lane.sink.ends_with("/replay"));
             let lasts: Vec<u64> = calls.map(|call| call.last).collect();
@@ -328,9 +328,9 @@ fn what_was_not_stored_is_sent_under_the_same_numbers() {
 }
 
 #[test]
-fn a_store_that_was_used_before_is_not_thought_to_have_what_another_got() {
+fn used_store_does_not_count_replays_of_another() {
     run(async {
-        let mut harness = with_letters(65, 6).await;
+        let mut harness = with_dead_letters(65, 6).await;
         let unused = harness.fenced.standby();
         for number in [1, 2, 3] {
             assert_eq!(harness.act(DeadAction::Replay, &only(number)).await.stored, 1);
@@ -353,9 +353,9 @@ fn a_store_that_was_used_before_is_not_thought_to_have_what_another_got() {
 }
 
 #[test]
-fn a_letter_that_was_edited_since_is_sent() {
+fn edited_dead_letter_is_sent() {
     run(async {
-        let harness = with_letters(66, 2).await;
+        let harness = with_dead_letters(66, 2).await;
         harness.fenced.lose_answers(1);
         assert!(harness.act(DeadAction::Replay, &all()).await.failure.is_some());
         let edit = DeadAction::Edit(br#"{"n": 20}"#[..].into());
@@ -367,14 +367,14 @@ fn a_letter_that_was_edited_since_is_sent() {
     });
 }
 
-/// What a replay ends with that a crash interrupts at the disk's `operation`, if it is interrupted.
+/// The outcome of a replay that a crash interrupts at the disk's `operation`, if it does.
 async fn crash_at(operation: u64, action: DeadAction, then: DeadAction) -> bool {
-    let mut harness = with_one_letter(operation).await;
+    let mut harness = with_one_dead_letter(operation).await;
     harness.fenced.heal();
     harness.disk.fail_power_at(operation);
     let outcome = harness.act(action.clone(), &all()).await;
     let interrupted = outcome.failure.is_some();
-    // Some of the calls are the keeper's.
+    // Some of the calls are the checkpointer's.
     seconds(2).await;
     harness.power_cut(operation).await;
     harness.start();
@@ -395,7 +395,7 @@ async fn crash_at(operation: u64, action: DeadAction, then: DeadAction) -> bool 
 }
 
 #[test]
-fn a_crash_at_any_step_leaves_each_event_once_and_the_ledger_right() {
+fn crash_during_replay_stores_each_event_once() {
     for action in [DeadAction::Replay, DeadAction::Drop] {
         for then in [DeadAction::Replay, DeadAction::Drop] {
             let interrupted = |operation| run(crash_at(operation, action.clone(), then.clone()));
@@ -406,11 +406,11 @@ fn a_crash_at_any_step_leaves_each_event_once_and_the_ledger_right() {
 }
 
 #[test]
-fn a_kill_before_the_ledger_is_saved_counts_a_replay_once() {
+fn kill_before_save_counts_a_replay_once() {
     for pause in [0, 100, 250, 450, 700, 1000] {
         for damaged in [None, Some(0), Some(1)] {
             run(async {
-                let mut harness = with_one_letter(59).await;
+                let mut harness = with_one_dead_letter(59).await;
                 seconds(2).await;
                 harness.fenced.heal();
                 assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 1);
@@ -429,7 +429,7 @@ fn a_kill_before_the_ledger_is_saved_counts_a_replay_once() {
 }
 
 #[test]
-fn segments_of_settled_letters_are_freed_when_no_lane_can_read_their_events() {
+fn segments_of_ended_dead_letters_are_freed() {
     run(async {
         let mut harness = Harness::new(60);
         harness.shards = 1;
@@ -450,7 +450,7 @@ fn segments_of_settled_letters_are_freed_when_no_lane_can_read_their_events() {
         harness.dropped.insert((FENCED.into(), id(1)));
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 599);
         seconds(2).await;
-        assert!(files(&harness) <= 2, "the letters are freed, their ends are still needed");
+        assert!(files(&harness) <= 2, "the dead letters are freed, their ends are still needed");
         harness.kill(1).await;
         harness.fenced = MemoryHandle::fenced();
         harness.start();
@@ -472,9 +472,9 @@ fn segments_of_settled_letters_are_freed_when_no_lane_can_read_their_events() {
 }
 
 #[test]
-fn letters_of_a_sink_that_is_gone_are_shown_and_can_be_dropped() {
+fn dead_letters_of_removed_sink_can_be_dropped() {
     run(async {
-        let mut harness = with_one_letter(61).await;
+        let mut harness = with_one_dead_letter(61).await;
         harness.stop().await;
         harness.kill(1).await;
         harness.routes = ledger::Routes::new().with_others([KEYED.into()]);
@@ -489,7 +489,7 @@ fn letters_of_a_sink_that_is_gone_are_shown_and_can_be_dropped() {
 }
 
 #[test]
-fn letters_can_be_read_while_nothing_runs() {
+fn dead_letters_can_be_read_offline() {
     run(async {
         let mut harness = Harness::new(62);
         harness.fenced.refuse_type("other");
@@ -503,7 +503,7 @@ fn letters_can_be_read_while_nothing_runs() {
         harness.kill(1).await;
         let directory = DataDirectory::open(Arc::new(harness.disk.clone()), "/data".as_ref()).unwrap();
         assert_eq!(read_dead_letters(&directory, &all(), 10, true).unwrap(), online);
-        assert_eq!(online.letters.iter().map(|letter| letter.id).collect::<Vec<_>>(), [id(2), id(4)]);
+        assert_eq!(online.letters.iter().map(|dead_letter| dead_letter.id).collect::<Vec<_>>(), [id(2), id(4)]);
         let one = read_dead_letters(&directory, &all(), 1, false).unwrap();
         assert!(one.letters.len() == 1 && one.more);
     });

@@ -54,7 +54,7 @@ enum Step {
     Stop,
     Replay,
     Drop {
-        letter: usize,
+        index: usize,
     },
     /// The same configuration once more.
     Reload,
@@ -62,12 +62,13 @@ enum Step {
     Conditions {
         number: usize,
     },
-    /// A sink is taken out and comes back.
+    /// A sink is removed and returns.
     OutAndIn {
         fenced: bool,
         milliseconds: u64,
     },
-    /// A type's route is out while its sink stays, and events come. The process may be killed before it is back.
+    /// A type's route is removed while its sink stays, and events arrive. The process may be killed before the route
+    /// returns.
     RouteOut {
         fenced: bool,
         count: u64,
@@ -104,7 +105,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1_u64..60).prop_map(|operations| Step::PowerFailure { operations }),
         1 => Just(Step::Stop),
         3 => Just(Step::Replay),
-        2 => (0_usize..5).prop_map(|letter| Step::Drop { letter }),
+        2 => (0_usize..5).prop_map(|index| Step::Drop { index }),
         3 => Just(Step::Reload),
         3 => (0_usize..5).prop_map(|number| Step::Conditions { number }),
         2 => (any::<bool>(), 0_u64..3000).prop_map(|(fenced, milliseconds)| Step::OutAndIn { fenced, milliseconds }),
@@ -143,7 +144,7 @@ async fn take(harness: &mut Harness, step: &Step, seed: u64) {
         }
         Step::LoseStore => {
             let mut oldest = harness.process().log.shards().iter().map(|shard| shard.segments().oldest());
-            let retained = oldest.all(|oldest| oldest <= Some(1)) && !harness.fenced_came_back;
+            let retained = oldest.all(|oldest| oldest <= Some(1)) && !harness.fenced_returned;
             harness.kill(seed).await;
             if retained {
                 harness.fenced = MemoryHandle::fenced();
@@ -167,7 +168,7 @@ async fn take(harness: &mut Harness, step: &Step, seed: u64) {
             harness.start();
         }
         Step::Replay => replay(harness).await,
-        Step::Drop { letter } => drop_one(harness, letter).await,
+        Step::Drop { index } => drop_one(harness, index).await,
         Step::Reload => harness.change(harness.routes.clone()).await.unwrap(),
         Step::Conditions { number } => harness.change(picky(harness.routes.clone(), number)).await.unwrap(),
         Step::OutAndIn { fenced, milliseconds } => out_and_in(harness, fenced, milliseconds).await,
@@ -177,7 +178,7 @@ async fn take(harness: &mut Harness, step: &Step, seed: u64) {
     }
 }
 
-/// Takes the route of a type to one sink away while some events come, and puts it back: by a reload, or after a kill.
+/// Removes the route of a type to one sink while some events arrive, and restores it: by a reload, or after a kill.
 async fn route_out(harness: &mut Harness, (fenced, count): (bool, u64), milliseconds: u64, kill: Option<u64>) {
     let before = harness.routes.clone();
     let stays = if fenced { KEYED } else { FENCED };
@@ -194,12 +195,12 @@ async fn route_out(harness: &mut Harness, (fenced, count): (bool, u64), millisec
     }
 }
 
-/// Takes a sink out of the configuration, and puts it back.
+/// Removes a sink from the configuration, and restores it.
 async fn out_and_in(harness: &mut Harness, fenced: bool, milliseconds: u64) {
     let routes = harness.routes.clone();
-    harness.fenced_came_back |= fenced;
+    harness.fenced_returned |= fenced;
     if std::mem::take(&mut harness.fenced_was_lost) {
-        // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
+        // A sink that is removed before its lanes have seen the loss begins at the end when it returns.
         harness.fenced.heal();
         seconds(100).await;
         harness.settle_in(FENCED).await;
@@ -220,23 +221,23 @@ fn without(routes: &Routes, gone: &str) -> Routes {
 }
 
 async fn replay(harness: &Harness) {
-    // It fails where the store does; the dead letters stay.
+    // It fails if the store does; the dead letters stay.
     drop(harness.process().office.act(&DeadAction::Replay, &DeadFilter::default(), u64::MAX).await);
 }
 
 /// Drops a dead letter whose event its store doesn't have: the ledger counts the others as dead permanently.
-async fn drop_one(harness: &mut Harness, letter: usize) {
+async fn drop_one(harness: &mut Harness, index: usize) {
     let Ok(held) = harness.process().office.list(&DeadFilter::default(), 100, false) else { return };
-    let Some(letter) = held.letters.get(letter % held.letters.len().max(1)) else { return };
-    let store = if &*letter.sink == FENCED { &harness.fenced } else { &harness.keyed };
-    if store.get(letter.id).is_some() {
+    let Some(dead_letter) = held.letters.get(index % held.letters.len().max(1)) else { return };
+    let store = if &*dead_letter.sink == FENCED { &harness.fenced } else { &harness.keyed };
+    if store.get(dead_letter.id).is_some() {
         return;
     }
-    let sink = letter.sink.to_string();
-    let filter = DeadFilter { sink: Some(sink.clone()), id: Some(letter.id), ..DeadFilter::default() };
+    let sink = dead_letter.sink.to_string();
+    let filter = DeadFilter { sink: Some(sink.clone()), id: Some(dead_letter.id), ..DeadFilter::default() };
     let outcome = harness.act(DeadAction::Drop, &filter).await;
     if outcome.dropped > 0 {
-        harness.dropped.insert((sink, letter.id));
+        harness.dropped.insert((sink, dead_letter.id));
     }
 }
 
@@ -255,7 +256,8 @@ fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
         seconds(1).await;
         harness.wait_until_settled().await;
         if steps.iter().any(Step::replays) {
-            // What a broken-off replay has stored is still held, and counted as dead. Lanes have their places first.
+            // What an interrupted replay has stored is still held, and counted as dead. Lanes take their positions
+            // first.
             seconds(100).await;
             harness.wait_until_settled().await;
             replay(&harness).await;
@@ -281,13 +283,13 @@ fn any_sequence_keeps_every_event_once() {
         .unwrap();
 }
 
-/// Refusals, and a crash at each moment after them.
+/// Rejections, and a crash at each moment after them.
 fn refusals_and_crashes(mutation: Option<Mutation>) -> bool {
     let append = Step::Append { shard: 0, type_index: 0, count: 5, refused: Some(2) };
     crashes_after(&[append], mutation)
 }
 
-/// Refusals for now, and a crash at each moment after them.
+/// Temporary rejections, and a crash at each moment after them.
 fn retries_and_crashes(mutation: Option<Mutation>) -> bool {
     let append = Step::Append { shard: 0, type_index: 1, count: 5, refused: None };
     crashes_after(&[Step::RetryNext { fenced: false, ahead: 2 }, append], mutation)
@@ -303,7 +305,7 @@ fn crashes_after(first: &[Step], mutation: Option<Mutation>) -> bool {
 }
 
 #[test]
-fn a_cursor_that_passes_a_dead_letter_that_is_not_durable_is_noticed() {
+fn cursor_past_an_undurable_dead_letter_is_detected() {
     assert!(refusals_and_crashes(Some(Mutation::UnsyncedDead)));
     assert!(!refusals_and_crashes(None), "and nothing else is");
 }
@@ -315,6 +317,6 @@ fn a_deferred_event_that_is_not_durable_stops_its_cursor() {
 }
 
 #[test]
-fn missing_dead_letters_are_noticed_after_a_start() {
+fn missing_dead_letters_are_detected_at_start() {
     assert!(refusals_and_crashes(Some(Mutation::LostDeadLetters)));
 }

@@ -56,7 +56,7 @@ fn a_busy_lane_writes_few_batches() {
     });
 }
 
-/// Batches that a lane makes of 1,000 events in a second.
+/// The batches that a lane writes for 1,000 events in a second.
 async fn batches_of_a_second(harness: &mut Harness) -> usize {
     let batches = |harness: &Harness| harness.fenced.calls().iter().filter(|call| !call.ids.is_empty()).count();
     let before = batches(harness);
@@ -98,7 +98,7 @@ fn lane_sends_immediately_while_a_client_waits_for_it() {
 }
 
 #[test]
-fn a_block_that_is_larger_than_what_a_batch_may_hold_gives_full_batches() {
+fn oversized_block_gives_full_batches() {
     run(async {
         let mut harness = Harness::new(13);
         harness.start();
@@ -112,7 +112,7 @@ fn a_block_that_is_larger_than_what_a_batch_may_hold_gives_full_batches() {
 }
 
 #[test]
-fn a_fenced_cursor_follows_what_passes_by() {
+fn transactional_cursor_follows_events_of_other_sinks() {
     run(async {
         let mut harness = Harness::new(3);
         harness.start();
@@ -125,7 +125,7 @@ fn a_fenced_cursor_follows_what_passes_by() {
 }
 
 #[test]
-fn events_that_a_fenced_store_does_not_take_alone_are_judged_with_later_ones() {
+fn transactional_store_judges_events_with_later_ones() {
     run(async {
         let mut harness = Harness::new(14);
         harness.fenced.doubt_id(id(1));
@@ -133,13 +133,13 @@ fn events_that_a_fenced_store_does_not_take_alone_are_judged_with_later_ones() {
         harness.start();
         harness.append(0, "other", 1).await;
         seconds(1_000).await;
-        assert_eq!(counts(&row(&harness, "other", FENCED)), (0, 0, 0, 1), "nothing tells whose fault it is");
+        assert_eq!(counts(&row(&harness, "other", FENCED)), (0, 0, 0, 1), "nothing shows what is at fault");
         harness.append(0, "other", 1).await;
         seconds(1_000).await;
         assert_eq!(counts(&row(&harness, "other", FENCED)), (0, 0, 0, 2));
         harness.append(0, "other", 1).await;
         seconds(1).await;
-        assert_eq!(counts(&row(&harness, "other", FENCED)), (1, 2, 0, 0), "the third is asked for at once");
+        assert_eq!(counts(&row(&harness, "other", FENCED)), (1, 2, 0, 0), "the third is asked for immediately");
         harness.append(0, "other", 3).await;
         harness.wait_until_settled().await;
         assert_eq!(counts(&row(&harness, "other", FENCED)), (4, 2, 0, 0));
@@ -148,7 +148,7 @@ fn events_that_a_fenced_store_does_not_take_alone_are_judged_with_later_ones() {
 }
 
 #[test]
-fn a_store_that_is_down_for_long_is_tried_for_ever() {
+fn unavailable_store_is_retried_forever() {
     run(async {
         let mut harness = Harness::new(5);
         harness.fenced.fail_next(1_000_000);
@@ -167,7 +167,7 @@ fn a_store_that_is_down_for_long_is_tried_for_ever() {
 }
 
 #[test]
-fn a_route_that_is_new_begins_at_the_end_or_with_the_oldest() {
+fn new_route_begins_at_end_or_oldest() {
     for (begin, expected) in [(Begin::End, (3, 0, 10, 0)), (Begin::Oldest, (13, 0, 0, 0))] {
         run(async move {
             let mut harness = Harness::new(6);
@@ -190,7 +190,7 @@ fn a_route_that_is_new_begins_at_the_end_or_with_the_oldest() {
 }
 
 #[test]
-fn a_route_that_is_gone_holds_its_events_and_skips_later_ones() {
+fn removed_route_keeps_backlog_and_skips_later_events() {
     run(async {
         let mut harness = Harness::new(7);
         harness.keyed.fail_next(1_000_000);
@@ -216,13 +216,13 @@ fn a_route_that_is_gone_holds_its_events_and_skips_later_ones() {
         harness.routes = with_both;
         harness.start();
         harness.wait_until_settled().await;
-        assert_eq!(counts(&row(&harness, "both", KEYED)), (6, 0, 0, 0), "what was held goes on");
+        assert_eq!(counts(&row(&harness, "both", KEYED)), (6, 0, 0, 0), "the backlog continues");
         harness.check_all().await;
     });
 }
 
 #[test]
-fn a_store_that_lost_everything_gets_it_again_while_it_is_retained() {
+fn empty_store_gets_retained_events_again() {
     run(async {
         let mut harness = Harness::new(8);
         harness.fenced.refuse_id(id(2));
@@ -242,7 +242,7 @@ fn a_store_that_lost_everything_gets_it_again_while_it_is_retained() {
 }
 
 #[test]
-fn a_store_that_lost_what_was_freed_is_not_written_to() {
+fn store_that_lost_freed_events_is_not_written() {
     run(async {
         let mut harness = Harness::new(9);
         harness.start();
@@ -264,14 +264,14 @@ fn a_store_that_lost_what_was_freed_is_not_written_to() {
             "{:?}",
             harness.messages()
         );
-        assert_eq!(row(&harness, "both", KEYED).pending, 0, "the other sink goes on");
+        assert_eq!(row(&harness, "both", KEYED).pending, 0, "the other sink continues");
         assert_eq!(row(&harness, "both", FENCED).pending, 5);
     });
 }
 
-/// Where the store can't be asked before it is caught up with, what was accepted meanwhile mustn't be taken for what it has.
+/// If the store does not answer at first, events accepted in between must not count as stored.
 #[test]
-fn a_store_ahead_of_the_journal_stops_its_lane_however_late_it_answers() {
+fn late_answer_of_store_ahead_stops_its_lane() {
     run(async {
         for starts in 1..4 {
             let mut harness = ahead_of_its_journal(59).await;
@@ -292,9 +292,9 @@ fn a_store_ahead_of_the_journal_stops_its_lane_however_late_it_answers() {
     });
 }
 
-/// That a store was away over a start is remembered; that it has answered is too, before it gets anything.
+/// An outage of a store over a start is remembered; so is its first answer, before it gets anything.
 #[test]
-fn a_store_that_was_away_over_starts_is_not_taken_for_one_that_is_ahead() {
+fn store_unavailable_over_starts_is_not_ahead() {
     run(async {
         let mut harness = Harness::new(64);
         harness.start();
@@ -320,7 +320,7 @@ fn a_store_that_was_away_over_starts_is_not_taken_for_one_that_is_ahead() {
     });
 }
 
-/// A world whose data directory is as it was before the transactional store got 20 events of it.
+/// A world whose data directory is in the state before the transactional store got 20 of its events.
 async fn ahead_of_its_journal(seed: u64) -> Harness {
     use journal::disk::Disk;
     let mut harness = Harness::new(seed);
@@ -330,7 +330,7 @@ async fn ahead_of_its_journal(seed: u64) -> Harness {
     let origin = harness.process().lanes[0].lane().origin;
     assert_ne!(origin, Origin([0; 16]));
     assert_eq!(harness.fenced.position(&Lane { origin, shard: 0, sink: FENCED.into() }), 20);
-    // Under the same name: only the origin is left.
+    // Under the same name: only the origin differs.
     let origin = |copy| harness.disk.content(format!("/data/origin.{copy}")).unwrap();
     let (store, origins) = (harness.fenced.clone(), [origin(0), origin(1)]);
     harness.kill(1).await;
@@ -344,7 +344,7 @@ async fn ahead_of_its_journal(seed: u64) -> Harness {
 }
 
 #[test]
-fn a_store_ahead_of_the_journal_stops_its_lane_for_good() {
+fn store_ahead_stops_its_lane_permanently() {
     run(async {
         let mut harness = ahead_of_its_journal(10).await;
         harness.start();
@@ -386,7 +386,7 @@ fn memory_is_flat_while_a_store_is_down() {
 }
 
 #[test]
-fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
+fn unsaved_ledger_frees_and_loses_nothing() {
     run(async {
         let mut harness = Harness::new(12);
         harness.start();
@@ -395,7 +395,7 @@ fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
             harness.append(0, "both", 30).await;
         }
         seconds(3).await;
-        // So full that the reserve makes no room either.
+        // Too full even for the reserve.
         harness.disk.set_capacity(Some(harness.disk.bytes_used() - limits::RESERVE_BYTES));
         harness.fenced.release();
         harness.wait_until_settled().await;
@@ -415,7 +415,7 @@ fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
 }
 
 #[test]
-fn on_a_full_disk_the_reserve_lets_the_ledger_be_saved_and_segments_be_freed() {
+fn reserve_saves_the_ledger_on_a_full_disk() {
     run(async {
         let mut harness = Harness::new(13);
         harness.start();
@@ -440,7 +440,7 @@ fn on_a_full_disk_the_reserve_lets_the_ledger_be_saved_and_segments_be_freed() {
 }
 
 #[test]
-fn a_sink_that_takes_nothing_closes_the_gates_of_its_types_and_of_no_others() {
+fn full_backlog_closes_only_gates_of_its_types() {
     run(async {
         let mut harness = Harness::new(14);
         harness.max_backlog = Some(200_000);
@@ -458,13 +458,18 @@ fn a_sink_that_takes_nothing_closes_the_gates_of_its_types_and_of_no_others() {
         harness.append(1, "named", 30).await;
         seconds(1).await;
         assert_eq!(closed(&harness), ["both", "picky", "first"]);
-        // A type that is first met now goes there too.
+        // A type that is new now goes there too.
         harness.append(0, "later", 1).await;
         seconds(1).await;
         assert_eq!(closed(&harness), ["both", "picky", "first", "later"]);
         harness.kill(1).await;
         harness.start();
-        assert_eq!(closed(&harness), ["both", "picky", "first", "later"], "a start knows it before anything is taken");
+        assert_eq!(
+            closed(&harness),
+            ["both", "picky", "first", "later"],
+            "a start knows it before it accepts \
+                                                                           anything"
+        );
         harness.fenced.release();
         harness.wait_until_settled().await;
         seconds(1).await;
@@ -477,7 +482,7 @@ fn a_sink_that_takes_nothing_closes_the_gates_of_its_types_and_of_no_others() {
 }
 
 #[test]
-fn events_whose_segment_is_gone_are_passed_over_and_those_behind_are_delivered() {
+fn missing_segment_is_skipped_and_delivery_continues() {
     run(async {
         let mut harness = Harness::new(15);
         harness.start();
@@ -533,7 +538,7 @@ fn the_older_generation_of_the_ledger_finds_its_events() {
 }
 
 #[test]
-fn what_steps_took_out_is_counted_through_crashes() {
+fn filtered_events_are_counted_through_crashes() {
     run(async {
         let mut harness = Harness::new(90);
         harness.start();

@@ -1,4 +1,4 @@
-//! Stores that are exchanged, disks that fail, and configurations that forget.
+//! Stores that are replaced, disks that fail, and configurations that forget.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_file_that_is_moved_aside_is_written_again_from_where_the_journal_can() {
+fn removed_store_file_is_rewritten_from_the_journal() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("events.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -58,7 +58,7 @@ fn rows(path: &std::path::Path) -> i64 {
 }
 
 #[test]
-fn a_sink_that_begins_at_the_end_is_not_taken_for_one_that_lost_its_tail() {
+fn sink_beginning_at_end_has_lost_nothing() {
     run(async {
         let mut harness = Harness::new(31);
         harness.routes = Routes::new().with_others([KEYED.into()]);
@@ -81,7 +81,7 @@ fn a_sink_that_begins_at_the_end_is_not_taken_for_one_that_lost_its_tail() {
 }
 
 #[test]
-fn a_sink_that_was_taken_out_with_events_left_is_named_at_each_start() {
+fn removed_sink_with_backlog_is_reported_at_start() {
     run(async {
         let mut harness = Harness::new(32);
         harness.keyed.fail_next(1_000_000);
@@ -104,7 +104,7 @@ fn a_sink_that_was_taken_out_with_events_left_is_named_at_each_start() {
 }
 
 #[test]
-fn a_lane_that_can_read_again_says_so() {
+fn lane_reports_when_it_can_read_again() {
     run(async {
         let mut harness = Harness::new(33);
         harness.shards = 1;
@@ -149,7 +149,7 @@ fn a_segment_that_cannot_be_freed_is_reported_once() {
 }
 
 #[test]
-fn a_lane_that_panics_is_seen_to_have_stopped() {
+fn panicking_lane_is_reported_as_stopped() {
     run(async {
         let mut harness = Harness::new(35);
         harness.fenced.panic_in_connect();

@@ -68,7 +68,7 @@ impl Progress {
 
     fn is_far_behind(&self, log: &CommittedLog) -> bool {
         self.written_at.elapsed() >= EMPTY_INTERVAL
-            || log.segments().bytes_behind(self.written, log.durable()) >= EMPTY_BYTES_MAX
+            || log.segments().bytes_after(self.written, log.durable()) >= EMPTY_BYTES_MAX
     }
 }
 
@@ -120,7 +120,7 @@ impl DedupIndex {
     }
 
     /// The log that must still make a position durable; `None` if the position is durable, or is of an earlier process.
-    pub(super) fn log_behind(&self, position: PackedPosition) -> Option<&CommittedLog> {
+    pub(super) fn undurable_log(&self, position: PackedPosition) -> Option<&CommittedLog> {
         let position = position.position();
         self.log(position).filter(|log| log.durable() < position.sequence).map(|log| &**log)
     }

@@ -50,7 +50,7 @@ fn ids_in(chunk: &LogChunk) -> Vec<StoredId> {
         ids.extend(keys.map(|DedupKey { id, content }| StoredId { id, content, sequence }));
     });
     if is_incomplete {
-        ids.extend(left_of_batches(chunk));
+        ids.extend(rest_of_batches(chunk));
     }
     ids
 }
@@ -76,7 +76,7 @@ impl Whole {
 }
 
 /// The records without content hashes in incomplete batches, with the hash of the batch.
-fn left_of_batches(chunk: &LogChunk) -> Vec<StoredId> {
+fn rest_of_batches(chunk: &LogChunk) -> Vec<StoredId> {
     let mut left = Vec::new();
     let mut whole = Whole::default();
     let mut request = Rest::default();

@@ -137,7 +137,7 @@ impl DedupLookup<'_> {
     /// An original that isn't durable yet, if there is any. One in the batch itself is as durable as the batch.
     fn take_undecided(&self, duplicates: &mut Vec<(u32, Original)>) -> Option<(u32, Original)> {
         let is_open = |original: &Original| {
-            original.position != self.position && self.index.log_behind(original.position).is_some()
+            original.position != self.position && self.index.undurable_log(original.position).is_some()
         };
         let mut undecided = duplicates.iter().position(|(_, original)| is_open(original));
         if undecided.is_none() && self.index.removals() != self.removals {
@@ -157,7 +157,7 @@ impl DedupLookup<'_> {
             // removed, and then no key would cover what this shard accepts now.
             Err(Conflict::Duplicate(original)) if is_partial => {
                 let is_elsewhere = original.position().shard != self.position.position().shard;
-                if is_elsewhere && self.index.log_behind(original.position).is_some() {
+                if is_elsewhere && self.index.undurable_log(original.position).is_some() {
                     return Err(BatchConflict::Undecided(original));
                 }
             }

@@ -46,7 +46,7 @@ impl Original {
                 Status::Gone => return Err(AppendError::Busy),
                 Status::At(other) => position = other,
             }
-            if let Some(log) = index.log_behind(position) {
+            if let Some(log) = index.undurable_log(position) {
                 let has_moved = || !matches!(status(position), Status::At(same) if same == position);
                 log.tail_cache().until(|| has_moved().then_some(())).await;
             }
@@ -74,7 +74,7 @@ pub(super) fn is_durable(original: &Original) -> bool {
 /// gone but none was removed since the original was found, newer entries have replaced it: then the position is its own
 /// too.
 fn status(index: &DedupIndex, id: EventId, content: u64, position: PackedPosition, removals: u64) -> Status {
-    let behind = index.log_behind(position);
+    let behind = index.undurable_log(position);
     match index.window().look_up(id, content) {
         LookupResult::Duplicate(other) if other != position => Status::At(other),
         LookupResult::New | LookupResult::OtherBytes if index.removals() != removals => Status::Gone,

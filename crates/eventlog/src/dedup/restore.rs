@@ -32,12 +32,12 @@ impl<'a> RestoredIds<'a> {
 
     /// Adds a frame of a file.
     pub(super) fn add(&mut self, frame: Frame) {
-        let said_up_to = frame.up_to;
+        let saved_up_to = frame.up_to;
         let Some(frame) = self.validity.valid_part(frame) else {
             self.has_invalid = true;
             return;
         };
-        self.has_invalid |= frame.up_to < said_up_to;
+        self.has_invalid |= frame.up_to < saved_up_to;
         self.collect(&frame);
         // If a frame is missing, the log is read again from there on, if it still exists.
         if let Some(known) = self.up_to.get_mut(usize::from(frame.shard))

@@ -6,14 +6,14 @@ use super::{BYTES_PER_STEP, Evaluated, Evaluation, stop};
 use crate::error::Fault;
 use crate::number;
 use crate::tree::Node;
-use crate::value::{Kind, Made, Value};
+use crate::value::{Computed, Kind, Value};
 
 impl<'a> Evaluation<'a> {
     /// Whether a list has an element, or an object a member of that name.
-    pub(super) fn evaluate_in(&mut self, element: &Made<'a>, over: Made<'a>, node: &Node) -> Evaluated<bool> {
+    pub(super) fn evaluate_in(&mut self, element: &Computed<'a>, over: Computed<'a>, node: &Node) -> Evaluated<bool> {
         if over.kind() == Kind::Map {
             return match element {
-                Made::Text(name) => self.member(&over, name, node).map(|found| found.is_some()),
+                Computed::Text(name) => self.member(&over, name, node).map(|found| found.is_some()),
                 _ => Ok(false),
             };
         }
@@ -31,16 +31,18 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Values of different kinds are unequal; an int and a double are compared as numbers.
-    pub(super) fn equal(&mut self, left: &Made<'a>, right: &Made<'a>, node: &Node) -> Evaluated<bool> {
+    pub(super) fn equal(&mut self, left: &Computed<'a>, right: &Computed<'a>, node: &Node) -> Evaluated<bool> {
         self.spend(1, node)?;
         match (left, right) {
-            (Made::Null, Made::Null) => Ok(true),
-            (Made::Text(left), Made::Text(right)) => {
+            (Computed::Null, Computed::Null) => Ok(true),
+            (Computed::Text(left), Computed::Text(right)) => {
                 self.spend(left.len().min(right.len()) / BYTES_PER_STEP, node)?;
                 Ok(left == right)
             }
-            (Made::Object(left), Made::Object(right)) => self.equal_objects(left, right, node),
-            (Made::List(_) | Made::Array(_), Made::List(_) | Made::Array(_)) => self.equal_lists(left, right, node),
+            (Computed::Object(left), Computed::Object(right)) => self.equal_objects(left, right, node),
+            (Computed::List(_) | Computed::Array(_), Computed::List(_) | Computed::Array(_)) => {
+                self.equal_lists(left, right, node)
+            }
             _ => Ok(number::compare(left, right) == Some(Some(Ordering::Equal))),
         }
     }
@@ -54,9 +56,9 @@ impl<'a> Evaluation<'a> {
         self.equal_pairs(pairs, node)
     }
 
-    fn equal_lists(&mut self, left: &Made<'a>, right: &Made<'a>, node: &Node) -> Evaluated<bool> {
+    fn equal_lists(&mut self, left: &Computed<'a>, right: &Computed<'a>, node: &Node) -> Evaluated<bool> {
         match (self.items(left.clone(), node)?, self.items(right.clone(), node)?) {
-            (Some(left), Some(right)) if left.count_left() == right.count_left() => {
+            (Some(left), Some(right)) if left.remaining() == right.remaining() => {
                 self.equal_pairs(left.zip(right), node)
             }
             _ => Ok(false),

@@ -7,7 +7,7 @@ use std::vec;
 
 use super::{BYTES_PER_STEP, Evaluated, Evaluation};
 use crate::tree::Node;
-use crate::value::{Made, Value};
+use crate::value::{Computed, Value};
 use json::parts;
 
 /// A member takes memory in a map, and a search for its place there.
@@ -27,7 +27,7 @@ impl<'a> Iterator for Items<'a> {
     fn next(&mut self) -> Option<Value<'a>> {
         match self {
             Self::Array(elements) => elements.next().map(Value::Json),
-            Self::Names(names) => names.next().map(|name| Value::Made(Made::Text(name))),
+            Self::Names(names) => names.next().map(|name| Value::Computed(Computed::Text(name))),
             Self::List(elements, next) => {
                 *next += 1;
                 elements.get(*next - 1).cloned()
@@ -38,7 +38,7 @@ impl<'a> Iterator for Items<'a> {
 
 impl Items<'_> {
     /// How many remain.
-    pub(super) fn count_left(&self) -> usize {
+    pub(super) fn remaining(&self) -> usize {
         match self {
             Self::Array(elements) => elements.len(),
             Self::Names(names) => names.len(),
@@ -49,21 +49,21 @@ impl Items<'_> {
 
 impl<'a> Evaluation<'a> {
     /// The items; none if the value is neither a list nor an object.
-    pub(super) fn items(&mut self, over: Made<'a>, node: &Node) -> Evaluated<Option<Items<'a>>> {
+    pub(super) fn items(&mut self, over: Computed<'a>, node: &Node) -> Evaluated<Option<Items<'a>>> {
         let items = match over {
-            Made::List(elements) => {
+            Computed::List(elements) => {
                 let bytes: usize = elements.iter().map(owned_bytes).sum();
                 self.spend(bytes / BYTES_PER_STEP, node)?;
                 Items::List(elements, 0)
             }
-            Made::Array(json) => {
+            Computed::Array(json) => {
                 self.spend(json.len() / BYTES_PER_STEP, node)?;
                 Items::Array(parts::elements(json).collect::<Vec<_>>().into_iter())
             }
-            Made::Object(json) => Items::Names(self.members(json, node)?.into_keys()),
+            Computed::Object(json) => Items::Names(self.members(json, node)?.into_keys()),
             _ => return Ok(None),
         };
-        self.spend(items.count_left(), node)?;
+        self.spend(items.remaining(), node)?;
         Ok(Some(items))
     }
 
@@ -79,7 +79,7 @@ impl<'a> Evaluation<'a> {
 /// The bytes that a copy of the value copies in addition to the value itself.
 pub(super) const fn owned_bytes(value: &Value<'_>) -> usize {
     match value {
-        Value::Made(Made::Text(Cow::Owned(text))) => text.len(),
+        Value::Computed(Computed::Text(Cow::Owned(text))) => text.len(),
         _ => 0,
     }
 }

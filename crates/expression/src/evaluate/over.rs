@@ -6,10 +6,10 @@ use super::items::Items;
 use super::{Evaluated, Evaluation, Verdict, stop};
 use crate::error::Fault;
 use crate::tree::{Macro, MacroKind, Node};
-use crate::value::{Made, Value};
+use crate::value::{Computed, Value};
 
 impl<'a> Evaluation<'a> {
-    pub(super) fn macro_over(&mut self, parts: &'a Macro, node: &'a Node) -> Evaluated<Made<'a>> {
+    pub(super) fn macro_over(&mut self, parts: &'a Macro, node: &'a Node) -> Evaluated<Computed<'a>> {
         let over = self.made(&parts.over)?;
         let kind = over.kind();
         let Some(items) = self.items(over, node)? else {
@@ -22,11 +22,11 @@ impl<'a> Evaluation<'a> {
         made
     }
 
-    fn over_items(&mut self, parts: &'a Macro, items: Items<'a>) -> Evaluated<Made<'a>> {
+    fn over_items(&mut self, parts: &'a Macro, items: Items<'a>) -> Evaluated<Computed<'a>> {
         match parts.kind {
-            MacroKind::All => self.decide(parts, items, false).map(Made::Bool),
-            MacroKind::Exists => self.decide(parts, items, true).map(Made::Bool),
-            MacroKind::ExistsOne => self.count(parts, items).map(|count| Made::Bool(count == 1)),
+            MacroKind::All => self.decide(parts, items, false).map(Computed::Bool),
+            MacroKind::Exists => self.decide(parts, items, true).map(Computed::Bool),
+            MacroKind::ExistsOne => self.count(parts, items).map(|count| Computed::Bool(count == 1)),
             MacroKind::Filter => self.filter(parts, items),
             MacroKind::Map => self.map(parts, items),
         }
@@ -51,17 +51,17 @@ impl<'a> Evaluation<'a> {
         Ok(count)
     }
 
-    fn filter(&mut self, parts: &'a Macro, items: Items<'a>) -> Evaluated<Made<'a>> {
+    fn filter(&mut self, parts: &'a Macro, items: Items<'a>) -> Evaluated<Computed<'a>> {
         let mut kept = Vec::new();
         for item in items {
             if self.holds(parts, &parts.body, item.clone())? {
                 kept.push(item);
             }
         }
-        Ok(Made::List(Rc::new(kept)))
+        Ok(Computed::List(Rc::new(kept)))
     }
 
-    fn map(&mut self, parts: &'a Macro, items: Items<'a>) -> Evaluated<Made<'a>> {
+    fn map(&mut self, parts: &'a Macro, items: Items<'a>) -> Evaluated<Computed<'a>> {
         let mut made = Vec::new();
         for item in items {
             if let Some(only) = &parts.only
@@ -72,7 +72,7 @@ impl<'a> Evaluation<'a> {
             self.bind(item);
             made.push(self.value(&parts.body)?);
         }
-        Ok(Made::List(Rc::new(made)))
+        Ok(Computed::List(Rc::new(made)))
     }
 
     fn holds(&mut self, parts: &Macro, condition: &'a Node, item: Value<'a>) -> Evaluated<bool> {

@@ -38,7 +38,7 @@ pub(super) async fn respond(
         Ok(query) => query,
         Err(refused) => return refused,
     };
-    if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.knows(sink)) {
+    if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.has_sink(sink)) {
         return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
     }
     let (dead_letters, method) = (&admin.dead_letters, request.method().clone());

@@ -82,7 +82,7 @@ impl Routes {
         let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
         let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
         let given_up =
-            self.control.give_up(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
+            self.control.discard(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
         let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
         tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, events, lanes, "route drop");
         Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
@@ -97,7 +97,7 @@ fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
 /// Why nothing was changed; `nothing` is the code if there is nothing to change.
 fn refused(error: ChangeError, nothing: &str) -> AdminResponse {
     match error {
-        ChangeError::NothingHeld(detail) => problem(StatusCode::CONFLICT, nothing, detail),
+        ChangeError::NothingToDo(detail) => problem(StatusCode::CONFLICT, nothing, detail),
         error => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
     }
 }

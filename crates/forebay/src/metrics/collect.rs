@@ -385,13 +385,13 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
             }
         });
     };
-    count("forebay_aggregate_events_total", "Events read by the aggregate.", |_, now| now.counts.taken);
+    count("forebay_aggregate_events_total", "Events read by the aggregate.", |_, now| now.counts.events);
     let help = "Events too late for a window, and in no result of it: one for each window, by aggregate.";
     count("forebay_aggregate_late_total", help, |_, now| now.counts.late);
     let help = "Late events counted in a separate part of a closed window: one for each window, by aggregate.";
     count("forebay_aggregate_parts_total", help, |_, now| now.counts.parts);
     let help = "Events in no result because their time is too far in the future, or before 1970, by aggregate.";
-    count("forebay_aggregate_misdated_total", help, |_, now| now.counts.misdated);
+    count("forebay_aggregate_misdated_total", help, |_, now| now.counts.out_of_range);
     let help = "Events counted in an overflow group: one for each window, by aggregate.";
     count("forebay_aggregate_overflowed_total", help, |_, now| now.counts.overflowed);
     let help = "Values that no measure could use, by aggregate.";

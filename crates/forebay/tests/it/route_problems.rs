@@ -33,7 +33,7 @@ fn routes_show_last_dead_letter_and_wait_reason() {
     assert!(of("away").contains(" (since 20") && of("away").ends_with("Z)"), "{routes}");
     assert!(
         of("local").starts_with("access  local  active  ")
-            && of("local").contains("no bad ones (the table doesn't take the event) (20"),
+            && of("local").contains("no bad ones (the table rejects the event) (20"),
         "{routes}"
     );
     let json = list(&["--output", "json"]);

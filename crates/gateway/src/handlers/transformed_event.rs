@@ -41,7 +41,7 @@ impl TransformedEvent {
     ) -> Result<Response, Refused> {
         match self {
             Self::Filtered { by, slot, refused_commits } => {
-                if by.came_before() {
+                if by.is_duplicate() {
                     wait_for_others(shard, refused_commits).await?;
                 }
                 shard.filters().add(&shard.types().get(slot).name, by, 1);

@@ -119,9 +119,12 @@ fn invalid_json_is_named() {
             assert_eq!((answer.status, answer.code().as_str()), (400, code), "{path} {named}");
             assert!(detail(&answer).contains(named), "{path}: {}", detail(&answer));
         }
-        for (body, named) in
-            [("{\"a\":NaN}", "no NaN"), ("{\"a\":-Infinity}", "no Infinity"), ("{'a':1}", "double quotes")]
-        {
+        for (body, named) in [
+            ("{\"a\":NaN}", "no NaN"),
+            ("{\"a\":-Infinity}", "no Infinity"),
+            ("{'a':1}", "double quotes"),
+            ("not json", "JSON expects a value"),
+        ] {
             let answer = fixture.post(path, "", body);
             assert!(answer.status == 400 && detail(&answer).contains(named), "{path}: {}", detail(&answer));
         }

@@ -2,7 +2,7 @@
 //! bytes of it that happen to be JSON become records.
 
 use super::BatchError;
-use crate::looks_like::{self, LOOK_BYTES};
+use crate::looks_like::{self, FORM_BYTES};
 use crate::{BYTE_ORDER_MARK, JsonError, JsonErrorKind};
 
 /// Enough to recognise a mark, compressed bytes and other encodings.
@@ -21,7 +21,7 @@ impl Beginning {
     /// # Errors
     /// The body is in another format.
     fn judge(bytes: &[u8], is_whole: bool) -> Result<Option<usize>, BatchError> {
-        let enough = if bytes.starts_with(b"--") { LOOK_BYTES } else { BYTES };
+        let enough = if bytes.starts_with(b"--") { FORM_BYTES } else { BYTES };
         if bytes.len() < enough && !is_whole {
             return Ok(None);
         }

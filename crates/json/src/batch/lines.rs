@@ -63,7 +63,7 @@ impl Lines {
         self.end_line(&[], sink)?;
         // After a value over several lines there may be another one.
         while matches!(self.mode, Mode::Span(_)) {
-            self.look_at_span(true, sink)?;
+            self.check_span(true, sink)?;
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Lines {
             Mode::Span(span) => {
                 span.push(line);
                 let is_due = span.is_due() || span.bytes() > EVENT_BYTES_MAX;
-                if is_due { self.look_at_span(false, sink) } else { Ok(()) }
+                if is_due { self.check_span(false, sink) } else { Ok(()) }
             }
             // Pretty printers indent all lines of a value but its first and its last one.
             Mode::Rest => {
@@ -197,7 +197,7 @@ impl Lines {
     }
 
     /// Finds the end of the value. If these are all lines, it ends with them.
-    fn look_at_span(&mut self, is_end: bool, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+    fn check_span(&mut self, is_end: bool, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let Mode::Span(mut span) = std::mem::take(&mut self.mode) else { return Ok(()) };
         match span.extent() {
             Extent::Open if is_end && span.lines > 1 && span.is_first => self.refuse_span(&span, None, sink),

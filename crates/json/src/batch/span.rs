@@ -27,7 +27,7 @@ pub(super) struct Span {
     /// This many bytes are the beginning of a value.
     open: usize,
     /// More than the first line was checked.
-    is_looked_at: bool,
+    is_checked: bool,
 }
 
 /// The extent of a value.
@@ -46,7 +46,7 @@ pub(super) enum Extent {
 impl Span {
     pub(super) fn new(line: &[u8], own: RecordRejection, is_first: bool) -> Self {
         let number = own.line;
-        let mut span = Self { text: Vec::new(), line: number, own, is_first, lines: 0, open: 0, is_looked_at: false };
+        let mut span = Self { text: Vec::new(), line: number, own, is_first, lines: 0, open: 0, is_checked: false };
         span.push(line);
         span.open = span.text.len();
         span
@@ -70,12 +70,12 @@ impl Span {
     /// Whether it is time to check the lines: each time their bytes have doubled, so every byte is checked only a few
     /// times.
     pub(super) const fn is_due(&self) -> bool {
-        (!self.is_looked_at && self.lines > 1) || self.text.len() >= 2 * self.open
+        (!self.is_checked && self.lines > 1) || self.text.len() >= 2 * self.open
     }
 
     /// The extent of the value.
     pub(super) fn extent(&mut self) -> Extent {
-        self.is_looked_at = true;
+        self.is_checked = true;
         let text = match utf8(&self.text) {
             Ok(text) => text,
             Err(error) => return self.faulty(error),
@@ -105,8 +105,8 @@ impl Span {
         let start = memchr::memrchr(b'\n', &self.text[..at]).map_or(0, |newline| newline + 1);
         let line = &self.text[start..];
         let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
-        let is_behind_blank = first_byte(line).is_some_and(|blank| start + blank == at);
-        let begins_record = is_behind_blank && matches!(self.text[at], b'{' | b'[');
+        let is_after_blank = first_byte(line).is_some_and(|blank| start + blank == at);
+        let begins_record = is_after_blank && matches!(self.text[at], b'{' | b'[');
         if begins_record && (at == start || check(line).is_ok()) { Extent::Torn(start) } else { Extent::Faulty(error) }
     }
 

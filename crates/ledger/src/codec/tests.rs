@@ -1,4 +1,4 @@
-//! A ledger is loaded as it was saved, by this version or by version 1.
+//! A ledger is loaded with the content that this version or version 1 saved.
 
 use std::collections::BTreeMap;
 

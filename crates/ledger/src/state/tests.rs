@@ -1,4 +1,4 @@
-//! Which lanes are said to be after.
+//! The lanes that a request waits for.
 
 use super::*;
 use crate::route_state::{Closed, Gap};
@@ -27,31 +27,31 @@ fn pending(sink: &SinkProgress, type_name: &str, first: u64, last: u64) -> Optio
 }
 
 #[test]
-fn a_lane_is_behind_until_it_has_passed_what_has_a_route() {
+fn lane_is_pending_until_it_passes_routed_events() {
     let behind = sink(lane(9));
     assert_eq!(pending(&behind, "a", 9, 10), Some(Some(10)));
     assert_eq!(pending(&behind, "a", 9, 9), None);
     assert_eq!(pending(&behind, "b", 9, 10), None, "it has no route there");
-    assert_eq!(pending(&sink(lane(0)), "a", 1, 5), None, "it came before its route began");
+    assert_eq!(pending(&sink(lane(0)), "a", 1, 5), None, "its event precedes its route");
     assert_eq!(pending(&sink(lane(0)), "a", 1, 6), Some(Some(6)));
 }
 
 #[test]
-fn a_saved_cursor_is_believed_when_the_store_has_confirmed_it() {
+fn saved_cursor_counts_after_the_store_confirms_it() {
     let unconfirmed = LaneProgress { confirmed: false, ..lane(20) };
     assert_eq!(pending(&sink(unconfirmed), "a", 9, 10), Some(Some(10)));
     assert_eq!(pending(&sink(lane(20)), "a", 9, 10), None);
 }
 
 #[test]
-fn what_cant_be_read_is_never_said_to_be_stored() {
+fn unreadable_events_are_never_reported_as_stored() {
     let damaged = sink(LaneProgress { lost_within: Some((8, 12)), ..lane(20) });
-    assert_eq!(pending(&damaged, "a", 12, 13), Some(None), "and nobody waits for it");
+    assert_eq!(pending(&damaged, "a", 12, 13), Some(None), "and no request waits for it");
     assert_eq!(pending(&damaged, "a", 13, 14), None);
 }
 
 #[test]
-fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
+fn removed_route_keeps_its_backlog_until_discarded() {
     let closed = Closed { until: vec![10], accepted: 3, passed: false };
     let mut gone = sink(LaneProgress { confirmed: false, ..lane(8) });
     gone.configured = false;
@@ -68,7 +68,7 @@ fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
 }
 
 #[test]
-fn nobody_waits_for_what_came_while_a_route_was_out() {
+fn requests_do_not_wait_for_events_of_gaps() {
     let mut back = sink(lane(0));
     let gaps = vec![Gap { after: vec![10], until: vec![20] }, Gap { after: vec![20], until: vec![20] }];
     back.routes.insert(name("a"), RouteState { from: vec![5], gaps, ..RouteState::default() });
@@ -78,7 +78,7 @@ fn nobody_waits_for_what_came_while_a_route_was_out() {
 }
 
 #[test]
-fn nobody_waits_for_a_lane_that_has_stopped_until_the_operator_acts() {
+fn requests_do_not_wait_for_stopped_lanes() {
     let mut stopped = sink(LaneProgress { dispute: Some(Dispute::Claimed), ..lane(8) });
     stopped.routes.insert(name("a"), RouteState::default());
     assert_eq!(pending(&stopped, "a", 9, 9), Some(None));

@@ -1,4 +1,5 @@
-//! Parts of payloads that are objects of their own: found, decoded, and replaced by the names that they are stored under.
+//! Attachments: parts of payloads that become separate objects. They are found, decoded, and replaced by their objects'
+//! names.
 
 use std::ops::Range;
 
@@ -22,12 +23,12 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-/// Of bytes that nobody has named.
+/// The content type of bytes without one.
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
-/// Longer ones are no content types.
+/// Longer texts aren't content types.
 const CONTENT_TYPE_BYTES_MAX: usize = 127;
 
-/// Where such parts stand.
+/// The pointers to attachments.
 #[derive(Debug)]
 pub(super) struct Attachments {
     data: JsonPointer,
@@ -43,39 +44,39 @@ pub(super) struct Attachment {
 }
 
 impl Attachments {
-    /// `None` where there are no such parts.
+    /// `None` if there is no rule for attachments.
     pub(super) fn of(apart: Option<&AttachmentRule>) -> Option<Self> {
         let apart = apart?;
         let pointer = |text: &str| text.parse().ok();
-        // Whoever reads configurations has parsed them.
+        // The configuration's reader has parsed them.
         let content_type = apart.content_type.as_deref().and_then(pointer);
         Some(Self { data: pointer(&apart.data)?, content_type })
     }
 
-    /// Why a payload can't be taken apart, if it can't.
+    /// Why a payload's attachment can't be decoded, if it can't.
     pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
         self.decode(payload).err().map(Into::into)
     }
 
     /// The part of a record that becomes an object, if it has one.
     pub(super) fn part(&self, manifest: &Manifest, record: &Record<'_>) -> Option<Attachment> {
-        // What can't be decoded has been refused.
+        // A payload that can't be decoded has been rejected.
         let (bytes, content_type) = self.decode(record.payload).ok()??;
         Some(Attachment { name: name(manifest, record), bytes, content_type })
     }
 
-    /// The payload of a record with the object's name in the place of its bytes, if it has such a part.
+    /// The payload of a record with the object's name instead of its bytes, if it has an attachment.
     pub(super) fn replaced(&self, manifest: &Manifest, record: &Record<'_>) -> Option<Vec<u8>> {
         let payload = record.payload;
-        // As in `part`: a name that nothing stands under is in no line.
+        // As in `part`: a line contains only names of existing objects.
         self.decode(payload).ok()??;
         let Range { start, end } = self.find(std::str::from_utf8(payload).ok()?)?;
         let name = name(manifest, record);
-        // Names are made of letters that stand in JSON as they are.
+        // Names need no escapes in JSON.
         Some([&payload[..start], b"\"", name.as_bytes(), b"\"", &payload[end..]].concat())
     }
 
-    /// Where the part stands.
+    /// The place of the attachment.
     fn find(&self, payload: &str) -> Option<Range<usize>> {
         let raw = self.data.lookup(payload).filter(|raw| *raw != "null")?;
         let start = raw.as_ptr() as usize - payload.as_ptr() as usize;
@@ -83,12 +84,12 @@ impl Attachments {
     }
 
     fn decode(&self, payload: &[u8]) -> Result<Option<(Vec<u8>, HeaderValue)>, String> {
-        let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
+        let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload isn't UTF-8: {error}"))?;
         let Some(found) = self.find(payload) else { return Ok(None) };
         let text = text(&payload[found])
-            .ok_or_else(|| format!("what stands at {} can't become an object: wanted a text in base64", self.data))?;
+            .ok_or_else(|| format!("the value at {} can't become an object: it isn't a base64 string", self.data))?;
         let bytes = BASE64.decode(text.as_bytes()).map_err(|error| {
-            format!("what stands at {} can't become an object, since it isn't base64: {error}", self.data)
+            format!("the value at {} can't become an object, because it isn't base64: {error}", self.data)
         })?;
         Ok(Some((bytes, self.content_type(payload)?)))
     }
@@ -101,12 +102,12 @@ impl Attachments {
             is_plain && text.len() <= CONTENT_TYPE_BYTES_MAX && text.trim() == text && text.contains('/')
         };
         let value = text(raw).filter(|text| good(text)).and_then(|text| HeaderValue::try_from(&*text).ok());
-        value.ok_or_else(|| format!("what stands at {pointer} is no content type, as \"image/png\" is"))
+        value.ok_or_else(|| format!("the value at {pointer} isn't a content type such as \"image/png\""))
     }
 }
 
-/// Reads the parts of all events, on a thread that may block, as they are taken: memory has a few of them. They are all only
-/// where the thread has ended by itself.
+/// Reads the attachments of all events, on a thread that may block, when they are needed: memory holds a few of them.
+/// The stream is complete only if the thread has ended normally.
 pub(super) fn read(
     attachments: Attachments,
     manifest: Manifest,
@@ -121,7 +122,7 @@ pub(super) fn read(
                 Err(error) => return drop(sender.blocking_send(Err(ObjectStoreError::Parts(error.0)))),
             };
             for part in batch.records().filter_map(|record| attachments.part(&manifest, &record)) {
-                // Nobody waits for them any more.
+                // The receiver was dropped.
                 if sender.blocking_send(Ok(part)).is_err() {
                     return;
                 }
@@ -136,7 +137,8 @@ fn text(raw: &str) -> Option<std::borrow::Cow<'_, str>> {
     scalar_text(raw).filter(|_| raw.starts_with('"'))
 }
 
-/// Fixed by the manifest: the name of the object that has the event's line, and the position before the id, so that none has two.
+/// Fixed by the manifest: the name of the object with the event's line, then the position and the id, so each name is
+/// unique.
 fn name(manifest: &Manifest, record: &Record<'_>) -> String {
     let below = format!("{}/{:020}-{}", manifest.stem(), record.sequence, record.id);
     manifest.apart.as_ref().map_or(below.clone(), |apart| apart.folder.path(&below))
@@ -157,7 +159,7 @@ mod tests {
     }
 
     fn attachments() -> Attachments {
-        Attachments::of(Some(&apart(SideFolder::BESIDE))).unwrap()
+        Attachments::of(Some(&apart(SideFolder::NONE))).unwrap()
     }
 
     fn manifest() -> Manifest {
@@ -170,7 +172,7 @@ mod tests {
             age_max: Duration::from_secs(1),
             prefix: Prefix::NONE,
             apart: None,
-            manifests: SideFolder::BESIDE,
+            manifests: SideFolder::NONE,
         };
         Manifest::new(lane, 12..=90, Portion::received("access", 1_760_000_000_123_456), &rules, None, None)
     }
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_decoded_and_its_name_stands_in_its_place() {
+    fn attachment_is_decoded_and_replaced_by_its_name() {
         let name = format!(
             "archive-20251009T085320Z-{}-0003-00000000000000000012/00000000000000000012-{}",
             "ab".repeat(16),
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_may_have_a_folder_that_is_no_rows() {
+    fn attachment_may_have_a_separate_folder() {
         let manifest = Manifest { apart: Some(apart(SideFolder::parts())), ..manifest() };
         let (record, stem) = (record(r#"{"a":{"image":"aGk"}}"#), manifest.stem().to_owned());
         let part = attachments().part(&manifest, &record).unwrap();
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_such_a_part_stays_as_it_is() {
+    fn event_without_attachment_is_unchanged() {
         for payload in ["1", "{}", r#"{"a":{"image":null}}"#, r#"{"a":[],"image":"AAH/"}"#] {
             let (record, attachments) = (record(payload), attachments());
             assert_eq!(attachments.refusal(payload.as_bytes()), None);
@@ -249,16 +251,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64_or_no_content_type_is_refused_with_its_place() {
+    fn invalid_attachment_is_rejected_with_its_pointer() {
         for (payload, why) in [
-            (r#"{"a":{"image":1}}"#, "at /a/image can't become an object: wanted a text in base64"),
-            (r#"{"a":{"image":["AAH/"]}}"#, "wanted a text in base64"),
+            (r#"{"a":{"image":1}}"#, "at /a/image can't become an object: it isn't a base64 string"),
+            (r#"{"a":{"image":["AAH/"]}}"#, "isn't a base64 string"),
             (r#"{"a":{"image":"AA H/"}}"#, "isn't base64: Invalid symbol 32, offset 2"),
             (r#"{"a":{"image":"AAH_"}}"#, "isn't base64"),
             (r#"{"a":{"image":"A"}}"#, "isn't base64"),
-            (r#"{"a":{"image":"AAH/"},"kind":"png"}"#, "at /kind is no content type"),
-            (r#"{"a":{"image":"AAH/"},"kind":"a/b\nc: d"}"#, "at /kind is no content type"),
-            (r#"{"a":{"image":"AAH/"},"kind":7}"#, "at /kind is no content type"),
+            (r#"{"a":{"image":"AAH/"},"kind":"png"}"#, "at /kind isn't a content type"),
+            (r#"{"a":{"image":"AAH/"},"kind":"a/b\nc: d"}"#, "at /kind isn't a content type"),
+            (r#"{"a":{"image":"AAH/"},"kind":7}"#, "at /kind isn't a content type"),
         ] {
             let reason = attachments().refusal(payload.as_bytes()).unwrap();
             assert!(reason.contains(why), "{payload}: {reason}");

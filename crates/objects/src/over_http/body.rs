@@ -1,4 +1,5 @@
-//! The body of a request: bytes at hand, as one or in pieces, or bytes that are made while they are sent. Either way its length is known before.
+//! The body of a request: bytes in memory, as one or in pieces, or bytes that are produced while they are sent. In each
+//! case the length is known before.
 
 use std::io;
 use std::pin::Pin;
@@ -22,14 +23,14 @@ pub enum UploadBody {
         /// Bytes that are left to send.
         left: u64,
     },
-    /// Pieces that a thread makes while they are sent.
+    /// Pieces that a thread encodes while they are sent.
     Made {
         /// The pieces.
         pieces: Receiver<io::Result<Bytes>>,
         /// Bytes that are left to send.
         left: u64,
     },
-    /// Bytes that another process sends, passed on as they come.
+    /// Bytes that another process sends, forwarded on arrival.
     Passed {
         /// The body that they are read from.
         from: net::http_client::RequestBody,
@@ -45,7 +46,7 @@ impl UploadBody {
         Self::Whole(Bytes::new())
     }
 
-    /// As the client takes it.
+    /// Converts it to a body of the HTTP client.
     #[must_use]
     pub fn into_client(self) -> net::http_client::RequestBody {
         self.map_err(Into::into).boxed_unsync()
@@ -72,7 +73,7 @@ impl HttpBody for UploadBody {
                     Some(Ok(Frame::data(bytes)))
                 }
                 Some(Err(error)) => Some(Err(error)),
-                // Whoever made it has ended too early, or has made more than it had said.
+                // The thread has ended too early, or has produced more than announced.
                 Some(Ok(_)) | None => Some(Err(io::ErrorKind::UnexpectedEof.into())),
             }),
         }
@@ -95,7 +96,7 @@ impl HttpBody for UploadBody {
     }
 }
 
-/// No more and no fewer bytes than were announced.
+/// Forwards exactly the announced number of bytes.
 fn poll_passed(
     from: &mut net::http_client::RequestBody,
     left: &mut u64,
@@ -104,7 +105,7 @@ fn poll_passed(
     loop {
         let frame = std::task::ready!(Pin::new(&mut *from).poll_frame(cx));
         let piece = match frame.map(|frame| frame.map(Frame::into_data)) {
-            // Trailers say nothing that is asked for.
+            // Trailers aren't needed.
             Some(Ok(Err(_))) => continue,
             Some(Ok(Ok(piece))) => piece,
             None if *left == 0 => return Poll::Ready(None),

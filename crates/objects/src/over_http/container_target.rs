@@ -1,4 +1,4 @@
-//! Puts an object and its description, and finds out what is there where the name is taken.
+//! Puts an object and its description, and checks the existing object if the name exists.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,19 +14,19 @@ use super::body::UploadBody;
 use super::digests::Digests;
 use super::error::ObjectStoreError;
 use super::refusal::{REFUSAL_BYTES_MAX, ServiceRefusal};
-use super::request::{ContainerRequest, words};
+use super::request::{ContainerRequest, describe_request};
 use super::service::Service;
 use super::upload::{DESCRIPTION, Upload, UploadTarget};
 use net::http_client::HttpResponse;
 
-/// A body of which a server that doesn't want it may not read all.
+/// A server that rejects a body of this size may not read all of it.
 const LARGE_BYTES: u64 = 8 * 1024 * 1024;
-/// Where S3 says the SHA-256 of an object, in base64.
+/// The header in which S3 returns the SHA-256 of an object, in base64.
 pub const CHECKSUM: &str = "x-amz-checksum-sha256";
 
-/// What stands under a name.
+/// The object that exists under a name.
 #[derive(Debug, PartialEq, Eq)]
-enum There {
+enum Existing {
     Same,
     Other,
     Nothing,
@@ -35,8 +35,8 @@ enum There {
 /// A service's container.
 pub(super) struct ContainerTarget<S> {
     pub(super) service: S,
-    /// Whether it knows `If-None-Match: *`.
-    keeps_names: AtomicBool,
+    /// Whether it supports `If-None-Match: *`.
+    has_if_none_match: AtomicBool,
 }
 
 impl<S: Service> UploadTarget for ContainerTarget<S> {
@@ -57,30 +57,30 @@ impl<S: Service> UploadTarget for ContainerTarget<S> {
 
 impl<S: Service> ContainerTarget<S> {
     pub(super) const fn new(service: S) -> Self {
-        Self { service, keeps_names: AtomicBool::new(true) }
+        Self { service, has_if_none_match: AtomicBool::new(true) }
     }
 
     pub(super) fn name(&self) -> String {
         self.service.name()
     }
 
-    /// It doesn't know `If-None-Match: *`, as it has said.
-    pub(super) fn keeps_no_names(&self) {
-        self.keeps_names.store(false, Ordering::Relaxed);
+    /// Notes that the service has reported no support for `If-None-Match: *`.
+    pub(super) fn set_no_if_none_match(&self) {
+        self.has_if_none_match.store(false, Ordering::Relaxed);
     }
 
-    /// Makes what objects are kept in, if it is missing.
+    /// Creates the container if it is missing.
     pub(super) async fn prepare(&self) -> Result<(), ObjectStoreError> {
         let shown = self.service.send(|| ContainerRequest::of(Method::HEAD, None)).await?;
         if shown.status() != StatusCode::NOT_FOUND {
-            return settle(shown, &Method::HEAD, None).await;
+            return check_success(shown, &Method::HEAD, None).await;
         }
-        let made = self.service.send(|| self.service.create_container()).await?;
-        // Somebody else was quicker.
-        if made.status() == StatusCode::CONFLICT {
+        let created = self.service.send(|| self.service.create_container()).await?;
+        // Another process has created it.
+        if created.status() == StatusCode::CONFLICT {
             return Ok(());
         }
-        settle(made, &Method::PUT, None).await
+        check_success(created, &Method::PUT, None).await
     }
 
     pub(super) async fn put_new(
@@ -88,37 +88,37 @@ impl<S: Service> ContainerTarget<S> {
         upload: &Upload<'_, impl Fn() -> UploadBody + Send + Sync>,
     ) -> Result<(), ObjectStoreError> {
         let Upload { name, digests, .. } = *upload;
-        // A server that has the name may end the connection in the middle of a large body, and its answer with it.
+        // A server on which the name exists may close the connection during a large body, and its response is lost.
         let is_large = upload.is_once || digests.bytes > LARGE_BYTES;
-        if is_large || !self.keeps_names.load(Ordering::Relaxed) {
-            match self.look(name, digests).await? {
-                There::Same => return self.put_again(upload).await,
-                There::Other => return Err(ObjectStoreError::Taken { object: name.to_owned() }),
-                There::Nothing => {}
+        if is_large || !self.has_if_none_match.load(Ordering::Relaxed) {
+            match self.compare(name, digests).await? {
+                Existing::Same => return self.put_again(upload).await,
+                Existing::Other => return Err(ObjectStoreError::NameConflict { object: name.to_owned() }),
+                Existing::Nothing => {}
             }
         }
-        let is_new = self.keeps_names.load(Ordering::Relaxed);
+        let is_new = self.has_if_none_match.load(Ordering::Relaxed);
         let answer = self.send_object(upload, is_new).await?;
         match answer.status() {
             StatusCode::PRECONDITION_FAILED => {
-                // With it goes what of the body wasn't sent.
+                // Dropping it discards the rest of the body.
                 drop(answer);
-                match self.look(name, digests).await? {
-                    There::Same => self.put_again(upload).await,
-                    There::Other => Err(ObjectStoreError::Taken { object: name.to_owned() }),
-                    There::Nothing => Err(ObjectStoreError::Unsettled { object: name.to_owned() }),
+                match self.compare(name, digests).await? {
+                    Existing::Same => self.put_again(upload).await,
+                    Existing::Other => Err(ObjectStoreError::NameConflict { object: name.to_owned() }),
+                    Existing::Nothing => Err(ObjectStoreError::Incomplete { object: name.to_owned() }),
                 }
             }
-            // Some services of the same protocol don't know the condition: then what is there is looked at before.
+            // Some services of the same protocol don't support the condition: then the name is checked first.
             StatusCode::NOT_IMPLEMENTED if is_new => {
-                self.keeps_no_names();
+                self.set_no_if_none_match();
                 Box::pin(self.put_new(upload)).await
             }
             _ => self.confirm(answer, name, digests).await,
         }
     }
 
-    /// Puts what is there once more, if it may be missing from the list of what is there.
+    /// Puts the existing object once more, if it may be missing from the container's list.
     async fn put_again(
         &self,
         upload: &Upload<'_, impl Fn() -> UploadBody + Send + Sync>,
@@ -126,7 +126,7 @@ impl<S: Service> ContainerTarget<S> {
         if self.service.lists_apart() { self.replace(upload).await } else { Ok(()) }
     }
 
-    /// Puts it in the place of what may be there.
+    /// Puts it, and replaces an existing object.
     pub(super) async fn replace(
         &self,
         upload: &Upload<'_, impl Fn() -> UploadBody + Send + Sync>,
@@ -147,7 +147,7 @@ impl<S: Service> ContainerTarget<S> {
         self.send_into_container(&ask).await
     }
 
-    /// Makes the container anew where somebody has removed it.
+    /// Sends a request, and creates the container again if it was removed.
     pub(super) async fn send_into_container<'a>(
         &self,
         ask: &(impl Fn() -> ContainerRequest<'a> + Send + Sync),
@@ -160,52 +160,52 @@ impl<S: Service> ContainerTarget<S> {
         self.service.send(ask).await
     }
 
-    /// Believes that something was stored only where the store names its digest, or gives the same bytes back.
+    /// Counts an object as stored only if the store returns its digest, or the same bytes.
     async fn confirm(&self, answer: HttpResponse, name: &str, digests: Digests) -> Result<(), ObjectStoreError> {
         let is_confirmed = has_digest(&answer, digests);
-        settle(answer, &Method::PUT, Some(name)).await?;
+        check_success(answer, &Method::PUT, Some(name)).await?;
         if is_confirmed {
             return Ok(());
         }
         let object = name.to_owned();
-        match self.look(name, digests).await? {
-            There::Same => Ok(()),
-            There::Other => Err(ObjectStoreError::Damaged { object }),
-            There::Nothing => Err(ObjectStoreError::Unsettled { object }),
+        match self.compare(name, digests).await? {
+            Existing::Same => Ok(()),
+            Existing::Other => Err(ObjectStoreError::Damaged { object }),
+            Existing::Nothing => Err(ObjectStoreError::Incomplete { object }),
         }
     }
 
-    /// What stands under the name: by length and digest as the store names it, or else by what it gives.
-    async fn look(&self, name: &str, digests: Digests) -> Result<There, ObjectStoreError> {
+    /// Compares the object under the name by length and digest if the store returns these, or else by its bytes.
+    async fn compare(&self, name: &str, digests: Digests) -> Result<Existing, ObjectStoreError> {
         let shown = self.service.send(|| ContainerRequest::of(Method::HEAD, Some(name))).await?;
         if shown.status() == StatusCode::NOT_FOUND {
-            return Ok(There::Nothing);
+            return Ok(Existing::Nothing);
         }
         let (bytes, is_same) = (length(&shown), has_digest(&shown, digests));
-        settle(shown, &Method::HEAD, Some(name)).await?;
+        check_success(shown, &Method::HEAD, Some(name)).await?;
         if bytes.is_some_and(|bytes| bytes != digests.bytes) {
-            return Ok(There::Other);
+            return Ok(Existing::Other);
         }
-        if is_same { Ok(There::Same) } else { self.read(name, digests).await }
+        if is_same { Ok(Existing::Same) } else { self.read(name, digests).await }
     }
 
-    async fn read(&self, name: &str, digests: Digests) -> Result<There, ObjectStoreError> {
+    async fn read(&self, name: &str, digests: Digests) -> Result<Existing, ObjectStoreError> {
         let given = self.service.send(|| ContainerRequest::of(Method::GET, Some(name))).await?;
         if given.status() == StatusCode::NOT_FOUND {
-            return Ok(There::Nothing);
+            return Ok(Existing::Nothing);
         }
-        let mut given = expect_success(given, || words(&Method::GET, Some(name))).await?;
+        let mut given = expect_success(given, || describe_request(&Method::GET, Some(name))).await?;
         let (mut sha256, mut bytes) = (Sha256::new(), 0);
         while let Some(piece) = given.chunk().await? {
             sha256.update(&piece);
             bytes += piece.len() as u64;
             if bytes > digests.bytes {
-                return Ok(There::Other);
+                return Ok(Existing::Other);
             }
         }
         let found: [u8; 32] = sha256.finalize().into();
         let is_same = bytes == digests.bytes && found == digests.sha256;
-        Ok(if is_same { There::Same } else { There::Other })
+        Ok(if is_same { Existing::Same } else { Existing::Other })
     }
 }
 
@@ -213,8 +213,8 @@ pub(super) fn length(answer: &HttpResponse) -> Option<u64> {
     answer.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Whether the answer names a digest of the bytes: the MD5 as its entity tag, as of every object that was stored as a whole and isn't
-/// encrypted with keys of KMS, or the SHA-256 that S3 keeps.
+/// Whether the response has a digest of the bytes: the MD5 as its entity tag, as for every object that was stored as a
+/// whole and isn't encrypted with keys of KMS, or the SHA-256 that S3 keeps.
 fn has_digest(answer: &HttpResponse, digests: Digests) -> bool {
     let text = |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let tag = text(header::ETAG.as_str());
@@ -222,22 +222,22 @@ fn has_digest(answer: &HttpResponse, digests: Digests) -> bool {
         || text(CHECKSUM).is_some_and(|checksum| checksum == STANDARD.encode(digests.sha256))
 }
 
-/// Takes an answer that is of no use but for its status.
-async fn settle(answer: HttpResponse, method: &Method, object: Option<&str>) -> Result<(), ObjectStoreError> {
-    let answer = expect_success(answer, || words(method, object)).await?;
+/// Checks the status of a response, and discards its body.
+async fn check_success(answer: HttpResponse, method: &Method, object: Option<&str>) -> Result<(), ObjectStoreError> {
+    let answer = expect_success(answer, || describe_request(method, object)).await?;
     drain(answer).await;
     Ok(())
 }
 
-/// Reads an answer to its end, so that its connection can be used again. Where that fails another one is made.
+/// Reads a response to its end, so its connection can be reused. If that fails, a new connection is opened.
 pub async fn drain(answer: HttpResponse) {
     let _ = answer.bytes(REFUSAL_BYTES_MAX).await;
 }
 
-/// An answer that means success.
+/// Returns a successful response.
 ///
 /// # Errors
-/// [`ObjectStoreError::Answered`] with the refusal; `doing` says what was asked for, as in "store object x".
+/// [`ObjectStoreError::Answered`] with the rejection; `doing` is the request, as in "store object x".
 pub async fn expect_success(
     answer: HttpResponse,
     doing: impl Fn() -> String,

@@ -1,9 +1,9 @@
-//! The digests by which stores know bytes.
+//! The digests by which stores identify bytes.
 
 use md5::Md5;
 use sha2::{Digest, Sha256};
 
-/// The digests by which stores know bytes.
+/// The digests by which stores identify bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digests {
     /// Their number.

@@ -1,4 +1,4 @@
-//! What goes wrong with a store of objects over HTTP, in words for the person who must act.
+//! Errors of a store of objects over HTTP, with advice for the operator.
 
 use http::StatusCode;
 
@@ -6,64 +6,64 @@ use super::refusal::{Consequence, ServiceRefusal};
 use net::http_client::HttpFailure;
 use sink::{Reason, SinkError};
 
-/// Why something wasn't done.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum ObjectStoreError {
-    /// No answer came.
+    /// There was no response.
     Http(HttpFailure),
-    /// The store answered with a refusal.
+    /// The store rejected the request.
     Answered {
-        /// What it was asked to do, as in "store object x".
+        /// The request, as in "store object x".
         doing: String,
-        /// The refusal.
+        /// The rejection.
         refusal: Box<ServiceRefusal>,
     },
-    /// The service that gives tokens gave none.
+    /// The token service returned no token.
     NoToken {
-        /// The URL that was asked.
+        /// The URL of the token service.
         url: String,
         /// What went wrong there.
         why: Box<Self>,
     },
-    /// Its answer has not what the protocol says.
+    /// The response lacks something that the protocol requires.
     Unclear {
-        /// What it was asked to do.
+        /// The request.
         doing: String,
         /// What is missing.
         missing: String,
     },
     /// A name, key or URL has characters that a request can't have.
     Unsendable,
-    /// The object's name is taken by other bytes.
-    Taken {
+    /// An object with this name and other bytes exists.
+    NameConflict {
         /// Its name.
         object: String,
     },
-    /// What the store has isn't what was sent.
+    /// The stored bytes differ from those that were sent.
     Damaged {
         /// Its name.
         object: String,
     },
-    /// The object's name is taken and nothing stands under it.
-    Unsettled {
+    /// The object's name exists, but the store returns no object.
+    Incomplete {
         /// Its name.
         object: String,
     },
     /// The events can't be read.
     Parts(Reason),
-    /// A thread ended before it answered.
+    /// A thread ended without a result.
     Unanswered,
-    /// What a gateway sends was cut or damaged on its way.
+    /// The gateway's upload was truncated or damaged in transit.
     Cut {
         /// Its name.
         object: String,
     },
-    /// The store wants bytes again that pass through only once.
+    /// The store needs bytes again that can be sent only once.
     Once {
         /// Its name.
         object: String,
     },
-    /// What a writer says.
+    /// The error of a writer.
     Writer(SinkError),
 }
 
@@ -74,7 +74,7 @@ impl From<HttpFailure> for ObjectStoreError {
 }
 
 impl ObjectStoreError {
-    /// With the name of the store, and of what it keeps objects in.
+    /// The error for the sink, with the name of the store and the container.
     #[must_use]
     pub fn into_sink_error(self, store: &str) -> SinkError {
         match self {
@@ -82,33 +82,37 @@ impl ObjectStoreError {
             Self::Answered { doing, refusal } => answered(store, &doing, &refusal),
             Self::NoToken { url, why } => no_token(store, &url, *why),
             Self::Unclear { doing, missing } => misconfigured(format!(
-                "{store}: what answered when asked to {doing} left out {missing}: look whether the URL is that of such a store"
+                "{store}: the response to a request to {doing} lacks {missing}. Check whether the URL is that of such \
+                 a store"
             )),
             Self::Unsendable => misconfigured(format!(
-                "{store} can't be asked: a name, key or URL of its configuration has characters that don't go in a request"
+                "{store}: a name, key or URL in the configuration has characters that HTTP requests can't contain. \
+                 Remove them"
             )),
-            Self::Taken { object } => misconfigured(format!(
-                "{store} has an object {object} already, and it isn't what the journal gives: it was changed, or the data \
-                 directory is an older copy. Compare it with a copy of your own, then move it away: it is written anew"
+            Self::NameConflict { object } => misconfigured(format!(
+                "{store} has another object {object}: it was changed, or the data directory is an older copy. Compare \
+                 it with your copy, then move it away. Forebay writes it again"
             )),
             Self::Damaged { object } => misconfigured(format!(
-                "{store} took object {object}, and holds other bytes than were sent: something between changes them. Look at what \
-                 it holds, then remove it: it is written anew"
+                "{store} stored other bytes for object {object} than Forebay sent: a proxy may change them. Inspect \
+                 the object, then remove it. Forebay writes it again"
             )),
-            Self::Unsettled { object } => unavailable(format!(
-                "{store} has object {object} and hasn't: it is being written, or its servers don't agree yet. It is tried again"
+            Self::Incomplete { object } => unavailable(format!(
+                "{store} reports that object {object} exists, but doesn't return it: an upload is in progress, or its \
+                 replicas disagree. Forebay retries"
             )),
             Self::Parts(reason) => SinkError::Unavailable(reason),
             Self::Cut { object } => unavailable(format!(
-                "object {object} was cut or damaged on its way from the gateway to {store}: nothing of it was stored, and the \
-                 gateway sends it again"
+                "object {object} was truncated or damaged between the gateway and {store}. Nothing was stored, and the \
+                 gateway resends it"
             )),
             Self::Once { object } => unavailable(format!(
-                "{store} wants the bytes of object {object} a second time, and a writer doesn't keep them: the gateway sends them again"
+                "{store} needs the bytes of object {object} a second time, and a writer doesn't keep them. The gateway \
+                 resends them"
             )),
             Self::Writer(error) => error,
             Self::Unanswered => unavailable(format!(
-                "writing to {store} ended without an answer: Forebay is stopping, or has a bug, then please report it"
+                "the upload to {store} ended without a result. If Forebay isn't stopping, please report this as a bug"
             )),
         }
     }
@@ -123,31 +127,31 @@ fn answered(store: &str, doing: &str, refusal: &ServiceRefusal) -> SinkError {
     let ServiceRefusal { status, said, .. } = refusal;
     if *status == StatusCode::UNAUTHORIZED {
         return misconfigured(format!(
-            "{store} doesn't accept who asks{}: look at the user and the key, and at the clock of this machine",
+            "{store} rejected the credentials{}: check the user, the key, and the clock of this machine",
             said_in(said)
         ));
     }
     let Consequence { advice, is_final } = refusal.consequence();
-    let words = format!("{store} answered {status} when asked to {doing}{}: {advice}", said_in(said));
-    if is_final { misconfigured(words) } else { unavailable(words) }
+    let message = format!("{store} answered {status} to a request to {doing}{}: {advice}", said_in(said));
+    if is_final { misconfigured(message) } else { unavailable(message) }
 }
 
 fn no_token(store: &str, url: &str, why: ObjectStoreError) -> SinkError {
     const ADVICE: &str =
-        "set `auth` to the URL of the service that gives tokens: it ends with /auth/v1.0, or with /v3 for Keystone";
+        "set `auth` to the URL of the token service, which ends with /auth/v1.0, or with /v3 for Keystone";
     match why {
         ObjectStoreError::Answered { refusal, .. } if refusal.status != StatusCode::UNAUTHORIZED => {
             let (status, said) = (refusal.status, said_in(&refusal.said));
-            let words = format!("{store}: {url} answered {status} when asked to give a token{said}");
+            let message = format!("{store}: {url} answered {status} to the request for a token{said}");
             match status {
-                StatusCode::FORBIDDEN => misconfigured(format!("{words}: look at the user and the key")),
-                StatusCode::NOT_FOUND => misconfigured(format!("{words}: {ADVICE}")),
-                _ if refusal.may_pass() => unavailable(format!("{words}: it is tried again")),
-                _ => misconfigured(format!("{words}: {ADVICE}")),
+                StatusCode::FORBIDDEN => misconfigured(format!("{message}: check the user and the key")),
+                StatusCode::NOT_FOUND => misconfigured(format!("{message}: {ADVICE}")),
+                _ if refusal.may_be_temporary() => unavailable(format!("{message}: Forebay retries")),
+                _ => misconfigured(format!("{message}: {ADVICE}")),
             }
         }
         ObjectStoreError::Unclear { missing, .. } => {
-            misconfigured(format!("{store}: {url} was asked for a token, and its answer left out {missing}: {ADVICE}"))
+            misconfigured(format!("{store}: the token response of {url} lacks {missing}: {ADVICE}"))
         }
         other => other.into_sink_error(store),
     }

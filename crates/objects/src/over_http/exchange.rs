@@ -17,7 +17,8 @@ use super::upload::Upload;
 use crate::ObjectUpload;
 use net::http_client::{BodyError, HttpResponse, empty};
 
-/// Smaller objects are buffered before they are sent: the upload can be repeated, so the store needn't be asked first.
+/// Smaller objects are buffered before they are sent. Such an upload can be repeated, so the store needn't be checked
+/// first.
 const WHOLE_BYTES_MAX: u64 = 256 * 1024;
 
 impl<S: Service> ContainerTarget<S> {
@@ -70,8 +71,8 @@ async fn whole(mut body: net::http_client::RequestBody, bytes: u64) -> Option<By
     (whole.len() == bytes).then(|| whole.freeze())
 }
 
-/// Streams an answer's bytes as the body of another message.
-pub(super) fn passed(answer: HttpResponse) -> net::http_client::RequestBody {
+/// Streams a response's bytes as the body of another message.
+pub(super) fn streamed(answer: HttpResponse) -> net::http_client::RequestBody {
     let pieces = try_unfold(answer, async |mut answer| {
         let piece = answer.chunk().await.map_err(BodyError::from)?;
         Ok::<_, BodyError>(piece.map(|piece| (Frame::data(piece), answer)))

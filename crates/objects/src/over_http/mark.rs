@@ -1,8 +1,9 @@
-//! The mark of a container or bucket: an object in it.
+//! The store id (mark) of a container or bucket: an object in it.
 //!
-//! S3 itself resolves concurrent creation: one writer succeeds, the others get 412. Swift checks for an object and then stores the new one,
-//! with its own API and with its S3 API. That isn't atomic: two writers may both succeed, and the later mark wins. The same holds for stores
-//! that ignore conditions. So a mark is valid only when no request that could replace it can still be in flight.
+//! S3 itself resolves concurrent creation: one writer succeeds, the others get 412. Swift checks for an object and then
+//! stores the new one, with its own API and with its S3 API. That isn't atomic: two writers may both succeed, and the
+//! later store id wins. The same holds for stores that ignore conditions. So a store id is valid only when no request
+//! that could replace it can still be in flight.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,31 +14,31 @@ use super::body::UploadBody;
 use super::container_target::{ContainerTarget, drain, expect_success};
 use super::digests::Digests;
 use super::error::ObjectStoreError;
-use super::request::{ContainerRequest, words};
+use super::request::{ContainerRequest, describe_request};
 use super::service::Service;
 use crate::Prefix;
 use sink::Mark;
 
 /// Query engines ignore files whose names begin with `_`.
 const NAME: &str = "_forebay-mark";
-/// The name that older versions gave, behind the fixed part of objects' names. A mark that has it keeps it.
+/// The name in older versions, after the fixed part of objects' names. An existing store id keeps this name.
 const OLD_NAME: &str = "forebay-mark";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 /// The largest body that is read.
 const BYTES_MAX: usize = 1024;
 
-/// The age at which a mark is valid.
-const SETTLED_AFTER: Duration = Duration::from_secs(2);
+/// The age at which a store id is valid.
+const VALID_AFTER: Duration = Duration::from_secs(2);
 /// The time at which Swift stored an object, in seconds since 1970 with a fraction. Other stores have `Last-Modified`, in whole seconds.
 const STORED_AT: &str = "x-timestamp";
 
-/// Reads the mark, and creates it if there is none.
+/// Reads the store id, and creates it if there is none.
 pub(super) async fn of(store: &ContainerTarget<impl Service>, prefix: &Prefix) -> Result<Mark, ObjectStoreError> {
-    if let Some(mark) = settled(store, &old_name(prefix)).await? {
+    if let Some(mark) = valid(store, &old_name(prefix)).await? {
         return Ok(mark);
     }
     let name = name(prefix);
-    if let Some(mark) = settled(store, &name).await? {
+    if let Some(mark) = valid(store, &name).await? {
         return Ok(mark);
     }
     let mark = Mark::random().map_err(|error| ObjectStoreError::Parts(error.to_string().into()))?;
@@ -49,18 +50,18 @@ pub(super) async fn of(store: &ContainerTarget<impl Service>, prefix: &Prefix) -
     };
     let mut answer = store.send_into_container(&ask).await?;
     if answer.status() == StatusCode::NOT_IMPLEMENTED {
-        store.keeps_no_names();
+        store.set_no_if_none_match();
         answer = store
             .send_into_container(&|| ContainerRequest::put(&name, UploadBody::Whole(text.clone()), digests, TEXT))
             .await?;
     }
     if answer.status() != StatusCode::PRECONDITION_FAILED {
-        drain(expect_success(answer, || words(&Method::PUT, Some(&name))).await?).await;
+        drain(expect_success(answer, || describe_request(&Method::PUT, Some(&name))).await?).await;
     }
-    settled(store, &name).await?.ok_or(ObjectStoreError::Unsettled { object: name })
+    valid(store, &name).await?.ok_or(ObjectStoreError::Incomplete { object: name })
 }
 
-/// The name of the mark: in the folder that the fixed part of objects' names leads to. Sinks with one folder share it.
+/// The name of the store id: in the folder of the fixed part of objects' names. Sinks with one folder share it.
 fn name(prefix: &Prefix) -> String {
     let folder = prefix.fixed().rfind('/').map_or("", |end| &prefix.fixed()[..=end]);
     format!("{folder}{NAME}")
@@ -70,11 +71,11 @@ fn old_name(prefix: &Prefix) -> String {
     format!("{}{OLD_NAME}", prefix.fixed())
 }
 
-/// The mark, once it is valid.
-async fn settled(store: &ContainerTarget<impl Service>, name: &str) -> Result<Option<Mark>, ObjectStoreError> {
+/// The store id, once it is valid.
+async fn valid(store: &ContainerTarget<impl Service>, name: &str) -> Result<Option<Mark>, ObjectStoreError> {
     loop {
         let Some((mark, age)) = read(store, name).await? else { return Ok(None) };
-        let missing = SETTLED_AFTER.saturating_sub(age.unwrap_or(SETTLED_AFTER));
+        let missing = VALID_AFTER.saturating_sub(age.unwrap_or(VALID_AFTER));
         if missing.is_zero() {
             return Ok(Some(mark));
         }
@@ -82,7 +83,7 @@ async fn settled(store: &ContainerTarget<impl Service>, name: &str) -> Result<Op
     }
 }
 
-/// The mark, and its age if the store reports one.
+/// The store id, and its age if the store reports one.
 async fn read(
     store: &ContainerTarget<impl Service>,
     name: &str,
@@ -92,16 +93,16 @@ async fn read(
         drain(given).await;
         return Ok(None);
     }
-    let doing = || words(&Method::GET, Some(name));
+    let doing = || describe_request(&Method::GET, Some(name));
     let answer = expect_success(given, doing).await?;
     let age = age(answer.headers());
     let body = answer.bytes(BYTES_MAX).await?;
     let mark = std::str::from_utf8(&body).ok().and_then(|text| text.parse().ok());
     mark.map(|mark| Some((mark, age)))
-        .ok_or_else(|| ObjectStoreError::Unclear { doing: doing(), missing: "a mark of 32 digits".to_owned() })
+        .ok_or_else(|| ObjectStoreError::Unclear { doing: doing(), missing: "a store id of 32 digits".to_owned() })
 }
 
-/// The age of an object, by the store's own clock. `None` if the answer lacks one of both times.
+/// The age of an object, by the store's own clock. `None` if the response lacks one of both times.
 fn age(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let now = httpdate::parse_http_date(text(header::DATE.as_str())?).ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_ignored_by_query_engines_and_an_old_one_keeps_its_name() {
+    fn store_id_has_a_hidden_name_unless_old() {
         let names = |text: &str| text.parse().map(|prefix: Prefix| (name(&prefix), old_name(&prefix))).unwrap();
         for (prefix, new, old) in [
             ("", "_forebay-mark", "forebay-mark"),
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_a_mark_is_told_by_the_clocks_of_the_store() {
+    fn age_is_computed_from_the_stores_clock() {
         let answer = |date: &str, stored_at: &str| {
             let fields = [(header::DATE.as_str(), date), (STORED_AT, stored_at)];
             let field = |(name, value): (&str, &str)| Some((name.parse().ok()?, HeaderValue::from_str(value).ok()?));
@@ -149,7 +150,7 @@ mod tests {
 
         let both = [(header::DATE, date), (header::LAST_MODIFIED, "Thu, 01 Jan 1970 00:01:37 GMT")];
         let of_s3: HeaderMap = both.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
-        assert_eq!(age(&of_s3), Some(Duration::from_secs(3)), "a store without a time of its own");
+        assert_eq!(age(&of_s3), Some(Duration::from_secs(3)), "a store without x-timestamp");
         assert_eq!(age(&HeaderMap::new()), None);
     }
 }

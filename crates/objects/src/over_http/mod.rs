@@ -1,5 +1,6 @@
-//! Stores of objects over HTTP. An object is put under its name if nothing has the name yet, its digest is compared with the store's answer,
-//! and an object that exists under the name is compared. A [`Service`] adds what differs: the requests' authentication.
+//! Stores of objects over HTTP. An object is put under its name if no object has the name yet, and its digest is
+//! compared with the store's response. An existing object with the name is compared. A [`Service`] adds the difference:
+//! the requests' authentication.
 
 mod attachments;
 mod body;
@@ -45,12 +46,12 @@ use container_target::ContainerTarget;
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a service is asked for.
+/// The purpose of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Objects are stored. Nobody waits for an answer, so requests wait as long as the store asks for.
+    /// Objects are stored. No caller waits for a response, so requests wait as long as the store demands.
     Storing,
-    /// Objects are given to readers, who are answered at once.
+    /// Objects are returned to readers, who get a response immediately.
     Reading,
 }
 
@@ -65,14 +66,16 @@ pub fn client(ca: Option<PathBuf>, silence_max: Duration, use_of: Use) -> HttpCl
 pub struct OverHttp<S> {
     uploader: Uploader,
     target: ContainerTarget<S>,
-    /// Makes another service, with connections and a token of its own: these belong to the thread that uses them.
+    /// Creates another service, with separate connections and a separate token: these belong to the thread that uses
+    /// them.
     service: Box<dyn Fn(Use) -> S + Send + Sync>,
-    /// The store as a writer's gateways read it, made when the first of them reads.
+    /// The store as a writer's gateways read it, created by the first read.
     reader: OnceLock<ContainerReader<S>>,
 }
 
 impl<S: Service> OverHttp<S> {
-    /// A store of objects with these rules, at the service that `service` makes. Nothing is requested before the first call.
+    /// A store of objects with these rules, at the service that `service` creates. Nothing is requested before the
+    /// first call.
     #[must_use]
     pub fn new(service: impl Fn(Use) -> S + Send + Sync + 'static, rules: ObjectFormat) -> Self {
         let target = ContainerTarget::new(service(Use::Storing));

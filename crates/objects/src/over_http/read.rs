@@ -1,4 +1,4 @@
-//! Gives objects back: as a whole where there is room for them in memory, and else a part of them as it comes.
+//! Returns objects: as a whole if memory has room for them, or else a part of them as a stream.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use super::container_target::{drain, expect_success, length};
 use super::error::ObjectStoreError;
-use super::exchange::passed;
-use super::request::{ContainerRequest, words};
+use super::exchange::streamed;
+use super::request::{ContainerRequest, describe_request};
 use super::service::Source;
 use crate::read::{Lookup, ObjectCache, ObjectStoreReader, PieceSender};
 use crate::{ObjectDownload, ObjectQuery};
 use net::http_client::HttpResponse;
 use sink::SinkError;
 
-/// Of bytes that nobody has named.
+/// The content type of bytes without one.
 const OCTETS: &str = "application/octet-stream";
 
-/// A container as it is read.
+/// A container for readers.
 pub struct ContainerReader<S>(pub S);
 
 #[async_trait]
@@ -38,11 +38,11 @@ impl<S: Source> ObjectStoreReader for ContainerReader<S> {
 impl<S: Source> ContainerReader<S> {
     async fn find(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, ObjectStoreError> {
         let (found, answer) = match self.get(name, known).await? {
-            Got::Missing => return Ok(Lookup::Missing),
-            Got::Same => return Ok(Lookup::Same),
-            Got::Object(found, answer) => (found, answer),
+            Response::Missing => return Ok(Lookup::Missing),
+            Response::Same => return Ok(Lookup::Same),
+            Response::Object(found, answer) => (found, answer),
         };
-        // One that there is no room for takes its connection with it.
+        // An object without room is dropped with its connection.
         let content = match cache.place(found.bytes) {
             Some(place) => Some(place.filled(whole(*answer, name, found.bytes).await?)),
             None => None,
@@ -50,22 +50,22 @@ impl<S: Source> ContainerReader<S> {
         Ok(Lookup::Found(FoundObject { content, ..found }))
     }
 
-    async fn get(&self, name: &str, known: Option<&str>) -> Result<Got, ObjectStoreError> {
+    async fn get(&self, name: &str, known: Option<&str>) -> Result<Response, ObjectStoreError> {
         let ask = || with(ContainerRequest::of(Method::GET, Some(name)), header::IF_NONE_MATCH, known);
         let answer = self.0.send(ask).await?;
         match answer.status() {
             StatusCode::NOT_FOUND => {
                 drain(answer).await;
-                return Ok(Got::Missing);
+                return Ok(Response::Missing);
             }
             StatusCode::NOT_MODIFIED if known.is_some() => {
                 drain(answer).await;
-                return Ok(Got::Same);
+                return Ok(Response::Same);
             }
             _ => {}
         }
         let answer = expect_success(answer, || doing(name)).await?;
-        Ok(Got::Object(described(&answer, name)?, Box::new(answer)))
+        Ok(Response::Object(described(&answer, name)?, Box::new(answer)))
     }
 
     /// A part of the object with this tag.
@@ -80,12 +80,12 @@ impl<S: Source> ContainerReader<S> {
         };
         let answer = expect_success(self.0.send(ask).await?, || doing(name)).await?;
         if answer.status() != StatusCode::PARTIAL_CONTENT || length(&answer) != Some(range.end - range.start) {
-            return Err(unclear(name, "the part that was asked for"));
+            return Err(unclear(name, "the requested part"));
         }
         Ok(answer)
     }
 
-    /// Gives an object to a gateway.
+    /// Returns an object to a gateway.
     ///
     /// # Errors
     /// [`ObjectStoreError`] if the store doesn't answer, or if the object of a requested part has changed.
@@ -97,13 +97,13 @@ impl<S: Source> ContainerReader<S> {
         Box::pin(async move {
             Ok(match query {
                 ObjectQuery::Unless(known) => match self.get(name, known.as_deref()).await? {
-                    Got::Missing => ObjectDownload::Missing,
-                    Got::Same => ObjectDownload::Same,
-                    Got::Object(found, answer) => ObjectDownload::Found(found, passed(*answer)),
+                    Response::Missing => ObjectDownload::Missing,
+                    Response::Same => ObjectDownload::Same,
+                    Response::Object(found, answer) => ObjectDownload::Found(found, streamed(*answer)),
                 },
                 ObjectQuery::Part(etag, range) => {
                     let answer = self.get_part((name, etag), range).await?;
-                    ObjectDownload::Found(described(&answer, name)?, passed(answer))
+                    ObjectDownload::Found(described(&answer, name)?, streamed(answer))
                 }
             })
         })
@@ -126,14 +126,14 @@ impl<S: Source> ContainerReader<S> {
     }
 }
 
-/// What a store gives.
-enum Got {
+/// The response of a store.
+enum Response {
     Missing,
     Same,
     Object(FoundObject, Box<HttpResponse>),
 }
 
-/// What an answer says of the object whose bytes it has. `bytes` are those of the answer.
+/// The properties of the object in a response. `bytes` is the response's size.
 fn described(answer: &HttpResponse, name: &str) -> Result<FoundObject, ObjectStoreError> {
     let etag = etag(answer.headers()).ok_or_else(|| unclear(name, "a strong ETag"))?;
     let bytes = length(answer).ok_or_else(|| unclear(name, "Content-Length"))?;
@@ -141,7 +141,7 @@ fn described(answer: &HttpResponse, name: &str) -> Result<FoundObject, ObjectSto
     Ok(FoundObject { etag, content_type, bytes, content: None })
 }
 
-/// All bytes of an answer, in as much memory.
+/// All bytes of a response, in as much memory.
 async fn whole(mut answer: HttpResponse, name: &str, bytes: u64) -> Result<Vec<u8>, ObjectStoreError> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let mut whole = Vec::with_capacity(bytes);
@@ -151,13 +151,13 @@ async fn whole(mut answer: HttpResponse, name: &str, bytes: u64) -> Result<Vec<u
     if whole.len() == bytes { Ok(whole) } else { Err(unclear(name, "some of its bytes")) }
 }
 
-/// `None` where it would be more than there is room for.
+/// `None` if it would be more than there is room for.
 fn append(whole: &mut Vec<u8>, piece: &Bytes, bytes_max: usize) -> Option<()> {
     (piece.len() <= bytes_max - whole.len()).then(|| whole.extend_from_slice(piece))
 }
 
 fn with<'a>(mut ask: ContainerRequest<'a>, name: HeaderName, value: Option<&str>) -> ContainerRequest<'a> {
-    // What isn't a header's value is none of a store's tags.
+    // A text that can't be a header's value isn't a store's tag.
     if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
         ask.headers.insert(name, value);
     }
@@ -165,7 +165,7 @@ fn with<'a>(mut ask: ContainerRequest<'a>, name: HeaderName, value: Option<&str>
 }
 
 fn doing(name: &str) -> String {
-    words(&Method::GET, Some(name))
+    describe_request(&Method::GET, Some(name))
 }
 
 fn unclear(name: &str, missing: &str) -> ObjectStoreError {
@@ -176,7 +176,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The tag with its quotes, which Swift leaves out. A weak one doesn't tell bytes apart.
+/// The tag with its quotes, which Swift omits. A weak tag doesn't identify bytes.
 fn etag(headers: &HeaderMap) -> Option<Box<str>> {
     let tag = text(headers, header::ETAG)?;
     let bare = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);

@@ -1,21 +1,22 @@
-//! A store's refusal: its status, its words, and the code by which S3 names the cause, with what the operator must do.
+//! A store's rejection: its status, its message, and the code by which S3 names the cause, with advice for the
+//! operator.
 
 use http::header::DATE;
 use http::{HeaderMap, StatusCode};
 
 use net::http_client::HttpResponse;
 
-/// Bytes that are read of a refusal.
+/// The maximum of bytes that are read from a rejection.
 pub(super) const REFUSAL_BYTES_MAX: usize = 16 * 1024;
-/// Characters of its words that are shown.
+/// The maximum of characters of its message that are shown.
 const SAID_MAX: usize = 200;
 const BUCKET_REGION: &str = "x-amz-bucket-region";
 
-/// A refusal.
+/// A rejection.
 #[derive(Debug)]
 pub struct ServiceRefusal {
     pub(super) status: StatusCode,
-    /// The store's own words, cut short.
+    /// The store's message, shortened.
     pub(super) said: String,
     /// The cause, as S3 names it.
     code: Option<String>,
@@ -27,17 +28,17 @@ pub struct ServiceRefusal {
     date: Option<String>,
 }
 
-/// What follows from a refusal.
+/// The consequence of a rejection.
 pub(super) struct Consequence {
     pub(super) advice: String,
-    /// Whether the operator must act. It is tried again all the same.
+    /// Whether the operator must fix it. Forebay retries in any case.
     pub(super) is_final: bool,
 }
 
 impl ServiceRefusal {
     pub(super) async fn of(answer: HttpResponse) -> Self {
         let (status, headers) = (answer.status(), answer.headers().clone());
-        // Without its words the status must do.
+        // Without a message the status is used.
         let text = answer.bytes(REFUSAL_BYTES_MAX).await.unwrap_or_default();
         Self::read(status, &headers, &String::from_utf8_lossy(&text))
     }
@@ -60,66 +61,82 @@ impl ServiceRefusal {
 
     /// The causes that S3 names (its "Error responses").
     fn by_code(&self) -> Option<Consequence> {
-        let act = |advice: String| Some(Consequence { advice, is_final: true });
+        let fix = |advice: String| Some(Consequence { advice, is_final: true });
         let wait = |advice: &str| Some(Consequence { advice: advice.to_owned(), is_final: false });
         match self.code.as_deref()? {
             "SignatureDoesNotMatch" => {
-                act("`secret_key` isn't the secret of `access_key`: set the right one. If it is right, a proxy on the way changes requests".into())
+                fix("`secret_key` doesn't belong to `access_key`: set the right one. If it is right, a proxy changes \
+                    the requests"
+                    .into())
             }
-            "InvalidAccessKeyId" => act("the store doesn't know `access_key`: set one that it has".into()),
-            "ExpiredToken" | "InvalidToken" => act("the key is no longer valid: set a new `access_key` and `secret_key`".into()),
+            "InvalidAccessKeyId" => fix("the store doesn't know `access_key`: set an existing one".into()),
+            "ExpiredToken" | "InvalidToken" => {
+                fix("the key is no longer valid: set a new `access_key` and `secret_key`".into())
+            }
             "RequestTimeTooSkewed" | "RequestExpired" => {
-                let clock = self.date.as_ref().map_or_else(String::new, |date| format!(" (the store's says {date})"));
-                act(format!("the clock of this machine is wrong{clock}: set it"))
+                let clock =
+                    self.date.as_ref().map_or_else(String::new, |date| format!(" (the store's clock says {date})"));
+                fix(format!("the clock of this machine is wrong{clock}: correct it"))
             }
-            "AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError" | "PermanentRedirect"
-            | "TemporaryRedirect" | "Redirect" | "IllegalLocationConstraintException" | "InvalidLocationConstraint"
-            | "InvalidRegion" => act(self.region_advice()),
+            "AuthorizationHeaderMalformed"
+            | "AuthorizationQueryParametersError"
+            | "PermanentRedirect"
+            | "TemporaryRedirect"
+            | "Redirect"
+            | "IllegalLocationConstraintException"
+            | "InvalidLocationConstraint"
+            | "InvalidRegion" => fix(self.region_advice()),
             "AccessDenied" | "AllAccessDisabled" | "AccountProblem" => {
-                act("its key may not do that: grant what the manual names, or set another key".into())
+                fix("the key lacks a permission: grant those in docs/objects.md, or set another key".into())
             }
-            "InvalidBucketName" => act("the store takes no bucket of this name: set another `bucket`".into()),
-            "NoSuchBucket" => wait("the bucket is gone: it is made again if that is allowed"),
+            "InvalidBucketName" => fix("the store rejects this bucket name: set another `bucket`".into()),
+            "NoSuchBucket" => wait("the bucket is missing: Forebay creates it if it may"),
             "BadDigest" | "XAmzContentSHA256Mismatch" | "IncompleteBody" => {
-                wait("other bytes arrived than were sent. It is tried again")
+                wait("the store received other bytes than Forebay sent. Forebay retries")
             }
-            "EntityTooLarge" => wait("it is larger than the store takes: set a lower max_bytes. It is tried again"),
-            "SlowDown" | "RequestTimeout" | "ServiceUnavailable" | "InternalError" | "OperationAborted"
-            | "ConditionalRequestConflict" | "Busy" => wait("it is tried again"),
+            "EntityTooLarge" => wait("the object is too large for the store: set a lower `max_bytes`. Forebay retries"),
+            "SlowDown"
+            | "RequestTimeout"
+            | "ServiceUnavailable"
+            | "InternalError"
+            | "OperationAborted"
+            | "ConditionalRequestConflict"
+            | "Busy" => wait("Forebay retries"),
             _ => None,
         }
     }
 
     fn region_advice(&self) -> String {
         let region = self.region.as_ref().map_or_else(
-            || "set `region` to the one that the bucket is in".to_owned(),
+            || "set `region` to the bucket's region".to_owned(),
             |region| format!("set region = \"{region}\""),
         );
         let endpoint = self.endpoint.as_ref().map_or_else(
-            || ", and `url` to that region's own endpoint".to_owned(),
-            |endpoint| format!(", and `url` to that region's own endpoint (the store names {endpoint})"),
+            || ", and `url` to that region's endpoint".to_owned(),
+            |endpoint| format!(", and `url` to that region's endpoint (the store names {endpoint})"),
         );
-        format!("the bucket is in another region than requests are signed for: {region}{endpoint}")
+        format!("requests are signed for another region than the bucket's: {region}{endpoint}")
     }
 
     fn by_status(&self) -> Consequence {
         let advice = match self.status.as_u16() {
-            403 => "its user may not do that: grant it, or configure another one",
-            404 => "what objects are kept in is gone: it is made again if that is allowed",
-            301 | 302 | 307 | 308 => "it is in another place: configure the URL and region that the store has",
-            408 | 409 | 422 | 425 | 429 | 498 | 499 | 503 => "it is tried again",
+            403 => "the user lacks a permission: grant it, or configure another user",
+            404 => "the bucket or container is missing: Forebay creates it if it may",
+            301 | 302 | 307 | 308 => "the store is in another place: set the right URL and region",
+            408 | 409 | 422 | 425 | 429 | 498 | 499 | 503 => "Forebay retries",
             413 => {
-                "it is larger than the store takes, or over a quota: raise that, or set a lower max_bytes. It is tried again"
+                "the object is too large for the store, or over a quota: raise the limit, or set a lower `max_bytes`. \
+                 Forebay retries"
             }
-            507 => "the store is full: make room",
-            500..=599 => "look at its log. It is tried again",
-            _ => "look whether the URL is that of such a store",
+            507 => "the store is full: free space",
+            500..=599 => "check the store's log. Forebay retries",
+            _ => "check whether the URL is that of such a store",
         };
-        Consequence { advice: advice.to_owned(), is_final: !self.may_pass() }
+        Consequence { advice: advice.to_owned(), is_final: !self.may_be_temporary() }
     }
 
-    /// Whether the status is one that passes without the operator.
-    pub(super) fn may_pass(&self) -> bool {
+    /// Whether the error may be temporary by its status, without the operator.
+    pub(super) fn may_be_temporary(&self) -> bool {
         matches!(self.status.as_u16(), 408 | 404 | 409 | 412 | 413 | 422 | 425 | 429 | 498 | 499 | 500..=599)
     }
 }
@@ -134,7 +151,7 @@ fn element(text: &str, name: &str) -> Option<String> {
     Some(unescaped).filter(|inner| !inner.is_empty())
 }
 
-/// Words without the tags that they stand between.
+/// The text without tags.
 fn plain(text: &str) -> String {
     let (mut words, mut is_tag) = (String::new(), false);
     for character in text.chars() {
@@ -159,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_shown_without_tags() {
+    fn rejection_is_shown_without_tags() {
         for (text, shown) in [
             ("<html><h1>Forbidden</h1><p>Access was denied.</p></html>", "Forbidden Access was denied."),
             ("<?xml version='1.0'?>\n<Error><Code>NoSuchBucket</Code></Error>", "NoSuchBucket"),
@@ -178,18 +195,18 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_that_s3_names_has_its_own_sentence() {
+    fn each_s3_code_has_its_own_advice() {
         let mut sentences = Vec::new();
         for (status, code, advice, is_final) in [
-            (403, "SignatureDoesNotMatch", "`secret_key` isn't the secret", true),
+            (403, "SignatureDoesNotMatch", "`secret_key` doesn't belong", true),
             (403, "InvalidAccessKeyId", "doesn't know `access_key`", true),
-            (403, "RequestTimeTooSkewed", "(the store's says Wed, 21 Oct 2015 07:28:00 GMT): set it", true),
+            (403, "RequestTimeTooSkewed", "(the store's clock says Wed, 21 Oct 2015 07:28:00 GMT): correct it", true),
             (400, "AuthorizationHeaderMalformed", "set region = \"eu-x\"", true),
-            (403, "AccessDenied", "may not do that", true),
-            (400, "RequestTimeout", "tried again", false),
-            (503, "SlowDown", "tried again", false),
-            (400, "BadDigest", "other bytes arrived", false),
-            (404, "NoSuchBucket", "made again", false),
+            (403, "AccessDenied", "lacks a permission", true),
+            (400, "RequestTimeout", "retries", false),
+            (503, "SlowDown", "retries", false),
+            (400, "BadDigest", "received other bytes", false),
+            (404, "NoSuchBucket", "creates it", false),
         ] {
             let text = format!(
                 "<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code><Message>it&apos;s so</Message><Region>eu-x</Region></Error>"
@@ -202,11 +219,11 @@ mod tests {
             sentences.push(consequence.advice);
         }
         sentences.dedup();
-        assert_eq!(sentences.len(), 8, "only the two that pass by themselves share one");
+        assert_eq!(sentences.len(), 8, "only the two temporary causes share one");
         let moved =
             "<Error><Code>PermanentRedirect</Code><Message>m</Message><Endpoint>b.s3.eu-x.example</Endpoint></Error>";
         assert!(refusal(301, moved).consequence().advice.contains("the store names b.s3.eu-x.example"));
-        assert!(refusal(403, "").consequence().advice.contains("user may not"), "without a code the status counts");
-        assert!(refusal(500, "<Error><Code>New</Code></Error>").consequence().advice.contains("look at its log"));
+        assert!(refusal(403, "").consequence().advice.contains("user lacks"), "without a code the status counts");
+        assert!(refusal(500, "<Error><Code>New</Code></Error>").consequence().advice.contains("check the store's log"));
     }
 }

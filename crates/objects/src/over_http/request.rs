@@ -1,4 +1,4 @@
-//! What a store is asked about its container or one of its objects, without what says who asks.
+//! A request about a store's container or one of its objects, before it is authenticated.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
@@ -15,7 +15,7 @@ pub struct ContainerRequest<'a> {
     pub headers: HeaderMap,
     /// The body.
     pub body: UploadBody,
-    /// Those of the body.
+    /// The digests of the body.
     pub digests: Digests,
 }
 
@@ -42,14 +42,14 @@ impl<'a> ContainerRequest<'a> {
     }
 }
 
-/// A request in words, for a message.
-pub(super) fn words(method: &Method, object: Option<&str>) -> String {
-    let what = object.map_or("what objects are kept in".to_owned(), |object| format!("object {object}"));
+/// Describes a request, for a message.
+pub(super) fn describe_request(method: &Method, object: Option<&str>) -> String {
+    let what = object.map_or("the bucket or container".to_owned(), |object| format!("object {object}"));
     let verb = match (method, object) {
         (&Method::PUT, Some(_)) => "store",
-        (&Method::PUT, None) => "make",
-        (&Method::GET, _) => "give",
-        _ => "show",
+        (&Method::PUT, None) => "create",
+        (&Method::GET, _) => "read",
+        _ => "check",
     };
     format!("{verb} {what}")
 }

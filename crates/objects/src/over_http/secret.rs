@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A text that isn't shown. Cheap to clone.
+/// A text that is never displayed. Cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 

@@ -1,4 +1,4 @@
-//! What a service of objects over HTTP implements. The rest of a store is the same for all of them.
+//! The interface of a service of objects over HTTP. The rest of a store is the same for all of them.
 
 use std::future::Future;
 
@@ -7,12 +7,12 @@ use net::http_client::HttpResponse;
 use super::error::ObjectStoreError;
 use super::request::ContainerRequest;
 
-/// Where objects are requested: a service, or a writer that has one.
+/// The destination of requests for objects: a service, or a writer that has one.
 pub trait Source: Send + Sync + 'static {
     /// The store and its container, for messages.
     fn name(&self) -> String;
 
-    /// Sends a request. It may be sent twice, so `request` makes it.
+    /// Sends a request. It may be sent twice, so `request` creates it.
     fn send<'a>(
         &self,
         request: impl Fn() -> ContainerRequest<'a> + Send + Sync,
@@ -21,7 +21,8 @@ pub trait Source: Send + Sync + 'static {
 
 /// A service that has one container of objects.
 pub trait Service: Source {
-    /// Whether its list of objects is kept apart from them: a server that is killed between the two has an object that no list names.
+    /// Whether its list of objects is updated separately: a server that is killed in between has an object that isn't
+    /// in the list.
     fn lists_apart(&self) -> bool {
         false
     }

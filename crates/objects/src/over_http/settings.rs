@@ -9,54 +9,54 @@ use crate::over_http::Secret;
 use crate::settings::{folder, read_rules};
 use crate::{AttachmentRule, Codec, InvalidPrefix, ObjectFormat, Prefix, SideFolder};
 
-/// The settings of a writer's sink that a gateway reads too, beside [`OBJECT_LAYOUT`](crate::OBJECT_LAYOUT).
+/// The settings of a writer's sink that a gateway reads too, in addition to [`OBJECT_LAYOUT`](crate::OBJECT_LAYOUT).
 pub const LAYOUT: &[&str] = &["format", "object", "object_time", "object_from", "object_type_from", "parts"];
-/// What `object_time` may say: whether names follow the time of the events.
+/// The values of `object_time`: whether names follow the time of the events.
 const TIMES: [(&str, bool); 2] = [("received", false), ("event", true)];
-/// What `format` may say.
+/// The values of `format`.
 const FORMATS: [(&str, Codec); 4] =
     [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd), ("parquet", Codec::Parquet)];
 
-/// Reads how objects are coded and named, and how large they get.
+/// Reads the encoding, the names and the limits of objects.
 pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectFormat {
     let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
     let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
     let prefix = with_time(reader, section, prefix);
-    let apart = apart(reader, section);
+    let apart = attachment_rule(reader, section);
     ObjectFormat { apart, ..read_rules(reader, section, codec, prefix) }
 }
 
-/// By which time names are made.
+/// Reads the time that names use.
 fn with_time(reader: &mut SettingsReader<'_>, section: &Section<'_>, prefix: Prefix) -> Prefix {
-    let parse = |text: &str| settings::one_of(&TIMES, text, "is no time that names are made by");
+    let parse = |text: &str| settings::one_of(&TIMES, text, "isn't a time for names");
     let Some(found) = reader.text(section, "object_time", parse) else { return prefix };
     if !prefix.has_time() {
-        let title = format!("`{}` has no meaning here", section.key_path("object_time"));
-        let label = "only beside `{day}` or `{hour}` in `object`, which it says the time of".to_owned();
+        let title = format!("unused setting `{}`", section.key_path("object_time"));
+        let label = "needs `{day}` or `{hour}` in `object`, whose time it selects".to_owned();
         reader.push(Diagnostic::new(title, found.span, label));
     }
     if found.value { prefix.by_event_time() } else { prefix }
 }
 
-/// Which part of payloads is an object of its own.
-fn apart(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<AttachmentRule> {
+/// Reads the rule for attachments.
+fn attachment_rule(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<AttachmentRule> {
     let data = reader.text(section, "object_from", part);
     let content_type = reader.text(section, "object_type_from", part);
     if let (None, Some(found)) = (&data, &content_type) {
-        let title = format!("`{}` has no meaning here", section.key_path("object_type_from"));
-        let label = "only beside `object_from`, which says what it is the type of".to_owned();
+        let title = format!("unused setting `{}`", section.key_path("object_type_from"));
+        let label = "needs `object_from`, whose content type it names".to_owned();
         reader.push(Diagnostic::new(title, found.span.clone(), label));
     }
     let folder = folder(reader, section, "parts").unwrap_or_else(SideFolder::parts);
     Some(AttachmentRule { data: data?.value, content_type: content_type.map(|found| found.value), folder })
 }
 
-/// A pointer to a part of a payload, which stands in a line of what is saved.
+/// Parses a pointer to a part of a payload. It is saved as a part of a line.
 fn part(text: &str) -> Result<Arc<str>, InvalidValue> {
     let pointer: json::JsonPointer = pointer::parse(text)?;
     if pointer.as_str().is_empty() || text.contains(char::is_control) {
         let label = "wanted a pointer to a part of the payload, without control characters";
-        return Err(InvalidValue::new("can't be an object of its own", label).help("for example \"/image\""));
+        return Err(InvalidValue::new("isn't a pointer to an attachment", label).help("for example \"/image\""));
     }
     Ok(text.into())
 }
@@ -64,25 +64,25 @@ fn part(text: &str) -> Result<Arc<str>, InvalidValue> {
 fn format(text: &str) -> Result<Codec, InvalidValue> {
     let known = FORMATS.iter().find(|(name, _)| *name == text).map(|(_, codec)| *codec);
     known.ok_or_else(|| {
-        InvalidValue::new("is not a format", "wanted \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\"")
+        InvalidValue::new("isn't a format", "wanted \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\"")
     })
 }
 
 fn prefix(text: &str) -> Result<Prefix, InvalidValue> {
     text.parse().map_err(|error: InvalidPrefix| {
-        InvalidValue::new("can't be what names begin with", error.to_string()).help("for example \"access/{day}/\"")
+        InvalidValue::new("isn't a valid prefix of names", error.to_string()).help("for example \"access/{day}/\"")
     })
 }
 
-/// Parses the URL of a store. Credentials have settings of their own.
+/// Parses the URL of a store. Credentials have separate settings.
 ///
 /// # Errors
-/// It is none.
+/// The text isn't one.
 pub fn url(text: &str) -> Result<Endpoint, InvalidValue> {
-    let wrong = |label: String| InvalidValue::new("is not the URL of a store", label);
+    let wrong = |label: String| InvalidValue::new("isn't the URL of a store", label);
     let url: Endpoint = text.parse().map_err(|error: InvalidEndpoint| wrong(error.to_string()))?;
     if url.user.is_some() {
-        return Err(wrong("who asks has settings of its own".to_owned()));
+        return Err(wrong("credentials have separate settings".to_owned()));
     }
     Ok(url)
 }

@@ -1,4 +1,4 @@
-//! An upload, and where it goes.
+//! An upload and its destination.
 
 use std::future::Future;
 
@@ -13,7 +13,7 @@ use super::error::ObjectStoreError;
 /// The content type of descriptions.
 pub const DESCRIPTION: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Something to be stored under a name that nothing else has.
+/// An object to store under a unique name.
 pub struct Upload<'a, B> {
     /// The name.
     pub name: &'a str,
@@ -21,9 +21,9 @@ pub struct Upload<'a, B> {
     pub digests: Digests,
     /// Its content type.
     pub content_type: HeaderValue,
-    /// Whether its bytes can be sent once only: then what stands under the name is looked at before.
+    /// Whether its bytes can be sent only once. Then the name is checked first.
     pub is_once: bool,
-    /// Its bytes from the first on, as often as they are asked for.
+    /// Returns its bytes from the first on, any number of times.
     pub body: B,
 }
 

@@ -1,4 +1,4 @@
-//! Makes an object, its description and its attachments, and lets a target store them in order.
+//! Encodes an object, its description and its attachments, and sends them to a target in order.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,18 +57,18 @@ impl Uploader {
             Some(attachments) => Some(put_attachments(target, manifest, attachments, parts.again()).await?),
             None => None,
         };
-        let coded = EncodedObject::make(manifest, parts, &self.memory, self.rules.bytes_max).await?;
+        let encoded = EncodedObject::make(manifest, parts, &self.memory, self.rules.bytes_max).await?;
         let content_type = HeaderValue::from_static(manifest.codec.content_type());
-        let put = target.put_object(&manifest.lane, &coded.upload(&manifest.name, content_type)).await;
-        put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
-        let (sealed, parts) = coded.into_stored();
+        let put = target.put_object(&manifest.lane, &encoded.upload(&manifest.name, content_type)).await;
+        put.map_err(|failure| encoded.read_error().unwrap_or(failure))?;
+        let (sealed, parts) = encoded.into_stored();
         let text = description::text(manifest, &sealed, attachments);
         target.describe(&manifest.lane, &manifest.description, text.into()).await?;
         Ok(parts)
     }
 }
 
-/// Stores the parts of payloads that become objects of their own. Returns their number.
+/// Stores the attachments. Returns their number.
 async fn put_attachments(
     target: &impl UploadTarget,
     manifest: &Manifest,

@@ -1,4 +1,4 @@
-//! The values of one column in one group of rows: gathered, then written as one page
+//! The values of one column in one group of rows: collected, then written as one page
 //! (<https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift>).
 
 use std::io;
@@ -14,7 +14,7 @@ const RLE: i32 = 3;
 const ZSTD: i32 = 6;
 const DATA_PAGE: i32 = 0;
 
-/// So many rows one behind the other that have a value, or that have none.
+/// A number of consecutive rows that all have a value, or all have none.
 struct Run {
     has_value: bool,
     rows: u64,
@@ -23,7 +23,7 @@ struct Run {
 /// The values of a column.
 pub(super) struct Chunk {
     column: &'static Column,
-    /// One behind the other (`PLAIN`).
+    /// Consecutive (`PLAIN`).
     values: Vec<u8>,
     rows: i32,
     absent: i64,
@@ -38,7 +38,7 @@ impl Chunk {
         Self { column, values: Vec::new(), rows: 0, absent: 0, runs: Vec::new(), range: None }
     }
 
-    /// Adds the next row's value, and says how many bytes it takes.
+    /// Adds the next row's value, and returns how many bytes it takes.
     pub(super) fn add(&mut self, value: Option<Value<'_>>) -> usize {
         self.rows += 1;
         if self.column.is_optional {
@@ -49,7 +49,7 @@ impl Chunk {
             None => self.absent += 1,
             Some(Value::Uuid(bytes)) => self.values.extend_from_slice(&bytes),
             Some(Value::Bytes(bytes)) => {
-                // An event has at most some megabytes.
+                // An event has at most a few megabytes.
                 self.values.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
                 self.values.extend_from_slice(bytes);
             }
@@ -70,7 +70,7 @@ impl Chunk {
         }
     }
 
-    /// Writes the page to `output`, which stands at `offset` of the object, and is ready for the next rows.
+    /// Writes the page to `output`, which is at `offset` of the object, and resets the chunk for the next rows.
     pub(super) fn end(&mut self, output: &mut Vec<u8>, offset: u64) -> io::Result<Written> {
         let page = self.page();
         let coded = zstd::bulk::compress(&page, ZSTD_LEVEL)?;
@@ -111,7 +111,7 @@ impl Chunk {
     }
 }
 
-/// Of a page: a group of rows has some megabytes.
+/// The length of a page: a group of rows has a few megabytes.
 fn length(bytes: &[u8]) -> i32 {
     i32::try_from(bytes.len()).unwrap_or(i32::MAX)
 }

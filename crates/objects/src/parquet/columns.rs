@@ -1,4 +1,4 @@
-//! The columns of a table of events, and how they are described
+//! The columns of a table of events, and their descriptions
 //! (<https://github.com/apache/parquet-format/blob/master/LogicalTypes.md>).
 
 use super::thrift::Fields;
@@ -13,14 +13,14 @@ const FIXED_LEN_BYTE_ARRAY: i32 = 7;
 // Whether there is one in each row.
 const REQUIRED: i32 = 0;
 const OPTIONAL: i32 = 1;
-// What they are, in the older words, which some readers know only.
+// Their meaning in the older form, which is the only one for some readers.
 const UTF8: i32 = 0;
 const TIMESTAMP_MICROS: i32 = 10;
 const JSON: i32 = 19;
 
 const UUID_BYTES: i32 = 16;
 
-/// A value as it is stored.
+/// A value in its stored form.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'a> {
     /// Of a column of UUIDs.
@@ -33,7 +33,7 @@ pub(super) enum Value<'a> {
     Large(i64),
 }
 
-/// What a column's values are.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Uuid,
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// Which field of the union `LogicalType` says what they are.
+    /// The field of the union `LogicalType` that states their type.
     const fn logical(self) -> Option<u8> {
         match self {
             Self::Text => Some(1),
@@ -85,7 +85,7 @@ pub(super) struct Column {
     pub(super) kind: Kind,
     /// Whether there are rows without a value.
     pub(super) is_optional: bool,
-    /// Its value of a record of a shard.
+    /// Returns its value of a record in a shard.
     pub(super) value: ValueOf,
 }
 
@@ -117,7 +117,7 @@ impl Column {
         }
     }
 
-    /// Of times, that they are in UTC and in microseconds; of nothing else.
+    /// For times, that they are in UTC and in microseconds; nothing for other types.
     fn write_unit(&self, fields: &mut Fields<'_>) {
         if self.kind == Kind::Time {
             fields.bool(1, true).structure(2, |unit| {
@@ -148,7 +148,7 @@ const fn revision(write: Write) -> Option<Value<'static>> {
     }
 }
 
-/// Those of objects with such lines.
+/// The columns of objects with such lines.
 pub(super) const fn of(line: Line) -> &'static [Column] {
     match line {
         Line::Payload => &PAYLOADS,

@@ -1,9 +1,9 @@
-//! Events as a table of Apache Parquet, for tools that read columns (<https://parquet.apache.org/docs/file-format/>): groups of
-//! rows with one page a column, plain and coded with zstd, and a footer that says where they are. The same events give the same bytes
-//! each time.
+//! Events as a table of Apache Parquet, for tools that read columns (<https://parquet.apache.org/docs/file-format/>):
+//! groups of rows with one page a column, plain and compressed with zstd, and a footer with their places. The same
+//! events give the same bytes each time.
 //!
-//! It is written here because all that is needed is to write, one page after the other, values of six kinds: the crates that
-//! also read, and know every coding, are larger than all else of this one.
+//! It is implemented here because only one thing is needed: to write values of six types, page by page. The crates that
+//! also read, and support every encoding, are larger than the rest of this crate.
 
 mod chunk;
 mod columns;
@@ -17,13 +17,15 @@ use columns::Column;
 use sink::Record;
 use thrift::structure;
 
-/// At the beginning and the end.
+/// The bytes at the beginning and the end.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// Of the format: pages as they were in the first one.
+/// The version of the format: pages of the first version.
 const VERSION: i32 = 1;
-/// Who wrote it, and by which version of what stands here: not that of the program, by which no object may change that was begun.
+/// The program, and the version of this encoder. It isn't the program's version, with which an object that was begun
+/// would change.
 const WRITER: &[u8] = b"forebay version 1";
-/// A group of rows ends when its values come to this. Memory holds them, and twice what the largest column of them is coded to.
+/// A group of rows ends when its values reach this size. Memory holds them, and twice the compressed size of the
+/// largest column.
 const GROUP_BYTES: usize = 4 << 20;
 
 /// A group of rows, for the footer.
@@ -39,11 +41,11 @@ pub(super) struct Table<W> {
     shard: u16,
     columns: &'static [Column],
     chunks: Vec<Chunk>,
-    /// What the values of the chunks come to.
+    /// The size of the values of the chunks.
     bytes: usize,
     rows: i64,
     groups: Vec<Group>,
-    /// Where the output stands.
+    /// The position in the output.
     offset: u64,
 }
 
@@ -57,7 +59,7 @@ impl<W: Write> Table<W> {
         Ok(Self { output, shard, columns, chunks, bytes: 0, rows: 0, groups: Vec::new(), offset })
     }
 
-    /// Adds a row, and says how many bytes its values have.
+    /// Adds a row, and returns how many bytes its values have.
     pub(super) fn add(&mut self, record: &Record<'_>) -> io::Result<usize> {
         let values = self.columns.iter().map(|column| (column.value)(self.shard, record));
         let bytes = self.chunks.iter_mut().zip(values).map(|(chunk, value)| chunk.add(value)).sum();
@@ -82,7 +84,7 @@ impl<W: Write> Table<W> {
         Ok(())
     }
 
-    /// Ends the table, and gives back where it went.
+    /// Ends the table, and returns the output.
     pub(super) fn finish(mut self) -> io::Result<W> {
         if self.rows > 0 {
             self.end_group()?;
@@ -110,7 +112,7 @@ impl<W: Write> Table<W> {
             file.i64(3, self.groups.iter().map(|group| group.rows).sum());
             file.structures(4, &self.groups, |fields, group| group.write(fields));
             file.binary(6, WRITER);
-            // Least and largest values are by the order that the columns' types say (`TypeDefinedOrder`).
+            // The smallest and largest values use the order of the columns' types (`TypeDefinedOrder`).
             file.structures(7, self.columns, |order, _| {
                 order.structure(1, |_| {});
             });

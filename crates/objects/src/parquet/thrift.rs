@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, as far as what Parquet says of its data needs it
+//! Thrift's compact protocol, the part that Parquet's metadata needs
 //! (<https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>).
 
 const TRUE: u8 = 1;
@@ -8,7 +8,7 @@ const I64: u8 = 6;
 const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
-/// Lists of fewer say their length beside what they hold.
+/// Shorter lists have their length in the byte of the element type.
 const SHORT: usize = 15;
 
 /// The fields of a struct: their numbers grow, by at most 15 from one to the next.
@@ -114,9 +114,9 @@ pub(super) fn write_unsigned(output: &mut Vec<u8>, mut value: u64) {
 mod tests {
     use super::*;
 
-    /// As the protocol's description has them.
+    /// Examples from the protocol's description.
     #[test]
-    fn numbers_are_short_where_they_are_small() {
+    fn small_numbers_are_short() {
         for (value, expected) in [
             (0, &[0][..]),
             (-1, &[1]),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_say_how_far_they_are_from_the_one_before() {
+    fn fields_have_the_distance_to_the_previous_field() {
         let mut output = Vec::new();
         structure(&mut output, |fields| {
             fields.bool(1, true).bool(3, false).binary(4, b"ab").integers(8, &[1; 15]);

@@ -1,5 +1,5 @@
-//! The objects of all sinks that are in memory: together no more bytes than it is told, those that were asked for last. What is
-//! evicted counts until the last who reads it has let go of it, and what there is no room for isn't taken into memory.
+//! The objects of all sinks in memory: the most recently used ones, up to a total size. Evicted bytes count until their
+//! last reader has freed them. An object without room isn't read into memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use bytes::Bytes;
 use event::object::FoundObject;
 use limits::OBJECT_CACHED_BYTES_MAX;
 
-/// What an entry takes beside its bytes and its texts, about.
+/// The approximate size of an entry without its bytes and its texts.
 const ENTRY_BYTES: u64 = 512;
-/// An object that takes more than such a part of the cache would push out many others.
+/// An object larger than this part of the cache would evict too many others.
 const PART: u64 = 4;
 
-/// An object, and when its store was asked for it.
+/// An object, and when it was requested from its store.
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) found: Arc<FoundObject>,
@@ -32,13 +32,13 @@ struct Shared {
     sinks: AtomicU64,
 }
 
-/// How many bytes there may be, and are.
+/// The maximum and the current number of bytes.
 struct MemoryBudget {
     bytes_max: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// A part of the room, until this is dropped.
+/// A part of the budget, until this is dropped.
 struct Taken {
     room: Arc<MemoryBudget>,
     bytes: u64,
@@ -63,15 +63,15 @@ impl MemoryBudget {
     }
 }
 
-/// Room for an object's bytes, which are still to come.
+/// Room for an object's bytes, which aren't read yet.
 pub struct CacheSlot {
     taken: Taken,
 }
 
 impl CacheSlot {
-    /// The bytes, as many as the place was taken for. They count until nobody has them any more.
+    /// Adds the bytes, at most as many as were reserved. They count until their last reader has freed them.
     pub fn filled(self, bytes: Vec<u8>) -> Bytes {
-        debug_assert!(bytes.capacity() as u64 <= self.taken.bytes, "no more than was taken");
+        debug_assert!(bytes.capacity() as u64 <= self.taken.bytes, "no more than were reserved");
         Bytes::from_owner(Counted { bytes, _taken: self.taken })
     }
 }
@@ -87,14 +87,14 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-/// The number by which a sink's objects are known here.
+/// The number that identifies a sink in the cache.
 pub(super) type SinkNumber = u64;
 
-/// What is kept, by sink and name.
+/// The entries, by sink and name.
 #[derive(Default)]
 struct Kept {
     sinks: HashMap<SinkNumber, HashMap<Arc<str>, Slot>>,
-    /// Names by when they were used, in uses.
+    /// Names by their last use, counted in uses.
     order: BTreeMap<u64, (SinkNumber, Arc<str>)>,
     uses: u64,
 }
@@ -102,7 +102,7 @@ struct Kept {
 struct Slot {
     entry: Entry,
     used: u64,
-    /// What the slot takes beside the object's bytes.
+    /// The size of the slot without the object's bytes.
     _taken: Taken,
 }
 
@@ -130,7 +130,7 @@ impl Kept {
         }
     }
 
-    /// Lets go of what was asked for the longest time ago, if anything is kept.
+    /// Evicts the least recently used entry, if there is one.
     fn drop_oldest(&mut self) -> bool {
         let Some((_, (sink, name))) = self.order.pop_first() else { return false };
         if let Some(names) = self.sinks.get_mut(&sink) {
@@ -147,20 +147,20 @@ impl Kept {
 }
 
 impl ObjectCache {
-    /// An empty cache of so many bytes.
+    /// An empty cache of this size.
     #[must_use]
     pub fn new(bytes_max: u64) -> Self {
         let room = Arc::new(MemoryBudget { bytes_max: AtomicU64::new(bytes_max), bytes: AtomicU64::new(0) });
         Self(Arc::new(Shared { room, kept: Mutex::default(), sinks: AtomicU64::new(0) }))
     }
 
-    /// Has so many bytes from now on.
+    /// Changes the size of the cache.
     pub fn resize(&self, bytes_max: u64) {
         self.0.room.bytes_max.store(bytes_max, Ordering::Relaxed);
         while self.0.room.is_overfull() && self.kept().drop_oldest() {}
     }
 
-    /// Bytes in memory, with what stands around them.
+    /// Bytes in memory, with the overhead of entries.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.room.bytes.load(Ordering::Relaxed)
@@ -170,8 +170,8 @@ impl ObjectCache {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes room, in the place of what was asked for the longest time ago where it must be. There may be too little in spite of that:
-    /// others are reading what was evicted.
+    /// Reserves room, and evicts the least recently used entries if necessary. There may still be too little, because
+    /// others are reading evicted bytes.
     fn take(&self, bytes: u64) -> Option<Taken> {
         loop {
             let taken = self.0.room.take(bytes);
@@ -181,28 +181,28 @@ impl ObjectCache {
         }
     }
 
-    /// Room for an object of so many bytes, if it is to be in memory as a whole.
+    /// Room for an object of this size, if it may be in memory as a whole.
     pub fn place(&self, bytes: u64) -> Option<CacheSlot> {
         let bytes_max = self.0.room.bytes_max.load(Ordering::Relaxed);
         let taken = (bytes <= OBJECT_CACHED_BYTES_MAX.min(bytes_max / PART)).then(|| self.take(bytes))?;
         taken.map(|taken| CacheSlot { taken })
     }
 
-    /// A number for a sink, which nothing is kept under.
+    /// A new number for a sink.
     pub(super) fn add_sink(&self) -> SinkNumber {
         self.0.sinks.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What is kept under a name. It is used by that.
+    /// The entry of a name. This counts as a use.
     pub(super) fn get(&self, sink: SinkNumber, name: &str) -> Option<Entry> {
         self.kept().get(sink, name)
     }
 
-    /// Keeps an object in the place of what has its name, if there is room.
+    /// Adds an object, and replaces the entry of its name, if there is room.
     pub(super) fn put(&self, sink: SinkNumber, name: &Arc<str>, entry: Entry) {
         let FoundObject { etag, content_type, .. } = &*entry.found;
-        let around = (name.len() + etag.len() + content_type.len()) as u64 + ENTRY_BYTES;
-        match self.take(around) {
+        let overhead = (name.len() + etag.len() + content_type.len()) as u64 + ENTRY_BYTES;
+        match self.take(overhead) {
             Some(taken) => self.kept().put(sink, name, entry, taken),
             None => self.remove(sink, name),
         }
@@ -212,7 +212,7 @@ impl ObjectCache {
         self.kept().remove(sink, name);
     }
 
-    /// Lets go of all that is kept of a sink.
+    /// Removes all entries of a sink.
     pub(super) fn forget(&self, sink: SinkNumber) {
         self.kept().forget(sink);
     }
@@ -222,7 +222,7 @@ impl ObjectCache {
 mod tests {
     use super::*;
 
-    /// Its content has so many bytes, for which there is room.
+    /// An entry whose content has this many bytes, for which there is room.
     fn entry(cache: &ObjectCache, bytes: usize) -> Entry {
         let content = cache.place(bytes as u64).map(|place| place.filled(vec![7; bytes]));
         assert!(content.is_some());
@@ -230,8 +230,8 @@ mod tests {
         Entry { found: found.into(), asked: Instant::now() }
     }
 
-    /// What an entry takes in these tests beside its bytes.
-    const AROUND: u64 = ENTRY_BYTES + 1 + 3 + 3;
+    /// The size of an entry in these tests without its bytes.
+    const OVERHEAD: u64 = ENTRY_BYTES + 1 + 3 + 3;
 
     fn names() -> [Arc<str>; 4] {
         ["a", "b", "c", "d"].map(Into::into)
@@ -242,17 +242,17 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_used_last_are_kept_within_the_bound() {
-        let cache = ObjectCache::new(3 * (AROUND + 100) + 50);
+    fn least_recently_used_objects_are_evicted() {
+        let cache = ObjectCache::new(3 * (OVERHEAD + 100) + 50);
         let (sink, names) = (cache.add_sink(), names());
         names[..3].iter().for_each(|name| cache.put(sink, name, entry(&cache, 100)));
-        assert_eq!(cache.bytes(), 3 * (AROUND + 100));
+        assert_eq!(cache.bytes(), 3 * (OVERHEAD + 100));
         assert!(cache.get(sink, "a").is_some());
         cache.put(sink, &names[3], entry(&cache, 100));
         assert_eq!(kept(&cache, sink), [true, false, true, true]);
         cache.put(sink, &names[0], entry(&cache, 151));
-        assert_eq!(kept(&cache, sink), [true, false, false, true], "it took the room of two");
-        assert_eq!(cache.bytes(), 2 * AROUND + 251);
+        assert_eq!(kept(&cache, sink), [true, false, false, true], "it needed the room of two");
+        assert_eq!(cache.bytes(), 2 * OVERHEAD + 251);
         assert!(cache.place(cache.0.room.bytes_max.load(Ordering::Relaxed) / PART + 1).is_none());
         assert_eq!(kept(&cache, sink), [true, false, false, true], "nothing was evicted for it");
         names.iter().for_each(|name| cache.remove(sink, name));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_evicted_counts_until_nobody_reads_it() {
+    fn evicted_object_counts_until_its_last_reader_ends() {
         let cache = ObjectCache::new(4_999);
         let (sink, names) = (cache.add_sink(), names());
         cache.put(sink, &names[0], entry(&cache, 1000));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_that_goes_and_a_smaller_cache_let_go() {
+    fn removed_sinks_and_smaller_caches_free_memory() {
         let cache = ObjectCache::new(1 << 20);
         let (one, other) = (cache.add_sink(), cache.add_sink());
         for (sink, bytes) in [(one, 10), (other, 20)] {
@@ -285,8 +285,8 @@ mod tests {
         }
         cache.forget(one);
         assert_eq!((kept(&cache, one), kept(&cache, other)), ([false; 4], [true; 4]));
-        assert_eq!(cache.bytes(), 4 * (AROUND + 20));
-        cache.resize(2 * (AROUND + 20));
+        assert_eq!(cache.bytes(), 4 * (OVERHEAD + 20));
+        cache.resize(2 * (OVERHEAD + 20));
         assert_eq!(kept(&cache, other), [false, false, true, true]);
         cache.resize(0);
         assert_eq!((kept(&cache, other), cache.bytes()), ([false; 4], 0));

@@ -1,5 +1,5 @@
-//! Objects of a sink read back, through a cache in memory: one that many ask for is fetched once, and the store is asked again after a
-//! while whether it is still the same.
+//! Reads objects of a sink back, through a cache in memory. Concurrent reads of one object fetch it once, and after a
+//! while the store is asked whether it is still the same.
 
 mod cache;
 mod name;
@@ -30,39 +30,39 @@ pub use reader::{Lookup, ObjectStoreReader};
 use sink::SinkError;
 use thread::ReadingThread;
 
-/// How a sink's objects are read back.
+/// How to read a sink's objects back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadRules {
-    /// After so long the store is asked whether an object is still the same.
+    /// After this time the store is asked whether an object is still the same.
     pub revalidate: Duration,
-    /// For so much longer an object is given out though the store can't be asked.
+    /// For this long afterwards an object is still returned if the store is unavailable.
     pub stale: Duration,
 }
 
-/// What came of reads.
+/// The results of reads.
 #[derive(Debug, Default)]
 pub struct ReadCounters {
-    /// They were answered from memory.
+    /// Answered from memory.
     pub hits: Counter,
-    /// They waited for what another one had asked for.
+    /// Waited for the fetch of another read.
     pub joined: Counter,
-    /// The store was asked, and gave the object.
+    /// The store returned the object.
     pub misses: Counter,
-    /// The store was asked, and said that the object is still the same.
+    /// The store reported that the object is still the same.
     pub revalidated: Counter,
-    /// The store couldn't be asked, and what is in memory was given out.
+    /// The store was unavailable, and the object in memory was returned.
     pub stale: Counter,
     /// There is no such object.
     pub unknown: Counter,
-    /// The store couldn't be asked.
+    /// The store was unavailable.
     pub failed: Counter,
-    /// Bytes that the store gave.
+    /// Bytes that the store returned.
     pub fetched_bytes: Counter,
 }
 
-/// What came of a fetch, for all who wait for it.
+/// The result of a fetch, for all readers that wait for it.
 type Outcome = Result<Option<Arc<FoundObject>>, ReadError>;
-/// A fetch that isn't over.
+/// A fetch in progress.
 type Fetch = watch::Receiver<Option<Outcome>>;
 
 /// The objects of a sink. Cheap to clone.
@@ -76,21 +76,21 @@ struct Shared {
     cache: ObjectCache,
     /// The sink's number in the cache.
     number: SinkNumber,
-    /// What is being fetched, by name.
+    /// The fetches in progress, by name.
     fetches: Mutex<HashMap<Arc<str>, Fetch>>,
-    turns: Semaphore,
+    permits: Semaphore,
     thread: ReadingThread,
     counters: ReadCounters,
 }
 
-/// What there is of an object at once.
+/// The immediate result of a read.
 enum Begun {
     Kept(Arc<FoundObject>),
     Coming(Fetch),
 }
 
 impl ObjectReads {
-    /// The objects of a sink with this name, made by these rules. Nothing is requested before the first read.
+    /// The objects of a sink with this name, created by these rules. Nothing is requested before the first read.
     pub(crate) fn new(
         sink: Arc<str>,
         objects: &ObjectFormat,
@@ -98,7 +98,7 @@ impl ObjectReads {
         (rules, cache): (ReadRules, ObjectCache),
     ) -> Self {
         let ObjectFormat { prefix, manifests, apart, .. } = objects.clone();
-        let parts = apart.map_or(SideFolder::BESIDE, |apart| apart.folder);
+        let parts = apart.map_or(SideFolder::NONE, |apart| apart.folder);
         Self(Arc::new(Shared {
             names: Names { sink, prefix, manifests, parts, has_folders: store.has_folders() },
             store,
@@ -106,28 +106,28 @@ impl ObjectReads {
             number: cache.add_sink(),
             cache,
             fetches: Mutex::default(),
-            turns: Semaphore::new(OBJECT_FETCHES_MAX),
+            permits: Semaphore::new(OBJECT_FETCHES_MAX),
             thread: ReadingThread::default(),
             counters: ReadCounters::default(),
         }))
     }
 
-    /// What came of reads.
+    /// The results of reads.
     #[must_use]
     pub fn counters(&self) -> &ReadCounters {
         &self.0.counters
     }
 
-    /// What an object of this name would hold, if one of this sink can have it.
+    /// The place of an object with this name, if an object of this sink can have it.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<ObjectPlace> {
         self.0.names.place(name)
     }
 
-    /// What stands under a name; `None` where there is nothing, or no object of this sink could have the name.
+    /// The object of a name; `None` if it doesn't exist, or no object of this sink can have the name.
     ///
     /// # Errors
-    /// [`ReadError`] where the store can't be asked, or too many ask.
+    /// [`ReadError`] if the store is unavailable, or there are too many reads.
     pub async fn look(&self, name: &str) -> Result<Option<Arc<FoundObject>>, ReadError> {
         if self.place(name).is_none() {
             self.0.counters.unknown.add(1);
@@ -138,13 +138,13 @@ impl ObjectReads {
             Begun::Coming(fetch) => fetch,
         };
         let outcome = fetch.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
-        outcome.ok().flatten().unwrap_or_else(|| Err(unavailable("the fetch ended without an answer")))
+        outcome.ok().flatten().unwrap_or_else(|| Err(unavailable("the fetch ended without a result")))
     }
 
-    /// Some bytes of an object that was found, as they come.
+    /// Streams a part of an object that was found.
     ///
     /// # Errors
-    /// [`ReadError`] where the store can't be asked, or has another object now.
+    /// [`ReadError`] if the store is unavailable, or has another object now.
     pub async fn open(
         &self,
         name: &str,
@@ -155,7 +155,7 @@ impl ObjectReads {
         let (shared, name, etag) = (self.0.clone(), name.to_owned(), found.etag.clone());
         self.0.spawn(async move {
             if let Err(error) = shared.store.give((&name, &etag), range, &sender).await {
-                // What is known of it may be wrong.
+                // The cached entry may be wrong.
                 shared.cache.remove(shared.number, &name);
                 sender.fail(of_store(error)).await;
             }
@@ -163,7 +163,7 @@ impl ObjectReads {
         pieces.begun().await
     }
 
-    /// Finds what is kept, and begins to fetch what isn't, unless somebody has.
+    /// Finds a cached object, or joins or begins a fetch.
     fn begin(&self, name: &str) -> Result<Begun, ReadError> {
         let shared = &self.0;
         let mut fetches = shared.fetches();
@@ -184,15 +184,15 @@ impl ObjectReads {
         Ok(Begun::Coming(fetch))
     }
 
-    /// Whoever waits for it may leave: it goes on for the others.
+    /// A caller may stop waiting: the fetch continues for the others.
     fn fetch(&self, name: Arc<str>) -> Result<Fetch, ReadError> {
-        let (told, fetch) = watch::channel(None);
+        let (sender, fetch) = watch::channel(None);
         let shared = self.0.clone();
         self.0.spawn(async move {
             let outcome = shared.outcome(&name).await;
-            // Those who come now find it in memory.
+            // Later reads find it in memory.
             shared.fetches().remove(&name);
-            told.send_replace(Some(outcome));
+            sender.send_replace(Some(outcome));
         })?;
         Ok(fetch)
     }
@@ -212,10 +212,15 @@ impl Shared {
     }
 
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<(), ReadError> {
-        self.thread.spawn(work).map_err(|error| unavailable(&format!("no thread to read with: {error}")))
+        self.thread.spawn(work).map_err(|error| {
+            unavailable(&format!(
+                "can't start the thread that reads objects: \
+                 {error}"
+            ))
+        })
     }
 
-    /// What is kept, or what the store says.
+    /// The cached object, or the store's.
     async fn outcome(&self, name: &Arc<str>) -> Outcome {
         let (known, asked) = (self.kept(name), Instant::now());
         let looked = self.ask(name, known.as_ref().map(|known| &*known.found.etag)).await;
@@ -249,14 +254,15 @@ impl Shared {
         }
     }
 
-    /// Asks the store, in turn.
+    /// Asks the store, within the limit of concurrent requests.
     async fn ask(&self, name: &str, known: Option<&str>) -> Result<Lookup, SinkError> {
         let asking = async {
             // It is never closed.
-            let _turn = self.turns.acquire().await;
+            let _permit = self.permits.acquire().await;
             self.store.look(name, known, &self.cache).await
         };
-        let silent = |_| SinkError::Unavailable(format!("no answer within {OBJECT_READ_TIMEOUT:?}").into());
+        let silent =
+            |_| SinkError::Unavailable(format!("the store didn't answer within {OBJECT_READ_TIMEOUT:?}").into());
         timeout(OBJECT_READ_TIMEOUT, asking).await.map_err(silent)?
     }
 }

@@ -1,5 +1,5 @@
-//! Which names are asked for: those that Forebay gives to objects of a sink. So no name leads out of a container or a directory, or
-//! to what others keep there.
+//! Which names may be read: those that Forebay assigns to objects of a sink. So no name reaches outside a container or
+//! a directory, or the objects of other programs.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use crate::manifest::TOKEN;
 use crate::side_folder::MANIFEST as DESCRIBED;
 use crate::{Codec, Prefix, SideFolder};
 
-/// Stores take names of 1,024 bytes.
+/// Stores accept names of 1,024 bytes.
 const BYTES_MAX: usize = 1024;
 
-/// Which events an object of some name would have, or describe: of a part of a payload the very one, else the first.
+/// The events of an object by its name: the event of an attachment, or else the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectPlace {
-    /// The data directory that they come from.
+    /// The id of the gateway that they come from.
     pub origin: Origin,
-    /// Where they stand in its journal.
+    /// Their position in its journal.
     pub position: Position,
 }
 
 impl ObjectPlace {
-    /// What an object of this name would hold, if it is the name of an object of any sink. The manifests of a directory may be in any folder:
-    /// a gateway chooses it.
+    /// The place of an object with this name, if an object of any sink can have it. The manifests of a directory may be
+    /// in any folder: a gateway chooses it.
     pub(crate) fn of(name: &str, has_folders: bool) -> Option<Self> {
         let is_described = name.ends_with(DESCRIBED);
         let file = name.rsplit('/').next().unwrap_or_default();
-        // Hidden files are those that a directory writes.
+        // Hidden files are files that a directory is writing.
         if !has_folders && (name.starts_with('.') || file.starts_with('.')) {
             return None;
         }
@@ -38,34 +38,35 @@ impl ObjectPlace {
 /// The names of a sink's objects.
 pub(super) struct Names {
     pub(super) sink: Arc<str>,
-    /// What they begin with now. It may have been another text before.
+    /// Their current prefix. It may have been another one before.
     pub(super) prefix: Prefix,
-    /// Where manifests are now. Older ones may be beside their objects.
+    /// The current folder of manifests. Older ones may be next to their objects.
     pub(super) manifests: SideFolder,
-    /// Where parts of payloads are now.
+    /// The current folder of attachments.
     pub(super) parts: SideFolder,
-    /// Whether there may be a folder in them.
+    /// Whether names may contain a folder.
     pub(super) has_folders: bool,
 }
 
 impl Names {
-    /// What an object of this name would hold, if one of this sink can have it: its lines, what describes them, or a part of a payload.
+    /// The place of an object with this name, if an object of this sink can have it: lines, a description, or an
+    /// attachment.
     pub(super) fn place(&self, name: &str) -> Option<ObjectPlace> {
-        // A container has folders in any name, a directory only the one of manifests.
+        // In a container any name may have folders, in a directory only those of manifests.
         let manifest = self.manifests.strip(name).filter(|rest| rest.ends_with(DESCRIBED));
         let part = self.parts.strip(name).filter(|_| self.has_folders);
-        let beside = manifest.or(part).filter(|_| is_path(name)).unwrap_or(name);
-        place(beside, self.has_folders, |before| self.is_before(before))
+        let plain = manifest.or(part).filter(|_| is_path(name)).unwrap_or(name);
+        place(plain, self.has_folders, |before| self.is_before(before))
     }
 
-    /// A sink's name may be the end of another's: before it stands nothing, a folder, or what is configured.
+    /// A sink's name may be the end of another's: it is preceded by nothing, a folder, or the configured prefix.
     fn is_before(&self, text: &str) -> bool {
         let before = text.strip_suffix(&*self.sink);
         before.is_some_and(|before| before.is_empty() || before.ends_with('/') || self.prefix.can_be(before))
     }
 }
 
-/// What an object of this name would hold. `is_before` judges what stands before the time: the sink's name behind what names begin with.
+/// The place of an object with this name. `is_before` checks the part before the time: the prefix and the sink's name.
 fn place(name: &str, has_folders: bool, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> {
     if !is_path(name) || (name.contains('/') && !has_folders) {
         return None;
@@ -81,7 +82,7 @@ fn place(name: &str, has_folders: bool, is_before: impl Fn(&str) -> bool) -> Opt
     of_stem(stem, is_before)
 }
 
-/// `SINK-TIME-ORIGIN-SHARD-FIRST-TOKEN`, behind what names of the sink begin with. Older names have no token.
+/// `SINK-TIME-ORIGIN-SHARD-FIRST-TOKEN`, after the prefix. Older names have no token.
 fn of_stem(stem: &str, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> {
     let stem = stem.rsplit_once('-').filter(|(_, last)| is_token(last)).map_or(stem, |(before, _)| before);
     let mut parts = stem.rsplitn(5, '-');
@@ -102,12 +103,12 @@ fn is_part(part: &str) -> bool {
     is_plain && !matches!(part, "" | "." | "..")
 }
 
-/// What tells the processes apart that may use a data directory.
+/// Whether it identifies a process that uses a data directory.
 fn is_token(text: &str) -> bool {
     text.len() == TOKEN && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// 32 digits in the one way in which they are written.
+/// 32 digits in their only form.
 fn origin(text: &str) -> Option<Origin> {
     text.parse().ok().filter(|origin: &Origin| origin.to_string() == text)
 }
@@ -118,14 +119,14 @@ fn is_time(text: &str) -> bool {
     parts.is_some_and(|(day, time)| number(day, 8).is_some() && number(time, 6).is_some())
 }
 
-/// `SEQUENCE-ID`: a part of a payload.
+/// `SEQUENCE-ID`: an attachment.
 fn apart(text: &str) -> Option<u64> {
     let (sequence, id) = text.split_once('-')?;
     let is_id = id.parse().is_ok_and(|parsed: EventId| parsed.to_string() == id);
     number(sequence, 20).filter(|_| is_id)
 }
 
-/// A number of so many digits.
+/// A number of this many digits.
 fn number(text: &str, digits: usize) -> Option<u64> {
     let are_digits = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| are_digits)
@@ -149,7 +150,7 @@ mod tests {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: sink.into() };
         let age_max = Duration::from_secs(1);
         let (line, prefix) = (Line::Payload, prefix.parse().unwrap());
-        let manifests = SideFolder::BESIDE;
+        let manifests = SideFolder::NONE;
         let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None, manifests };
         let portion = Portion::received("access", 1_760_000_000_123_456);
         Manifest::new(lane, 12..=90, portion, &rules, None, claim).name
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sink_stores_can_be_asked_for() {
+    fn names_of_stored_objects_are_readable() {
         let claim = Some(Claim([0x17; 16]));
         for (codec, prefix, claim) in [
             (Codec::None, "", None),
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_before_are_found_and_other_beginnings_are_not() {
+    fn earlier_folders_are_readable_but_not_other_prefixes() {
         let before = name("archive", Codec::None, "old/{day}/");
         assert!(names("archive", "new/").place(&before).is_some());
         let directory = Names { has_folders: false, ..names("archive", "") };
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_can() {
+    fn other_names_are_not_readable() {
         let name = name("archive", Codec::None, "");
         let id = "1111111a-1111-1111-1111-111111111111";
         let stem = name.strip_suffix(".ndjson").unwrap();

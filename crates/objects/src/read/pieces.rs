@@ -1,5 +1,5 @@
-//! Bytes of an object on their way from the thread that asks the store to whoever asked: a few pieces at a time, so that a slow reader
-//! holds up its store and not the memory.
+//! The bytes of an object between the thread that reads the store and the caller: a few pieces at a time. So a slow
+//! reader delays its store, and doesn't fill the memory.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,19 +11,19 @@ use tokio::sync::mpsc;
 
 use super::Shared;
 
-/// Pieces that are ready before somebody takes them.
+/// Pieces that are ready before the reader takes them.
 const AHEAD: usize = 4;
 /// Bytes of a piece at most.
 pub const PIECE_BYTES: usize = 64 * 1024;
 
-/// What goes through: that the store has begun, and then its bytes.
+/// The items of the stream: an empty one when the store has begun, and then its bytes.
 type Piece = Result<Bytes, ReadError>;
 
-/// Where a store puts them.
+/// The end of the stream for a store.
 #[derive(Clone)]
 pub struct PieceSender(mpsc::Sender<Piece>);
 
-/// Nobody waits for the bytes any more.
+/// The reader no longer waits for the bytes.
 pub struct Gone;
 
 /// A stream of pieces.
@@ -38,7 +38,7 @@ pub(super) fn channel(shared: Arc<Shared>) -> (PieceSender, Stream) {
 }
 
 impl PieceSender {
-    /// The store has begun to give the bytes.
+    /// The store has begun to return the bytes.
     ///
     /// # Errors
     /// [`Gone`]
@@ -46,7 +46,7 @@ impl PieceSender {
         self.send(Ok(Bytes::new())).await
     }
 
-    /// More of them.
+    /// Adds bytes.
     ///
     /// # Errors
     /// [`Gone`]
@@ -57,9 +57,9 @@ impl PieceSender {
         Ok(())
     }
 
-    /// Who has begun to take it learns that it isn't whole.
+    /// Reports to a reader that has begun that the object is incomplete.
     pub(super) async fn fail(&self, error: ReadError) {
-        // Where nobody waits nobody is told.
+        // Without a reader there is no one to notify.
         drop(self.send(Err(error)).await);
     }
 
@@ -73,7 +73,7 @@ impl Stream {
     pub(super) async fn begun(mut self) -> Result<Self, ReadError> {
         match self.pieces.recv().await {
             Some(first) => first.map(|_| self),
-            None => Err(super::unavailable("the store's answer ended before it began")),
+            None => Err(super::unavailable("the store's response ended before its first byte")),
         }
     }
 }

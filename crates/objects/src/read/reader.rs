@@ -1,4 +1,4 @@
-//! What reads a store's objects back.
+//! The interface that reads a store's objects back.
 
 use std::ops::Range;
 
@@ -18,10 +18,10 @@ pub enum Lookup {
     Found(FoundObject),
 }
 
-/// A store as it is read, with connections of its own. They belong to the thread that reads.
+/// A store for readers, with separate connections. They belong to the thread that reads.
 #[async_trait]
 pub trait ObjectStoreReader: Send + Sync {
-    /// The object under a name that a sink gives, unless it has the tag `known`.
+    /// The object under a name that a sink assigned, unless it has the tag `known`.
     async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError>;
 
     /// Sends bytes of the object with this name and tag. The receiver may be dropped before the end.

@@ -1,5 +1,5 @@
-//! The thread on which a store of objects is asked: whoever asks has no clock of its own, and is none of delivery's. It begins with the
-//! first read, and ends with the value.
+//! The thread that reads a store of objects: callers have no timers of their runtime for it, and it isn't delivery's.
+//! It begins with the first read, and ends with the value.
 
 use std::future::Future;
 use std::io;
@@ -22,10 +22,10 @@ struct Running {
 }
 
 impl ReadingThread {
-    /// Has the thread do `work`.
+    /// Runs `work` on the thread.
     ///
     /// # Errors
-    /// The operating system has no room for it.
+    /// The operating system can't start the thread.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match &mut *running {
@@ -44,7 +44,7 @@ fn start() -> io::Result<Running> {
     let run = move || {
         // Nothing is ever sent.
         let _ = runtime.block_on(ended);
-        // A file that doesn't answer isn't waited for.
+        // A file operation that hangs isn't waited for.
         runtime.shutdown_background();
     };
     std::thread::Builder::new().name("objects".into()).spawn(run)?;

@@ -20,7 +20,7 @@ use sink_testing::through_writer::{Offers, Through};
 /// Random sequences for each sink.
 const SEQUENCES: u32 = 48;
 
-/// A directory of objects, over a file system that can be kept from answering.
+/// A directory of objects, over a file system that can be blocked.
 struct Directory<const CODEC: usize> {
     directory: TempDir,
     gate: Arc<Gate>,
@@ -47,8 +47,8 @@ impl<const CODEC: usize> Directory<CODEC> {
 
 impl<const CODEC: usize> SinkHarness for Directory<CODEC> {
     const COMPARES: bool = false;
-    const KNOWS_IDS: bool = false;
-    const REFUSES: bool = false;
+    const RECOGNISES_IDS: bool = false;
+    const REJECTS: bool = false;
     type Fault = Hindered;
 
     async fn fresh() -> Self {
@@ -71,11 +71,11 @@ impl<const CODEC: usize> SinkHarness for Directory<CODEC> {
     }
 
     async fn poison(&self, _: EventId) {
-        unreachable!("a directory refuses nothing")
+        unreachable!("a directory rejects nothing")
     }
 
     async fn outage(&self, stage: usize) -> Option<Hindered> {
-        // An object and its description take this many calls; the last stage hinders none of them.
+        // An object and its description need this many calls; the last stage blocks none of them.
         (stage < 20).then(|| {
             self.gate.set(State::FailsAfter(stage));
             Hindered(self.gate.clone())
@@ -100,7 +100,7 @@ fn lines(path: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The id and the payload's own bytes, as somebody reads them who knows the documentation.
+/// The id and the payload's bytes, as a reader of the documentation would find them.
 fn event(line: &str) -> (EventId, Vec<u8>) {
     let line: BTreeMap<String, &RawValue> = serde_json::from_str(line).unwrap();
     let id: String = serde_json::from_str(line["id"].get()).unwrap();
@@ -111,7 +111,7 @@ fn event(line: &str) -> (EventId, Vec<u8>) {
     (id.parse().unwrap(), payload.into_bytes())
 }
 
-/// The operating system's files behind a gate.
+/// The operating system's files, with a gate.
 #[derive(Default)]
 struct Gate {
     state: Mutex<State>,
@@ -123,7 +123,7 @@ enum State {
     #[default]
     Open,
     Stalls,
-    /// After so many calls all others fail.
+    /// After this many calls all others fail.
     FailsAfter(usize),
 }
 
@@ -146,7 +146,7 @@ impl Gate {
     }
 }
 
-/// Opens the gate when it goes.
+/// Opens the gate when it is dropped.
 struct Hindered(Arc<Gate>);
 
 impl Drop for Hindered {
@@ -199,7 +199,7 @@ impl<const CODEC: usize> Offers for Directory<CODEC> {
 }
 
 #[test]
-fn a_directory_passes_each_case() {
+fn directory_passes_each_case() {
     check::<Directory<0>>();
     check::<Directory<1>>();
     check::<Directory<2>>();
@@ -207,12 +207,12 @@ fn a_directory_passes_each_case() {
 }
 
 #[test]
-fn a_directory_follows_the_model() {
+fn directory_follows_the_model() {
     sequences::<Directory<2>>(SEQUENCES);
 }
 
 #[tokio::test]
-async fn sinks_that_connect_at_once_do_not_disturb_one_another() {
+async fn concurrent_connects_do_not_conflict() {
     let directory = Directory::<0>::fresh().await;
     for _ in 0..20 {
         let connecting: Vec<_> = (0..16).map(|_| directory.sink()).collect();

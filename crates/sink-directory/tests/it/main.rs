@@ -1,4 +1,4 @@
-//! Directories as stores: the suite of all sinks, and uploads through writers.
+//! Directories as stores: the conformance suite of all sinks, and uploads through writers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;

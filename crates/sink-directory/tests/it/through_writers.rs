@@ -29,7 +29,7 @@ fn rules() -> ObjectFormat {
     }
 }
 
-/// A directory behind a writer.
+/// A writer with a directory.
 struct Directory {
     folder: TempDir,
     writer: Running,
@@ -55,7 +55,7 @@ impl Directory {
     }
 }
 
-/// An upload by hand: so many bytes are announced, and these are sent. The connection ends behind too few.
+/// A manual upload: this many bytes are announced, and these are sent. The connection ends after too few.
 fn upload(address: SocketAddr, name: &str, announced: usize, digest: &str, body: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let lane = format!("{}/0/archive", "01".repeat(16));
@@ -71,13 +71,13 @@ fn upload(address: SocketAddr, name: &str, announced: usize, digest: &str, body:
         stream.shutdown(std::net::Shutdown::Write).unwrap();
     }
     let mut answer = String::new();
-    // Behind a body that was cut there is no answer.
+    // After a truncated body there is no response.
     let _ = stream.read_to_string(&mut answer);
     answer
 }
 
 #[test]
-fn a_damaged_or_cut_upload_leaves_nothing_under_its_name() {
+fn damaged_upload_leaves_no_object() {
     let directory = Directory::start();
     let lane = Lane { origin: Origin([1; 16]), shard: 0, sink: "archive".into() };
     let rules = rules();
@@ -90,7 +90,7 @@ fn a_damaged_or_cut_upload_leaves_nothing_under_its_name() {
     let folder = directory.folder.path().join("archive");
     std::fs::create_dir(&folder).unwrap();
     let damaged = upload(directory.writer.address, &name, body.len(), &digest, b"{\"whole\": fals}\n");
-    assert!(damaged.contains("cut or damaged"), "{damaged}");
+    assert!(damaged.contains("truncated or damaged"), "{damaged}");
     upload(directory.writer.address, &name, body.len(), &digest, &body[..7]);
     for (wrong, says) in [("../x", "no name of an object"), (&*name.replace("0101", "0202"), "Forebay-Lane")] {
         let refused = upload(directory.writer.address, wrong, body.len(), &digest, body);
@@ -104,7 +104,7 @@ fn a_damaged_or_cut_upload_leaves_nothing_under_its_name() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_allows_larger_objects_is_refused() {
+async fn gateway_with_larger_objects_is_rejected() {
     let directory = Directory::start();
     let store = |rules| RemoteStore { kind: "directory", rules: Some(rules), ..RemoteStore::default() };
     let connect = async |rules| remote(directory.writer.address, store(rules)).connect().await;

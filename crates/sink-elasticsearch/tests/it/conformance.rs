@@ -13,16 +13,16 @@ use sink_testing::through_writer::{Offers, Through};
 
 /// Random sequences for each shape.
 const SEQUENCES: u32 = 24;
-/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+/// The proxy cuts after multiples of this many bytes of responses, up to this many times.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 23;
-/// What every document begins with that doesn't have its payload in an envelope.
+/// The beginning of every document without an envelope.
 const BEGINNING: &str = r#"{"@timestamp":"2025-10-09T08:53:20.000001Z""#;
 
 /// With the payload in an envelope, or not.
 struct TestedSink<const ENVELOPE: bool> {
     fixture: Fixture<'static>,
-    /// What stands still in a stall. It lets reads pass, as the store itself does while it takes no writes.
+    /// The gate that is closed in a stall. It lets reads pass, as the store itself does while it rejects writes.
     gate: Gate,
 }
 
@@ -31,7 +31,7 @@ impl<const ENVELOPE: bool> SinkHarness for TestedSink<ENVELOPE> {
     const HAS_OWN_MARK: bool = false;
     type Fault = Box<dyn Any>;
 
-    /// On one line, and without spaces behind the brace in the place of which others stand.
+    /// On one line, and without spaces after the brace, where the document has other members.
     fn as_kept(payload: &[u8]) -> Vec<u8> {
         let text = std::str::from_utf8(payload).unwrap().trim().replace(['\r', '\n'], " ");
         match text.strip_prefix('{') {
@@ -95,7 +95,7 @@ fn documents_with_envelopes_pass_each_case_through_writers() {
 }
 
 #[test]
-fn documents_of_members_pass_each_case_and_follow_the_model() {
+fn documents_of_members_pass_the_suite() {
     if server().is_some() {
         check::<TestedSink<false>>();
         sequences::<TestedSink<false>>(SEQUENCES);
@@ -103,7 +103,7 @@ fn documents_of_members_pass_each_case_and_follow_the_model() {
 }
 
 #[test]
-fn documents_with_envelopes_pass_each_case_and_follow_the_model() {
+fn documents_with_envelopes_pass_the_suite() {
     if server().is_some() {
         check::<TestedSink<true>>();
         sequences::<TestedSink<true>>(SEQUENCES / 4);

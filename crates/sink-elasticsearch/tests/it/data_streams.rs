@@ -1,4 +1,4 @@
-//! Data streams that no template makes: nothing is ever written to a plain index of their name.
+//! Data streams without a template: nothing is ever written to a plain index of their name.
 
 use serde_json::Value;
 use sink::{Sink, SinkError, WriteOutcome};
@@ -22,7 +22,7 @@ fn template(name: &str, more: &str) -> String {
     format!(r#"{{"index_patterns": ["{name}*"], "priority": 7{more}}}"#)
 }
 
-fn refusal<T: std::fmt::Debug>(answer: Result<T, SinkError>) -> String {
+fn rejection<T: std::fmt::Debug>(answer: Result<T, SinkError>) -> String {
     match answer {
         Err(SinkError::Misconfigured(reason)) => reason.to_string(),
         other => panic!("{other:?}"),
@@ -35,19 +35,19 @@ fn remove(server: &OpenSearch, name: &str) {
 }
 
 #[tokio::test]
-async fn without_a_template_nothing_is_written_until_there_is_one() {
+async fn nothing_is_written_until_a_template_exists() {
     let Some(server) = server() else { return };
     let (fixture, name) = stream(server, "none");
     let sink = fixture.sink();
     let exists = || server.ask("HEAD", &format!("/{name}"), "").status == 200;
-    for said in [refusal(sink.connect().await), refusal(sink.write(&plain(0, 1, 3)).await)] {
-        assert!(said.contains(&format!("there is no data stream {name}")), "{said}");
+    for said in [rejection(sink.connect().await), rejection(sink.write(&plain(0, 1, 3)).await)] {
+        assert!(said.contains(&format!("the data stream {name} doesn't exist")), "{said}");
         assert!(said.contains("\"data_stream\": {}") && said.contains("index template"), "{said}");
     }
     assert!(!exists(), "not even an index");
-    // One that matches, and says nothing of data streams.
+    // A template that matches, but doesn't declare a data stream.
     server.done("PUT", &format!("/_index_template/{name}"), &template(&name, ""));
-    let said = refusal(sink.write(&plain(0, 1, 3)).await);
+    let said = rejection(sink.write(&plain(0, 1, 3)).await);
     assert!(said.contains("\"data_stream\": {}"), "{said}");
     assert!(!exists());
     server.done("PUT", &format!("/_index_template/{name}"), &template(&name, r#", "data_stream": {}"#));
@@ -58,7 +58,7 @@ async fn without_a_template_nothing_is_written_until_there_is_one() {
 }
 
 #[tokio::test]
-async fn an_index_or_an_alias_is_no_data_stream() {
+async fn index_or_alias_is_no_data_stream() {
     let Some(server) = server() else { return };
     for is_alias in [false, true] {
         let (fixture, name) = stream(server, "taken");
@@ -69,7 +69,7 @@ async fn an_index_or_an_alias_is_no_data_stream() {
         server.done("PUT", &format!("/{index}"), &body);
         server.done("PUT", &format!("/_index_template/{name}"), &template(&name, r#", "data_stream": {}"#));
         let sink = fixture.sink();
-        for said in [refusal(sink.connect().await), refusal(sink.write(&plain(0, 1, 3)).await)] {
+        for said in [rejection(sink.connect().await), rejection(sink.write(&plain(0, 1, 3)).await)] {
             assert!(said.contains(&format!("{name} is an index or an alias")), "{said}");
         }
         let counted: Value = serde_json::from_str(&server.get(&format!("/{index}/_count"))).unwrap();
@@ -81,23 +81,23 @@ async fn an_index_or_an_alias_is_no_data_stream() {
 }
 
 #[tokio::test]
-async fn each_name_is_made_before_its_first_event() {
+async fn data_stream_is_created_before_its_first_event() {
     let Some(server) = server() else { return };
     let (mut fixture, name) = stream(server, "by");
     fixture.config.index = format!("{name}-{{type}}").parse().unwrap();
     let sink = fixture.sink();
     assert_eq!(sink.connect().await, Ok(()), "no name is known before an event is");
-    let said = refusal(sink.write(&plain(0, 1, 3)).await);
-    assert!(said.contains(&format!("there is no data stream {name}-")), "{said}");
+    let said = rejection(sink.write(&plain(0, 1, 3)).await);
+    assert!(said.contains(&format!("the data stream {name}-")), "{said}");
     let body = template(&name, r#", "data_stream": {}"#);
     fixture.config.template = Some(Template::new(&name, body).unwrap());
     assert_eq!(fixture.sink().write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
     remove(server, &name);
 }
 
-/// The stream and its template are removed under a sink that has written to it.
+/// The stream and its template are removed while a sink writes to it.
 #[tokio::test]
-async fn a_plain_index_that_was_made_all_the_same_is_reported() {
+async fn accidental_plain_index_is_reported() {
     let Some(server) = server() else { return };
     let (fixture, name) = stream(server, "gone");
     let body = template(&name, r#", "data_stream": {}"#);
@@ -106,21 +106,21 @@ async fn a_plain_index_that_was_made_all_the_same_is_reported() {
     assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
     remove(server, &name);
     for _ in 0..2 {
-        let said = refusal(sink.write(&plain(0, 4, 3)).await);
+        let said = rejection(sink.write(&plain(0, 4, 3)).await);
         assert!(said.contains(&format!("{name} is an index or an alias")), "{said}");
     }
     server.done("DELETE", &format!("/{name}"), "");
-    let said = refusal(sink.write(&plain(0, 4, 3)).await);
-    assert!(said.contains("there is no data stream"), "{said}");
+    let said = rejection(sink.write(&plain(0, 4, 3)).await);
+    assert!(said.contains("doesn't exist"), "{said}");
     server.done("PUT", &format!("/_index_template/{name}"), &body);
     assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
     remove(server, &name);
 }
 
-const LOOK: &str = "GET /_data_stream/i";
-const MAKE: &str = "PUT /_data_stream/i";
+const READ: &str = "GET /_data_stream/i";
+const CREATE: &str = "PUT /_data_stream/i";
 
-/// A store in which the user may not do what `forbidden` begins with. Documents come to be in this index.
+/// A store that forbids the user the requests with the prefixes `forbidden`. Documents are put into this index.
 fn guarded(forbidden: &'static [&'static str], index: &'static str) -> MockBulkServer {
     MockBulkServer::raw(move |request| match () {
         () if request.line.starts_with("GET / ") => (200, ABOUT.to_owned()),
@@ -137,23 +137,23 @@ fn guarded(forbidden: &'static [&'static str], index: &'static str) -> MockBulkS
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_look_or_make_is_told_what_the_store_did() {
+async fn user_without_rights_gets_the_stores_message() {
     let sink = |store: &MockBulkServer| {
         let config = ElasticsearchConfig { target: IndexTarget::DataStream, ..config(&store.url(), "i") };
         Sink::new(Elasticsearch::new(config))
     };
     let event = batch(0, 1, &["{}"]);
 
-    let store = guarded(&[MAKE], ".ds-i-000001");
-    let said = refusal(sink(&store).write(&event).await);
-    assert!(said.contains("the user may not make it") && said.contains("no permissions"), "{said}");
+    let store = guarded(&[CREATE], ".ds-i-000001");
+    let said = rejection(sink(&store).write(&event).await);
+    assert!(said.contains("the user may not create it") && said.contains("no permissions"), "{said}");
     assert!(store.bulks().is_empty());
 
-    let store = guarded(&[LOOK, MAKE], ".ds-i-000001");
+    let store = guarded(&[READ, CREATE], ".ds-i-000001");
     assert_eq!(sink(&store).write(&event).await, Ok(WriteOutcome::Committed));
 
-    let store = guarded(&[LOOK, MAKE], "i");
-    let said = refusal(sink(&store).write(&event).await);
+    let store = guarded(&[READ, CREATE], "i");
+    let said = rejection(sink(&store).write(&event).await);
     assert!(said.contains("i is an index or an alias"), "{said}");
 
     let store = guarded(&[], ".ds-i-000001");
@@ -162,12 +162,12 @@ async fn a_user_who_may_not_look_or_make_is_told_what_the_store_did() {
         ["GET /", "GET /_data_stream/i", "PUT /_data_stream/i", "GET /i/_settings", "POST /_bulk", "GET /i/_settings"];
     for expected in [&first[..], &["POST /_bulk"]] {
         assert_eq!(sink.write(&event).await, Ok(WriteOutcome::Committed));
-        assert_eq!(store.asked(), expected, "a name is asked for once");
+        assert_eq!(store.asked(), expected, "a name is checked once");
     }
 }
 
 #[tokio::test]
-async fn a_strict_mapping_takes_documents_without_a_time() {
+async fn strict_mapping_accepts_documents_without_a_time() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::dynamic(server);
     let mapping = r#"{"mappings": {"dynamic": "strict", "properties": {"n": {"type": "long"}}}}"#;

@@ -1,4 +1,4 @@
-//! What events become in the store, and what it refuses.
+//! Events as documents in the store, and the documents that it rejects.
 
 use bytes::Bytes;
 use event::EventId;
@@ -12,7 +12,7 @@ use sink_testing::events::{batch, batch_named, id, lane, plain};
 /// A day, in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// What an event is, beside its place.
+/// An event without its position.
 struct Event {
     id: EventId,
     time: i64,
@@ -52,7 +52,7 @@ fn only_document(fixture: &Fixture<'_>) -> Value {
 }
 
 #[tokio::test]
-async fn a_document_that_does_not_fit_is_refused_in_the_store_s_words_and_the_others_are_stored() {
+async fn unfit_document_is_rejected_alone() {
     let Some(server) = server() else { return };
     let fixture = Fixture::dynamic(server);
     let payloads = [r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"n": 2}"#, r#"{"": 1}"#, r#"{"a": 1, "a": 2}"#, r#"{"n": 3}"#];
@@ -76,12 +76,12 @@ async fn a_document_that_does_not_fit_is_refused_in_the_store_s_words_and_the_ot
 }
 
 #[tokio::test]
-async fn events_stand_in_the_index_of_their_day_also_when_they_come_again() {
+async fn duplicates_are_found_in_their_days_index() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();
     let of = |number, time| Event { id: id(3, number), time, write: Write::Insert };
-    // All were received at the beginning of 1970: what says that it happened later than the next day stands in that day's.
+    // All were received at the beginning of 1970: an event with a time after the next day is in the next day's index.
     let batch = events(&[of(1, 0), of(2, 300 * DAY), of(3, DAY - 1), of(4, DAY)]);
     for _ in 0..2 {
         assert_eq!(fixture.sink().write(&batch).await, Ok(WriteOutcome::Committed));
@@ -94,7 +94,7 @@ async fn events_stand_in_the_index_of_their_day_also_when_they_come_again() {
 }
 
 #[tokio::test]
-async fn a_template_is_installed_where_it_is_missing_and_data_streams_have_each_event_once() {
+async fn missing_template_is_installed() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::dynamic(server);
     let (name, stream) = (format!("t{}", fixture.index), format!("{}-stream", fixture.index));
@@ -107,7 +107,7 @@ async fn a_template_is_installed_where_it_is_missing_and_data_streams_have_each_
     fixture.config.target = IndexTarget::DataStream;
     let of = |number, write| Event { id: id(4, number), time: DAY, write };
     let batch = events(&[of(1, Write::Insert), of(2, Write::Upsert(1)), of(2, Write::Upsert(2)), of(3, Write::Insert)]);
-    // The second template has the first one's name: what is there stays.
+    // The second template has the first one's name: the existing one is kept.
     for shards in [1, 3] {
         let sink = sink(ElasticsearchConfig { template: Some(template(shards)), ..fixture.config.clone() });
         assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
@@ -131,7 +131,7 @@ async fn a_template_is_installed_where_it_is_missing_and_data_streams_have_each_
 }
 
 #[tokio::test]
-async fn what_becomes_of_an_id_that_is_taken_is_a_setting() {
+async fn conflict_rule_decides_about_existing_ids() {
     let Some(server) = server() else { return };
     let one = |payload: &str| batch_named(0, 1, &[payload], |_| id(5, 1));
     let other = |payload: &str| batch_named(1, 7, &[payload], |_| id(5, 1));
@@ -149,7 +149,7 @@ async fn what_becomes_of_an_id_that_is_taken_is_a_setting() {
         match (conflict, answer) {
             (DocumentConflictPolicy::DeadLetter, Ok(WriteOutcome::Partial { refused, .. })) => {
                 assert!(refused[0].reason.contains("another document"), "{}", refused[0].reason);
-                // Another lane, another time, other spaces: it is the same event all the same.
+                // Another lane, another time, other spaces: it is still the same event.
                 assert_eq!(sink.write(&other("{\"b\": {},\n\"a\": 1}")).await, Ok(WriteOutcome::Committed));
             }
             (DocumentConflictPolicy::DeadLetter, answer) => panic!("{answer:?}"),
@@ -160,7 +160,7 @@ async fn what_becomes_of_an_id_that_is_taken_is_a_setting() {
 }
 
 #[tokio::test]
-async fn an_index_that_takes_nothing_for_now_gets_its_documents_later() {
+async fn blocked_index_gets_its_documents_later() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.gzip = true;

@@ -28,14 +28,14 @@ impl FaultHarness for Fixture<'_> {
 }
 
 #[tokio::test]
-async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
+async fn batch_with_a_cut_response_is_stored_once() {
     let Some(server) = server() else { return };
     let step = CutStep { new: 29, open: 29 }.unless_all(std::env::var("FOREBAY_ELASTICSEARCH_CUTS").ok());
     cut_at_any_byte(&Fixture::new(server), step, 10).await;
 }
 
 #[tokio::test]
-async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_changes_nothing() {
+async fn frozen_connection_changes_nothing_after_thawing() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.timeout = Duration::from_secs(1);
@@ -43,12 +43,12 @@ async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_changes_nothing(
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_under_load_has_everything_once() {
+async fn server_killed_under_load_has_each_event_once() {
     let Some(server) = OpenSearch::start() else { return };
-    // The server ends with the process: the thread that kills it uses it, too.
+    // The server ends with the process, and the thread that kills it uses it too.
     let server: &OpenSearch = Box::leak(Box::new(server));
     set_up(server);
-    // It takes long to come back.
+    // Its restart takes long.
     let load = Load { lanes: 3, records: 200, kills: 2 }.with_kills(std::env::var("FOREBAY_ELASTICSEARCH_KILLS").ok());
     let restart = || {
         server.kill();

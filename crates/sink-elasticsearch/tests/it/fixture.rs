@@ -1,4 +1,4 @@
-//! The shared server, and an index on it, each test's with a proxy before it.
+//! The shared server, and an index on it, each test's with a proxy in front.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use sink_elasticsearch::{DocumentConflictPolicy, DocumentShape, Elasticsearch, E
 use testkit::opensearch::OpenSearch;
 use testkit::proxy::Proxy;
 
-/// What indices of the tests are like: nothing is made of what stands in documents, so that any payload can.
+/// The template of the tests' indices: documents aren't mapped, so any payload is accepted.
 const TEMPLATE: &str = r#"{
     "index_patterns": ["fixture-k*"],
     "template": {
@@ -21,7 +21,7 @@ const TEMPLATE: &str = r#"{
     }
 }"#;
 
-/// What indices of envelopes are like: events are found by three members, and nothing is made of the rest.
+/// The template of indices of envelopes: events are found by three members, and the rest isn't mapped.
 const ENVELOPES: &str = r#"{
     "index_patterns": ["fixture-e*"],
     "template": {
@@ -40,13 +40,13 @@ pub(crate) fn server() -> Option<&'static OpenSearch> {
     *SERVER.get_or_init(start)
 }
 
-/// Makes the indices of tests what they are to be.
+/// Installs the templates of the tests.
 pub(crate) fn set_up(server: &OpenSearch) {
     server.done("PUT", "/_index_template/tests", TEMPLATE);
     server.done("PUT", "/_index_template/envelopes", ENVELOPES);
 }
 
-/// An index with a proxy before it. It is removed with the fixture.
+/// An index with a proxy in front of it. It is removed with the fixture.
 pub(crate) struct Fixture<'a> {
     pub(crate) server: &'a OpenSearch,
     pub(crate) proxy: Proxy,
@@ -84,7 +84,7 @@ impl<'a> Fixture<'a> {
         Self::named(server, 'd')
     }
 
-    /// An index of envelopes, which events can be read from.
+    /// An index of envelopes, from which events can be read.
     pub(crate) fn envelopes(server: &'a OpenSearch) -> Self {
         let mut fixture = Self::named(server, 'e');
         fixture.config.shape = DocumentShape::Envelope;
@@ -109,7 +109,7 @@ impl<'a> Fixture<'a> {
         Sink::new(Elasticsearch::new(ElasticsearchConfig { nodes, ..self.config.clone() }))
     }
 
-    /// The documents of all indices whose names begin as this one's: index, id and text of each.
+    /// The documents of all indices with this one's prefix: index, id and text of each.
     pub(crate) fn documents(&self) -> Vec<(String, String, String)> {
         let pattern = format!("{0},{0}-*", self.index);
         self.server.done("POST", &format!("/{pattern}/_refresh?ignore_unavailable=true"), "");

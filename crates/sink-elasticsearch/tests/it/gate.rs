@@ -1,10 +1,11 @@
-//! A gate before the server: while it is closed, writes wait before it, and everything else passes.
+//! A gate in front of the server: while it is closed, writes wait at it, and all other requests pass.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// What a write begins with. Clients begin a request when they have the answer to the one before: so it begins what is read at a time.
+/// The beginning of a write. Clients begin a request after the previous response: so it is at the beginning of the
+/// bytes that are read.
 const WRITE: &[u8] = b"POST /_bulk";
 
 #[derive(Default)]
@@ -20,14 +21,14 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// A gate before what listens there.
+    /// A gate in front of the server at this address.
     pub(crate) fn to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, state) = (listener.local_addr().unwrap(), Arc::<State>::default());
         let held = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                // A server that is down is one that closes at once.
+                // A server that is down looks like one that closes immediately.
                 let (client, Ok(server)) = (client.unwrap(), TcpStream::connect(server)) else { continue };
                 let (answers, to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let held = Arc::clone(&held);
@@ -38,7 +39,7 @@ impl Gate {
         Self { address, state }
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -51,7 +52,7 @@ impl Gate {
 }
 
 impl State {
-    /// Waits where a write begins.
+    /// Waits at the beginning of a write.
     fn pass(&self, bytes: &[u8]) {
         if bytes.starts_with(WRITE) {
             let is_closed = self.is_closed.lock().unwrap();
@@ -60,7 +61,7 @@ impl State {
     }
 }
 
-/// Opens the gate again when it goes.
+/// Opens the gate when it is dropped.
 pub(crate) struct Closed(Arc<State>);
 
 impl Drop for Closed {

@@ -1,5 +1,5 @@
-//! The sink for Elasticsearch and OpenSearch on an OpenSearch server of its own: the suite of all sinks, and what can only go wrong with
-//! this store. What a real server does too seldom is done by a small one of the tests' own.
+//! The sink for Elasticsearch and OpenSearch on a separate OpenSearch server: the conformance suite of all sinks, and
+//! the faults specific to this store. Behaviour that is rare in a real server is simulated by a small one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;

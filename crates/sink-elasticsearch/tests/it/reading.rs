@@ -1,4 +1,4 @@
-//! Reads over several indices, by mappings of several kinds, and beside what others have put there.
+//! Reads over several indices, by different mappings, and next to documents of other programs.
 
 use bytes::Bytes;
 use event::read::{Filter, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
@@ -12,7 +12,7 @@ use sink_testing::events::{id, lane};
 /// A day, in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// Events of types in turn, all within a millisecond at the end of a day and the next one's beginning.
+/// Events of alternating types, all within a millisecond at the end of a day and the beginning of the next.
 fn around_midnight(count: u64) -> Batch {
     let mut batch = Batch::new(lane(0), 1);
     for number in 1..=count {
@@ -75,7 +75,7 @@ async fn check_every_read(fixture: &Fixture<'_>, by_the_microsecond: bool) {
     if by_the_microsecond {
         assert_eq!(numbers(&found), in_order);
     } else {
-        // Where the store knows milliseconds, those of one are in the order of their ids.
+        // If the store compares milliseconds, the events of one are in the order of their ids.
         let expected: Vec<u64> = (1..20).rev().chain((20..=40).rev()).collect();
         assert_eq!(numbers(&found), expected);
     }
@@ -93,7 +93,7 @@ async fn check_every_read(fixture: &Fixture<'_>, by_the_microsecond: bool) {
 }
 
 #[tokio::test]
-async fn events_are_found_over_indices_of_types_and_days() {
+async fn events_are_found_in_several_indices() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::envelopes(server);
     fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();
@@ -105,11 +105,11 @@ async fn events_are_found_over_indices_of_types_and_days() {
 }
 
 #[tokio::test]
-async fn events_are_found_by_mappings_of_several_kinds() {
+async fn events_are_found_with_different_mappings() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::dynamic(server);
     fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
-    // What the store makes of them where nobody tells it.
+    // The store's default mapping.
     check_every_read(&fixture, false).await;
     let mut fixture = Fixture::dynamic(server);
     fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
@@ -118,7 +118,7 @@ async fn events_are_found_by_mappings_of_several_kinds() {
 }
 
 #[tokio::test]
-async fn what_others_have_put_there_is_passed_over() {
+async fn documents_of_other_programs_are_skipped() {
     let Some(server) = server() else { return };
     let fixture = Fixture::envelopes(server);
     let sink = fixture.sink();
@@ -133,7 +133,7 @@ async fn what_others_have_put_there_is_passed_over() {
         put(&format!("no-id-{other}"), "one", early, r#", "payload": 1"#);
         put(&format!("no-payload-{other}"), &number, early, "");
     }
-    // One fits into an answer, and the other doesn't.
+    // One fits into a response, and the other doesn't.
     for (number, bytes) in [(2, EVENT_BYTES_MAX), (3, 12 * EVENT_BYTES_MAX)] {
         let payload = format!(r#", "payload": "{}""#, "x".repeat(bytes));
         put(&format!("huge-{number}"), &id(9, number).to_string(), early, &payload);
@@ -154,7 +154,7 @@ async fn what_others_have_put_there_is_passed_over() {
 }
 
 #[tokio::test]
-async fn pages_of_large_events_end_where_they_are_full() {
+async fn pages_of_large_events_end_when_full() {
     let Some(server) = server() else { return };
     let fixture = Fixture::envelopes(server);
     let sink = fixture.sink();
@@ -179,7 +179,7 @@ async fn pages_of_large_events_end_where_they_are_full() {
 }
 
 #[tokio::test]
-async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
+async fn unsearchable_index_is_reported_with_its_missing_field() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     // There is no index yet, and so there is no event.
@@ -198,7 +198,7 @@ async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
     let answer = fixture.sink().read(query(all())).await;
     let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("`received_at`"), "{reason}");
-    // Without envelopes nothing says which events the documents are.
+    // Without envelopes the documents don't identify their events.
     fixture.config.shape = sink_elasticsearch::DocumentShape::Payload;
     let sink = fixture.sink();
     assert!(!sink.can_read());

@@ -1,4 +1,4 @@
-//! What a store answers that is too busy, that stands behind a proxy, or isn't one; and how it is asked.
+//! Responses of a busy store, a proxy, or another program; and the requests that are sent.
 
 use std::io::Read;
 use std::num::NonZeroUsize;
@@ -28,7 +28,7 @@ fn all_stored(request: &Request) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn only_what_the_store_had_no_time_for_is_sent_again() {
+async fn only_overloaded_documents_are_resent() {
     let asked = AtomicUsize::new(0);
     let store = MockBulkServer::start(move |request| {
         let is_first = asked.fetch_add(1, Ordering::Relaxed) == 0;
@@ -52,7 +52,7 @@ async fn only_what_the_store_had_no_time_for_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_store_that_takes_nothing_is_waited_for_and_one_that_refuses_the_asker_needs_a_person() {
+async fn overload_is_temporary_and_unauthorized_is_not() {
     for (status, acts) in [(429, false), (503, false), (500, false), (401, true), (403, true), (404, true), (301, true)]
     {
         let answer = r#"{"error": {"type": "some_exception", "reason": "words"}}"#;
@@ -63,18 +63,18 @@ async fn a_store_that_takes_nothing_is_waited_for_and_one_that_refuses_the_asker
             other => panic!("{status}: {other:?}"),
         }
     }
-    // All of them, one by one: that is no reason to give any of them up.
+    // All of them, one by one: this doesn't reject any of them.
     let store = MockBulkServer::start(|request| outcomes(request, |_| 429));
     let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
     assert!(matches!(&answer, Err(SinkError::Unavailable(reason)) if reason.contains("words")), "{answer:?}");
-    // This may be about the documents.
+    // The documents may be at fault.
     let store = MockBulkServer::start(|request| outcomes(request, |_| 500));
     let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
     assert!(matches!(&answer, Ok(WriteOutcome::Partial { retry, .. }) if retry.len() == 3), "{answer:?}");
 }
 
 #[tokio::test]
-async fn an_answer_that_makes_no_sense_stores_nothing() {
+async fn invalid_response_stores_nothing() {
     for body in ["", "{}", r#"{"items": []}"#, "<html>"] {
         let store = MockBulkServer::start(move |_| (200, body.to_owned()));
         let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
@@ -84,12 +84,12 @@ async fn an_answer_that_makes_no_sense_stores_nothing() {
         let store = MockBulkServer::raw(move |_| (200, about.to_owned()));
         let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
         assert!(matches!(&answer, Err(SinkError::Misconfigured(_))), "{about}: {answer:?}");
-        assert_eq!(store.bulks().len(), 0, "who isn't such a store gets nothing");
+        assert_eq!(store.bulks().len(), 0, "another program gets nothing");
     }
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_sent_in_parts_and_what_alone_is_too_large_is_refused() {
+async fn too_large_request_is_split() {
     const BYTES_MAX: usize = 1_000;
     let store = MockBulkServer::start(|request| {
         let is_large = request.body.len() > BYTES_MAX;
@@ -112,14 +112,14 @@ async fn what_is_too_large_is_sent_in_parts_and_what_alone_is_too_large_is_refus
 }
 
 #[tokio::test]
-async fn so_many_requests_are_in_flight_and_no_more() {
-    const AT_ONCE: usize = 3;
+async fn requests_in_flight_are_limited() {
+    const IN_FLIGHT: usize = 3;
     let (gate, most) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
     let (flying, arrived) = (AtomicUsize::new(0), Arc::new(Notify::new()));
     let (opened, seen, came) = (Arc::clone(&gate), Arc::clone(&most), Arc::clone(&arrived));
     let store = MockBulkServer::start(move |request| {
         let now = flying.fetch_add(1, Ordering::SeqCst) + 1;
-        if seen.fetch_max(now, Ordering::SeqCst) < now && now == AT_ONCE {
+        if seen.fetch_max(now, Ordering::SeqCst) < now && now == IN_FLIGHT {
             came.notify_one();
         }
         let (is_open, changed) = &*opened;
@@ -129,7 +129,7 @@ async fn so_many_requests_are_in_flight_and_no_more() {
     });
     let config = ElasticsearchConfig {
         request_bytes: 1,
-        requests_max: NonZeroUsize::new(AT_ONCE).unwrap(),
+        requests_max: NonZeroUsize::new(IN_FLIGHT).unwrap(),
         ..config(&store.url(), "i")
     };
     let sink = sink(config);
@@ -138,20 +138,20 @@ async fn so_many_requests_are_in_flight_and_no_more() {
         tokio::spawn(async move { sink.write(&plain(shard, 1, 10)).await })
     });
     arrived.notified().await;
-    // Whatever may come beside them has time to.
+    // Further requests would have time to arrive.
     tokio::time::timeout(Duration::from_millis(300), std::future::pending::<()>()).await.unwrap_err();
-    assert_eq!(most.load(Ordering::SeqCst), AT_ONCE, "over all lanes");
+    assert_eq!(most.load(Ordering::SeqCst), IN_FLIGHT, "over all lanes");
     *gate.0.lock().unwrap() = true;
     gate.1.notify_all();
     for write in writes {
         assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
     }
-    assert_eq!(most.load(Ordering::SeqCst), AT_ONCE, "and later");
+    assert_eq!(most.load(Ordering::SeqCst), IN_FLIGHT, "and later");
     assert_eq!(store.bulks().len(), 20);
 }
 
 #[tokio::test]
-async fn a_node_that_is_away_is_passed_over() {
+async fn dead_node_is_skipped() {
     let away = free_address();
     let store = MockBulkServer::start(all_stored);
     let sink = sink(config(&format!("http://{away},{}", store.url()), "i"));
@@ -162,7 +162,7 @@ async fn a_node_that_is_away_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_node_without_an_answer_is_left_for_another() {
+async fn silent_node_is_replaced_by_another() {
     let busy = MockBulkServer::start(|_| (503, String::new()));
     let store = MockBulkServer::start(all_stored);
     let sink = sink(config(&format!("{},{}", busy.url(), store.url()), "i"));
@@ -175,7 +175,7 @@ async fn a_node_without_an_answer_is_left_for_another() {
 }
 
 #[tokio::test]
-async fn who_asks_is_said_and_what_is_sent_is_compressed() {
+async fn requests_are_authenticated_and_compressed() {
     let store = MockBulkServer::start(|request| {
         let mut plain = request.clone();
         plain.body.clear();
@@ -199,7 +199,7 @@ async fn who_asks_is_said_and_what_is_sent_is_compressed() {
 }
 
 #[tokio::test]
-async fn who_may_write_and_not_look_may_write() {
+async fn user_with_only_write_access_may_write() {
     let store =
         MockBulkServer::raw(|request| if request.is_bulk() { all_stored(request) } else { (403, String::new()) });
     assert_eq!(sink_on(&store).write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));

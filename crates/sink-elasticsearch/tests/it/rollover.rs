@@ -1,4 +1,4 @@
-//! Batches of which nobody knows what became of them, and whose index is another one by the time that they come again.
+//! In-doubt batches, whose index has changed when they are retried.
 
 use serde_json::Value;
 use sink::{Batch, Record, Sink, WriteOutcome};
@@ -13,19 +13,19 @@ use testkit::opensearch::OpenSearch;
 const DAY: &str = "2035-10-07";
 
 #[tokio::test]
-async fn what_comes_again_on_another_day_meets_its_first_copy() {
+async fn duplicate_on_another_day_finds_its_first_copy() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.index = format!("{}-{{day}}", fixture.index).parse().unwrap();
     let sink = fixture.sink();
     sink.connect().await.unwrap();
-    // The store takes them, and its answer is lost.
+    // The store accepts them, and its response is lost.
     let cut = fixture.proxy.cut_after(10);
     let batch = fresh(1, 100);
     assert!(sink.write(&batch).await.is_err());
     drop(cut);
     assert_eq!(fixture.documents().len(), 100);
-    // That day isn't today: by the time of the delivery it would be another index.
+    // That day isn't today: the time of delivery would select another index.
     deliver(&sink, &batch).await;
     let index = format!("{}-{DAY}", fixture.index);
     let documents = fixture.documents();
@@ -33,7 +33,7 @@ async fn what_comes_again_on_another_day_meets_its_first_copy() {
     assert!(documents.iter().all(|(stored_in, ..)| *stored_in == index), "{documents:?}");
 }
 
-/// A name with generations behind it.
+/// A name with several backing indices.
 struct Rolled<'a> {
     fixture: Fixture<'a>,
     name: String,
@@ -52,7 +52,7 @@ impl<'a> Rolled<'a> {
         Self { fixture, name, is_stream: true }
     }
 
-    /// An alias with an index that is written to.
+    /// An alias with a write index.
     fn alias(server: &'a OpenSearch) -> Self {
         let mut fixture = Fixture::new(server);
         let name = format!("{}-alias", fixture.index);
@@ -62,7 +62,7 @@ impl<'a> Rolled<'a> {
         Self { fixture, name, is_stream: false }
     }
 
-    /// Begins another index, which is written to from now on.
+    /// Begins another index, which becomes the write index.
     fn roll(&self) {
         self.fixture.server.done("POST", &format!("/{}/_rollover", self.name), "");
     }
@@ -100,14 +100,14 @@ impl Drop for Rolled<'_> {
     }
 }
 
-/// A batch of plain events that come after the sink was made.
+/// A batch of plain events that arrive after the sink was created.
 fn fresh(first: u64, count: usize) -> Batch {
     let later = |record: Record<'_>| record.received_at + 10 * 365 * 86_400_000_000;
     batch_of(0, first, &vec!["{\"status\": 200}"; count], |record| Record { received_at: later(record), ..record })
 }
 
-/// The store takes a batch, and its answer is lost; by the time that the batch comes again another index is written to.
-async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
+/// The store accepts a batch, and its response is lost; when the batch is retried, another index is the write index.
+async fn retried_after_a_rollover(rolled: &Rolled<'_>) {
     let sink = rolled.fixture.sink();
     sink.connect().await.unwrap();
     let cut = rolled.fixture.proxy.cut_after(10);
@@ -116,7 +116,7 @@ async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
     drop(cut);
     rolled.assert_each_once(50, 0);
     rolled.roll();
-    // Another process knows it as well: the batch says it.
+    // Another process knows it too, from the batch.
     deliver(&rolled.fixture.sink(), &batch.sent_after(0, 50)).await;
     rolled.assert_each_once(50, 0);
     assert_eq!(sink.write(&fresh(51, 5)).await, Ok(WriteOutcome::Committed));
@@ -124,24 +124,24 @@ async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
 }
 
 #[tokio::test]
-async fn what_is_tried_again_behind_a_rollover_of_a_data_stream_is_there_once() {
+async fn stream_retry_after_a_rollover_is_stored_once() {
     let Some(server) = server() else { return };
-    retried_behind_a_rollover(&Rolled::stream(server)).await;
+    retried_after_a_rollover(&Rolled::stream(server)).await;
 }
 
 #[tokio::test]
-async fn what_is_tried_again_behind_a_rollover_of_an_alias_is_there_once() {
+async fn alias_retry_after_a_rollover_is_stored_once() {
     let Some(server) = server() else { return };
-    retried_behind_a_rollover(&Rolled::alias(server)).await;
+    retried_after_a_rollover(&Rolled::alias(server)).await;
 }
 
 #[tokio::test]
-async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
+async fn restart_after_a_rollover_stores_events_once() {
     let Some(server) = server() else { return };
     for rolled in [Rolled::stream(server), Rolled::alias(server)] {
         assert_eq!(rolled.fixture.sink().write(&plain(0, 1, 40)).await, Ok(WriteOutcome::Committed));
         rolled.roll();
-        // Cut otherwise, and with more behind.
+        // With another boundary, and more records.
         let sink = rolled.fixture.sink();
         assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
         assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
@@ -150,30 +150,31 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
         let counted = server.get(&format!("/{}/_stats/indexing", rolled.name));
         let counted: Value = serde_json::from_str(&counted).unwrap();
         assert_eq!(counted["_all"]["primaries"]["indexing"]["delete_total"], 0, "{counted}");
-        // Another event under such an id is no repetition.
+        // Another event with such an id isn't a duplicate.
         let other = batch_named(0, 100, &["{\"status\": 404}"], |_| id(0, 1)).sent_after(0, 100);
-        let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
+        let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&other).await else { panic!("its id exists") };
         assert!(refused[0].reason.contains("-000001") && retry.is_empty(), "{}", refused[0].reason);
         rolled.assert_each_once(60, 20);
     }
 }
 
 #[tokio::test]
-async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
+async fn certain_writes_cause_no_lookups() {
     let store = MockBulkServer::start(|request| outcomes(request, |_| 201));
     let sink = Sink::new(Elasticsearch::new(config(&store.url(), "i")));
     for first in [1, 4, 7] {
         assert_eq!(sink.write(&fresh(first, 3)).await, Ok(WriteOutcome::Committed));
     }
     assert_eq!(store.asked(), ["GET /", "GET /i/_settings", "POST /_bulk", "POST /_bulk", "POST /_bulk"]);
-    // Only what may have been sent before is asked for.
+    // Only records that may have been sent before are looked up.
     assert_eq!(sink.write(&plain(0, 10, 3).sent_after(0, 12)).await, Ok(WriteOutcome::Committed));
     assert_eq!(store.asked(), ["GET /i/_settings", "POST /_bulk"]);
 }
 
-/// This is the limit that the manual names: what is posted again is another event to Forebay, which it looks for in one index.
+/// This is the limit that docs/elasticsearch.md describes: an event that is posted again is another event to Forebay,
+/// which looks for it in one index.
 #[tokio::test]
-async fn what_is_posted_again_behind_a_rollover_is_stored_again() {
+async fn new_post_after_a_rollover_is_stored_again() {
     let Some(server) = server() else { return };
     let rolled = Rolled::stream(server);
     let sink = rolled.fixture.sink();

@@ -80,7 +80,7 @@ async fn missing_routing_rejects_no_document() {
 }
 
 #[tokio::test]
-async fn index_with_an_async_translog_is_refused_unless_it_is_allowed() {
+async fn async_translog_is_rejected_unless_allowed() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::dynamic(server);
     let (index, durability) = (fixture.index.clone(), r#"{"index.translog.durability": "async"}"#);
@@ -104,7 +104,7 @@ async fn index_with_an_async_translog_is_refused_unless_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn index_that_a_template_makes_async_is_refused_by_its_first_batch() {
+async fn index_with_an_async_template_is_rejected() {
     let Some(server) = server() else { return };
     let fixture = Fixture::dynamic(server);
     let installed = format!("/_index_template/{}", fixture.index);

@@ -10,7 +10,7 @@ use testkit::proxy::FaultGuard;
 
 /// Random sequences.
 const SEQUENCES: u32 = 48;
-/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+/// The proxy cuts after multiples of this many bytes of responses, up to this many times.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 3;
 
@@ -18,7 +18,7 @@ struct Stream(Fixture<'static>);
 
 impl SinkHarness for Stream {
     const COMPARES: bool = false;
-    const KNOWS_IDS: bool = false;
+    const RECOGNISES_IDS: bool = false;
     type Fault = FaultGuard;
 
     async fn fresh() -> Self {
@@ -54,14 +54,14 @@ impl Offers for Stream {
 }
 
 #[test]
-fn a_stream_passes_each_case_through_writers() {
+fn stream_passes_each_case_through_writers() {
     if server().is_some() {
         check::<Through<Stream>>();
     }
 }
 
 #[test]
-fn a_stream_passes_each_case_and_follows_the_model() {
+fn stream_passes_each_case_and_follows_the_model() {
     if server().is_some() {
         check::<Stream>();
         sequences::<Stream>(SEQUENCES);

@@ -1,4 +1,5 @@
-//! Connections that are cut and that freeze, servers that are killed, streams that are purged, full, or changed under the sink.
+//! Connections that are cut and that freeze, servers that are killed, streams that are purged, full, or changed during
+//! use.
 
 use sink::{Cursor, Sink, SinkError};
 use sink_testing::faults::{
@@ -29,23 +30,23 @@ impl FaultHarness for Fixture<'_> {
 }
 
 #[tokio::test]
-async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
+async fn batch_with_a_cut_response_is_stored_once() {
     let Some(server) = server() else { return };
     let step = CutStep { new: 61, open: 1 }.unless_all(std::env::var("FOREBAY_NATS_CUTS").ok());
     cut_at_any_byte(&Fixture::new(server), step, 60).await;
 }
 
 #[tokio::test]
-async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
+async fn frozen_connection_writes_nothing_after_thawing() {
     let Some(server) = server() else { return };
-    // Before the first batch's answer, in it, and between batches.
+    // Before the first batch's response, in it, and between batches.
     freeze_and_thaw(&Fixture::new(server), &[0, 1, 50, 100, 150, 10_000], 2_500).await;
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_under_load_has_everything_once() {
+async fn server_killed_under_load_has_each_event_once() {
     let Some(server) = NatsServer::start() else { return };
-    // The server ends with the process: the thread that kills it uses it, too.
+    // The server ends with the process, and the thread that kills it uses it too.
     let server: &NatsServer = Box::leak(Box::new(server));
     let load = Load { lanes: 3, records: 1_500, kills: 5 }.with_kills(std::env::var("FOREBAY_NATS_KILLS").ok());
     let restart = || {
@@ -56,7 +57,7 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
 }
 
 #[tokio::test]
-async fn a_stream_that_was_purged_takes_no_batch_that_leaves_a_gap() {
+async fn purged_stream_rejects_a_gap() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server);
     let sink = fixture.sink();
@@ -64,19 +65,19 @@ async fn a_stream_that_was_purged_takes_no_batch_that_leaves_a_gap() {
     server.client().stream("DELETE", &fixture.stream, "");
     let next = plain(0, 11, 1).sent_after(10, 10);
     let Err(SinkError::Unavailable(_)) = sink.write(&next).await else { panic!("there is no stream") };
-    // It is made again, and the batch says what it lacks, also to another process.
+    // It is created again, and the batch shows what is missing, also to another process.
     let sink = fixture.sink();
     let Err(SinkError::Unavailable(reason)) = sink.write(&next).await else { panic!("1 to 10 are missing") };
-    assert!(reason.contains("up to position 0, and 10 was stored"), "{reason}");
+    assert!(reason.contains("cursor is 0, but 10 was stored"), "{reason}");
     assert_eq!(fixture.count(), 0, "nothing was written");
-    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)), "and whoever asks can go on from there");
+    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)), "and delivery can continue from there");
     deliver(&sink, &plain(0, 1, 11)).await;
     assert_eq!(FaultHarness::count(&fixture).await, 11);
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(11)));
 }
 
 #[tokio::test]
-async fn a_full_stream_stores_nothing_of_a_batch_and_goes_on_when_it_has_room() {
+async fn full_stream_stores_no_part_of_a_batch() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server);
     let sink = fixture.sink();

@@ -1,4 +1,4 @@
-//! A server for all tests of this process, and a stream on it, each test's with a proxy before it.
+//! A server for all tests of this process, and a stream on it, each test's with a proxy in front.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ pub(crate) fn server() -> Option<&'static NatsServer> {
     SERVER.get_or_init(NatsServer::start).as_ref()
 }
 
-/// A stream with a proxy before it.
+/// A stream with a proxy in front of it.
 pub(crate) struct Fixture<'a> {
     pub(crate) server: &'a NatsServer,
     pub(crate) proxy: Proxy,
@@ -58,24 +58,24 @@ impl<'a> Fixture<'a> {
         let messages = self.server.client().messages(&self.stream, &format!("{}.>", self.stream));
         let row = |message: testkit::nats::NatsMessage| {
             let id = message.header("Nats-Msg-Id").unwrap();
-            // A result's has its revision behind it.
+            // A result's id is followed by its revision.
             (id[..36].parse().unwrap(), message.payload)
         };
         messages.into_iter().map(row).collect()
     }
 
-    /// How many messages the stream has, those of cursors among them.
+    /// How many messages the stream has, including those of cursors.
     pub(crate) fn count(&self) -> u64 {
         self.server.client().count(&self.stream).unwrap_or(0)
     }
 
-    /// What the stream listens to, as JSON.
+    /// The subjects of the stream, as JSON.
     pub(crate) fn subjects(&self) -> String {
         format!("[\"{0}.>\",\"forebay.cursors.{0}.>\"]", self.stream)
     }
 
-    /// The stream as the sink makes it, with some settings that are others: JSON's members behind one another, each with a comma
-    /// before it.
+    /// The configuration of a stream as the sink creates it, with other settings appended: members of JSON, each with a
+    /// comma before it.
     pub(crate) fn description(&self, settings: &str) -> String {
         let usual = [
             ("retention", "\"limits\""),

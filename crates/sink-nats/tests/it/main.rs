@@ -1,4 +1,4 @@
-//! The sink for NATS on a server of its own: the suite of all sinks, and what can only go wrong with this store.
+//! The sink for NATS on a separate server: the conformance suite of all sinks, and the faults specific to this store.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;

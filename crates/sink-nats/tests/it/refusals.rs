@@ -1,4 +1,4 @@
-//! Events that a stream doesn't take, users that aren't let in, and servers and streams that aren't fit.
+//! Events that a stream rejects, users that can't log in, and servers and streams that aren't suitable.
 
 use sink::{SinkError, WriteOutcome};
 
@@ -10,17 +10,17 @@ use testkit::nats::{NatsServer, ROOMY};
 const SEED: &str = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
 const PUBLIC: &str = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
 
-async fn expect_misconfigured(fixture: &Fixture<'_>, words: &str) {
+async fn expect_misconfigured(fixture: &Fixture<'_>, text: &str) {
     match fixture.sink().write(&plain(0, 1, 5)).await {
         Err(SinkError::Misconfigured(reason)) => {
-            assert!(reason.contains(words) && !reason.contains("s3cret"), "{words}: {reason}");
+            assert!(reason.contains(text) && !reason.contains("s3cret"), "{text}: {reason}");
         }
-        other => panic!("{words}: {other:?}"),
+        other => panic!("{text}: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused_alone() {
+async fn too_large_event_is_rejected_alone() {
     let Some(server) = NatsServer::start_with("max_payload: 10KB\n") else { return };
     let fixture = Fixture::new(&server);
     let large = format!("\"{}\"", "x".repeat(10_000));
@@ -33,7 +33,7 @@ async fn what_is_too_large_is_refused_alone() {
     assert_eq!(fixture.count(), 0, "nothing is stored until it is a dead letter");
     assert_eq!(fixture.sink().write(&whole.without(&[1])).await, Ok(WriteOutcome::Committed));
     assert_eq!(fixture.messages().len(), 2);
-    // What just fits is taken by the server too.
+    // The server accepts a message that just fits.
     let fits = format!("\"{}\"", "x".repeat(9_000));
     let set = format!(",\"max_msg_size\":{}", 9_700);
     server.client().stream("UPDATE", &fixture.stream, &fixture.description(&set));
@@ -52,12 +52,12 @@ async fn what_is_too_large_is_refused_alone() {
 }
 
 #[tokio::test]
-async fn stream_that_listens_to_no_subject_rejects_no_event() {
+async fn stream_without_subjects_rejects_no_event() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server);
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 3)).await;
-    // Somebody changes the stream under an open connection: the batch has a gap, and then it is known why.
+    // The stream is changed during an open connection: the batch fails, and then the reason is known.
     let subjects = format!("[\"{}.orders\",\"forebay.cursors.{}.>\"]", fixture.stream, fixture.stream);
     let description = fixture.description("").replace(&fixture.subjects(), &subjects);
     let updated = server.client().stream("UPDATE", &fixture.stream, &description);
@@ -70,7 +70,7 @@ async fn stream_that_listens_to_no_subject_rejects_no_event() {
 }
 
 #[tokio::test]
-async fn who_is_not_let_in_is_told_why() {
+async fn failed_login_is_explained() {
     let users = format!(
         "{ROOMY}authorization {{ users [ {{ user: ann, password: s3cret }}, {{ nkey: {PUBLIC} }},\n\
          {{ user: reader, password: s3cret, permissions: {{ publish: [\"$JS.API.>\"], subscribe: [\"_INBOX.>\"] }} }} ] }}\n"
@@ -84,7 +84,7 @@ async fn who_is_not_let_in_is_told_why() {
     expect_misconfigured(&fixture, "`url` or `credentials`").await;
     as_user(&mut fixture, "ann:s3cret2@");
     expect_misconfigured(&fixture, "`url` or `credentials`").await;
-    // It may make the stream, and may publish to none of its subjects.
+    // It may create the stream, but publish to none of its subjects.
     as_user(&mut fixture, "reader:s3cret@");
     expect_misconfigured(&fixture, "grant its user").await;
     as_user(&mut fixture, "ann:s3cret@");
@@ -101,7 +101,7 @@ async fn who_is_not_let_in_is_told_why() {
 }
 
 #[tokio::test]
-async fn a_token_lets_in() {
+async fn token_allows_the_login() {
     let Some(server) = NatsServer::start_with(&format!("{ROOMY}authorization {{ token: s3cret }}\n")) else { return };
     let mut fixture = Fixture::new(&server);
     expect_misconfigured(&fixture, "`url` or `credentials`").await;
@@ -110,9 +110,9 @@ async fn a_token_lets_in() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_not_fit_gets_nothing_and_is_told_of_by_what_is_to_be_set() {
+async fn unsuitable_stream_gets_nothing() {
     let Some(server) = server() else { return };
-    for (settings, words) in [
+    for (settings, text) in [
         (",\"retention\":\"workqueue\"", "workqueue"),
         (",\"retention\":\"interest\"", "retention limits"),
         (",\"discard\":\"old\",\"max_bytes\":1000000", "discard new"),
@@ -123,8 +123,8 @@ async fn a_stream_that_is_not_fit_gets_nothing_and_is_told_of_by_what_is_to_be_s
         let fixture = Fixture::new(server);
         let made = server.client().stream("CREATE", &fixture.stream, &fixture.description(settings));
         assert!(!made.contains("\"error\""), "{made}");
-        expect_misconfigured(&fixture, words).await;
-        assert_eq!(fixture.count(), 0, "{words}");
+        expect_misconfigured(&fixture, text).await;
+        assert_eq!(fixture.count(), 0, "{text}");
     }
     let mut fixture = Fixture::new(server);
     let description = fixture.description("").replace(&format!(",\"forebay.cursors.{}.>\"", fixture.stream), "");
@@ -133,8 +133,8 @@ async fn a_stream_that_is_not_fit_gets_nothing_and_is_told_of_by_what_is_to_be_s
     fixture.config.stream = "NONE".parse().unwrap();
     fixture.config.creation = None;
     expect_misconfigured(&fixture, "create = false").await;
-    // Another stream has its subjects already.
-    let Some(creation) = Fixture::new(server).config.creation else { panic!("stands make streams") };
+    // Another stream listens to its subjects already.
+    let Some(creation) = Fixture::new(server).config.creation else { panic!("fixtures create streams") };
     fixture.config.creation = Some(creation);
     expect_misconfigured(&fixture, "another stream listens").await;
     // More copies than there are servers.
@@ -144,11 +144,11 @@ async fn a_stream_that_is_not_fit_gets_nothing_and_is_told_of_by_what_is_to_be_s
 }
 
 #[tokio::test]
-async fn a_server_without_jetstream_and_what_is_no_nats_server_are_named() {
+async fn other_servers_are_recognised() {
     let Some(server) = NatsServer::start_with("jetstream: false\n") else { return };
     let fixture = Fixture::new(&server);
     let answer = fixture.sink().write(&plain(0, 1, 1)).await;
-    let Err(error) = answer else { panic!("nobody has stored anything") };
+    let Err(error) = answer else { panic!("nothing was stored") };
     assert!(error.to_string().contains("JetStream"), "{error}");
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -161,11 +161,11 @@ async fn a_server_without_jetstream_and_what_is_no_nats_server_are_named() {
     };
     let sink = fixture.sink();
     let (answer, _socket) = tokio::join!(sink.connect(), greet);
-    assert!(answer.clone().is_err_and(|error| error.to_string().contains("is it a NATS server?")), "{answer:?}");
+    assert!(answer.clone().is_err_and(|error| error.to_string().contains("is the URL of a NATS server")), "{answer:?}");
 }
 
 #[tokio::test]
-async fn a_server_that_is_too_old_gets_nothing() {
+async fn too_old_server_gets_nothing() {
     let Some(server) = server() else { return };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut fixture = Fixture::new(server);

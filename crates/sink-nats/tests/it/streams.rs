@@ -1,4 +1,4 @@
-//! What stands in a stream, what a stream may be like, and events that it knows.
+//! The messages in a stream, the allowed settings of a stream, and events that it already has.
 
 use event::EventId;
 use sink::{Cursor, Record, Sink, Write, WriteOutcome};
@@ -9,7 +9,7 @@ use sink_testing::events::{batch_named, batch_of, deliver, id, lane, plain};
 use testkit::nats::{NatsServer, ROOMY};
 
 #[tokio::test]
-async fn a_message_is_the_payload_and_says_which_event_it_is() {
+async fn message_has_the_payload_and_the_events_headers() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.subject = format!("{}.{{day}}.{{type}}.x", fixture.stream).parse().unwrap();
@@ -38,7 +38,7 @@ async fn a_message_is_the_payload_and_says_which_event_it_is() {
 }
 
 #[tokio::test]
-async fn one_cursor_is_kept_for_each_lane_and_does_not_age() {
+async fn lanes_cursor_does_not_expire() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server);
     fixture.config.creation = Some(Creation { replicas: 1, age_max: Some(std::time::Duration::from_secs(1)) });
@@ -47,7 +47,7 @@ async fn one_cursor_is_kept_for_each_lane_and_does_not_age() {
         deliver(&sink, &plain(0, first, 1_500)).await;
         deliver(&sink, &plain(1, first, 1)).await;
     }
-    // Events are gone when they are old, cursors aren't.
+    // Old events expire, cursors don't.
     while fixture.count() > 2 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -58,9 +58,9 @@ async fn one_cursor_is_kept_for_each_lane_and_does_not_age() {
     deliver(&fixture.sink(), &plain(0, 3_001, 1)).await;
 }
 
-/// What another gateway has delivered, or a lane that lost its cursor to a power cut.
+/// Events that another gateway has delivered, or a lane that lost its cursor in a power cut.
 #[tokio::test]
-async fn an_event_that_the_stream_knows_is_left_out_and_its_neighbours_are_stored() {
+async fn event_already_in_the_stream_is_skipped_alone() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server);
     let sink = fixture.sink();
@@ -72,14 +72,14 @@ async fn an_event_that_the_stream_knows_is_left_out_and_its_neighbours_are_store
             "1",
         );
     }
-    assert_eq!(server.client().count(&fixture.stream), None, "there is no stream yet: nobody has kept them");
+    assert_eq!(server.client().count(&fixture.stream), None, "there is no stream yet, so they aren't stored");
     sink.connect().await.unwrap();
     for at in &known {
         let header = format!("Nats-Msg-Id: {}\r\n", id(0, *at));
         let answer = server.client().publish(&format!("{}.access", fixture.stream), &header, "\"of another\"");
         assert!(answer.contains("\"seq\""), "{answer}");
     }
-    // An id twice in one batch, too.
+    // An id twice in one batch.
     let last = id(0, 1_200);
     let batch = batch_named(0, 1, &vec!["1"; 1_202], |at| if at > 1_200 { last } else { id(0, at) });
     assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
@@ -90,7 +90,7 @@ async fn an_event_that_the_stream_knows_is_left_out_and_its_neighbours_are_store
 }
 
 #[tokio::test]
-async fn a_server_that_takes_few_messages_a_batch_gets_few() {
+async fn server_with_a_batch_limit_gets_small_batches() {
     let limits = format!("{ROOMY}jetstream {{ limits {{ batch {{ max_msgs: 7 }} }} }}\n");
     let Some(server) = NatsServer::start_with(&limits) else { return };
     let fixture = Fixture::new(&server);
@@ -99,7 +99,7 @@ async fn a_server_that_takes_few_messages_a_batch_gets_few() {
 }
 
 #[tokio::test]
-async fn two_gateways_with_two_shards_each_write_one_stream() {
+async fn two_gateways_with_two_shards_share_a_stream() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server);
     fixture.sink().connect().await.unwrap();

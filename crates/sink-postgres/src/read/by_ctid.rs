@@ -1,11 +1,11 @@
-//! Events of a table whose rows don't tell when they were stored, in the order of their places, in steps that are each short: there is no
-//! index but that of the ids, and the table may be large.
+//! Reads events in the order of `ctid`, from a table whose rows don't record when they were stored. Each step is short,
+//! because there is no index but that of the ids, and the table may be large.
 //!
-//! Within a table the order is about that of storing: the server may put a row into the free space of an earlier block. A table that
-//! is divided is read part by part: first the default partition, then the days in their order.
+//! Within a table this is roughly the insertion order: the server may put a row into the free space of an earlier
+//! block. A partitioned table is read part by part: first the default partition, then the days in order.
 //!
-//! Blocks that look empty may be those of an open transaction. So each part is read up to the last row that there was to see when
-//! its turn came, and no bookmark stands behind that row.
+//! Blocks that look empty may belong to an open transaction. So each part is read up to the last row that was visible
+//! when the read of the part began, and no bookmark is after that row.
 
 use std::time::{Duration, Instant};
 
@@ -20,14 +20,14 @@ use super::bookmark::AMONG_PLACES;
 use super::rows::{Order, event_in, rows};
 use super::table::Readable;
 
-/// Blocks of a table that one statement looks at: 2 MiB.
+/// Blocks of a table that one statement reads: 2 MiB.
 const STEP_BLOCKS: u32 = 256;
-/// Blocks at the end of a table in which its last row is looked for at first; then in twice as many before them, and so on.
+/// Blocks at the end of a table in which the last row is searched first; then in twice as many before them, and so on.
 const LAST_BLOCKS: u32 = 8;
-/// How long is looked for one page.
+/// The time limit of one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// Where a row stands: a block of the table, and a number within it from 1.
+/// The place of a row: a block of the table, and a number within it from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct At {
     pub(super) block: u32,
@@ -48,19 +48,19 @@ impl At {
     }
 }
 
-/// Behind which row a page begins.
+/// The row after which a page begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// Where its part of the table begins, as [`Part::from`].
+    /// The start of its part of the table, as in [`Part::from`].
     pub(super) part: i64,
-    /// The file that held the part: in another one every row stands elsewhere.
+    /// The file that held the part: in another file every row has another place.
     pub(super) file: u32,
     pub(super) at: At,
     pub(super) id: EventId,
 }
 
 impl Mark {
-    /// A mark without the first byte of its bookmark.
+    /// Reads a mark, without the first byte of its bookmark.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (part, rest) = bytes.split_first_chunk()?;
         let (file, rest) = rest.split_first_chunk()?;
@@ -78,11 +78,11 @@ impl Mark {
     }
 }
 
-/// A table that is read in its own order: a partition, or the whole.
+/// A table that is read in the order of `ctid`: a partition, or the whole table.
 struct Part {
-    /// As it stands in SQL.
+    /// Its name, quoted for SQL.
     name: String,
-    /// The first of the times that it is for: microseconds since 1970. The least there is for what isn't divided by time.
+    /// The first time of its range, in microseconds since 1970. The minimum for a table that isn't partitioned by time.
     from: i64,
     file: u32,
     blocks: i64,
@@ -94,7 +94,7 @@ impl Part {
     }
 }
 
-/// Reads on behind `mark`, or from the first row.
+/// Reads the rows after `mark`, or from the first row.
 pub(super) async fn among_places(
     talk: &Talk,
     table: &Readable,
@@ -103,7 +103,7 @@ pub(super) async fn among_places(
     mark: Option<Mark>,
 ) -> Result<Page, Failure> {
     let began = Instant::now();
-    let (mut gathered, mut has_looked) = (Gathered::new(query), false);
+    let (mut gathered, mut has_stepped) = (Gathered::new(query), false);
     let parts = parts_now(talk, &table.name).await?;
     let mut beginning = match mark {
         Some(mark) => Some(place_now(talk, &table.name, &parts, mark).await?),
@@ -114,19 +114,19 @@ pub(super) async fn among_places(
         let mut mark = beginning.take().map_or_else(|| part.start(), |(_, mark)| mark);
         let Some(last) = last_row(talk, part, mark.at).await? else { continue };
         while mark.at < last {
-            // A page that has looked nowhere would be followed by the same one for ever.
-            if gathered.is_full() || has_looked && began.elapsed() >= PAGE_TIME_MAX {
+            // A page without any step would be followed by the same page forever.
+            if gathered.is_full() || has_stepped && began.elapsed() >= PAGE_TIME_MAX {
                 return Ok(gathered.page(Some(mark.bookmark())));
             }
             let end = last.min(At { block: mark.at.block.saturating_add(STEP_BLOCKS), number: 0 });
             let found = step(talk, (table, part.name.as_str()), query, filter, (mark.at, end)).await?;
-            has_looked = true;
+            has_stepped = true;
             if found.is_empty() {
                 mark.at = end;
             }
             for row in &found {
                 let (place, event) = event_in(row)?;
-                let at = At::parse(place).ok_or(Failure::Odd("a row has no place"))?;
+                let at = At::parse(place).ok_or(Failure::Unexpected("a row has no ctid"))?;
                 let id = event.id;
                 if !gathered.take(event) {
                     return Ok(gathered.page(Some(mark.bookmark())));
@@ -138,10 +138,11 @@ pub(super) async fn among_places(
     Ok(gathered.page(None))
 }
 
-/// The last row of a part behind a place, as far as one can be seen now.
+/// The last row of a part after a place that is visible now.
 ///
-/// What is read later up to this row is what a transaction had written there that had ended by now, and perhaps more. A lane's
-/// next transaction begins when the one before has ended, so it has no row yet in what is passed; one of another lane may.
+/// A later read up to this row finds the rows of transactions that had ended by now, and possibly more. A lane's next
+/// transaction begins when the one before has ended, so it has no row yet before this place; another lane's transaction
+/// may have one.
 async fn last_row(talk: &Talk, part: &Part, after: At) -> Result<Option<At>, Failure> {
     let (mut end, mut blocks) = (u32::try_from(part.blocks).unwrap_or(u32::MAX), LAST_BLOCKS);
     while end > after.block {
@@ -156,14 +157,14 @@ async fn last_row(talk: &Talk, part: &Part, after: At) -> Result<Option<At>, Fai
         );
         let found: Option<String> = talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?;
         if let Some(place) = found {
-            return At::parse(&place).map(Some).ok_or(Failure::Odd("a row has no place"));
+            return At::parse(&place).map(Some).ok_or(Failure::Unexpected("a row has no ctid"));
         }
         (end, blocks) = (begin, blocks.saturating_mul(2));
     }
     Ok(None)
 }
 
-/// The partitions of a table, or the table itself: which file holds each, and how many blocks it has.
+/// The partitions of a table, or the table itself: the file of each, and how many blocks it has.
 async fn parts_now(talk: &Talk, table: &str) -> Result<Vec<Part>, Failure> {
     let sql = "with own as (select $1::text::regclass::oid as oid), parts as (\
                select c.oid, pg_get_expr(c.relpartbound, c.oid) as bound from pg_class c where relkind = 'r' and \
@@ -181,8 +182,8 @@ async fn parts_now(talk: &Talk, table: &str) -> Result<Vec<Part>, Failure> {
     found.iter().map(part).collect::<Result<_, tokio_postgres::Error>>().map_err(Failure::from)
 }
 
-/// Where to go on behind a bookmark: its place, or that of its event in a part that was written anew, as by `vacuum full`, or the
-/// next part where there is neither the part nor the event any more.
+/// Where to continue after a bookmark: at its place, or at its event's place if the part was rewritten, as by `vacuum
+/// full`. If neither the part nor the event exists, at the next part.
 async fn place_now(talk: &Talk, table: &str, parts: &[Part], mark: Mark) -> Result<(usize, Mark), Failure> {
     if let Some(index) = parts.iter().position(|part| part.file == mark.file) {
         return Ok((index, mark));
@@ -204,7 +205,7 @@ async fn place_now(talk: &Talk, table: &str, parts: &[Part], mark: Mark) -> Resu
     Ok((next, parts.get(next).map_or(mark, Part::start)))
 }
 
-/// Rows behind a place and up to another that the filter lets through.
+/// The rows after a place, up to another one, that match the filter.
 async fn step(
     talk: &Talk,
     (table, part): (&Readable, &str),

@@ -1,11 +1,11 @@
-//! Events in the order in which their transactions began, as far as these have ended, each once: of a table whose rows tell which
-//! transaction stored them, and by which number.
+//! Reads events in the order in which their transactions began, once these have ended, each once. The table's rows
+//! record which transaction stored them, and under which number.
 //!
-//! A transaction that is late commits rows before others that were shown already. So it isn't enough to know behind which row a
-//! page begins: what is shown is told by two snapshots. A round shows the rows that were there to see in its own one and not in that of the
-//! round before; where it ends, the next begins with the snapshot of its time.
+//! A slow transaction commits rows that sort before others that were already returned. So the row after which a page
+//! begins isn't enough, and two snapshots decide which rows are returned. A round returns the rows that were visible in
+//! its own snapshot and not in that of the round before. When it ends, the next round begins with the current snapshot.
 //!
-//! From the newest back there is one round alone: that of the rows that were there to see when the first page was read.
+//! Newest first there is only one round: the rows that were visible when the first page was read.
 
 use std::time::{Duration, Instant};
 
@@ -24,21 +24,21 @@ use super::rows::{Order, event_in, rows};
 use super::snapshot::Snapshot;
 use super::table::Readable;
 
-/// Rows that one statement looks at.
+/// Rows that one statement reads.
 const STEP_ROWS: u32 = 4_096;
-/// How long is looked for one page.
+/// The time limit of one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// Where a row stands: the number of its transaction, and its own. Neither is ever less than 0.
+/// The place of a row: the number of its transaction, and its own. Neither is ever less than 0.
 type At = (i64, i64);
 
-/// Behind which row a page begins, and which rows are shown.
+/// The row after which a page begins, and which rows are returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Round {
     order: ReadOrder,
-    /// The table's number, which one of the same name that is made later doesn't have.
+    /// The table's number. A later table of the same name has another.
     table: u32,
-    /// What was there to see in it has been shown.
+    /// Rows that are visible in it have been returned.
     before: Option<Snapshot>,
     now: Snapshot,
     at: At,
@@ -53,7 +53,7 @@ impl Round {
         Self { order, table, before: None, now, at }
     }
 
-    /// The round after this one, if the order has one and there may be something in it.
+    /// The round after this one, if the order has one and it may have rows.
     fn next(self, now: &Snapshot) -> Option<Self> {
         let at = (self.now.begin(), -1);
         let has_next = self.order == ReadOrder::OldestFirst && self.now != *now;
@@ -64,8 +64,8 @@ impl Round {
         self.order
     }
 
-    /// Those of the transactions where the round stands that the one before may have left rows of; nothing where that may be any.
-    /// What has run for long isn't a reason to look at all rows since.
+    /// The transactions at the round's place whose rows the round before may not have returned; `None` if that may be
+    /// any. A long-running transaction is no reason to read all rows since then.
     fn left_open(&self) -> Option<Vec<i64>> {
         let before = self.before.as_ref().filter(|before| self.at.0 < before.end())?;
         Some(before.running().collect())
@@ -93,7 +93,7 @@ impl Round {
         }
     }
 
-    /// The rows of this round, as SQL. Snapshots are made of numbers: there is nothing to escape.
+    /// The condition for the rows of this round, as SQL. Snapshots consist of numbers, so nothing needs to be escaped.
     fn shown(&self) -> String {
         let now = format!("txid_visible_in_snapshot({STORED_IN}, '{}')", self.now);
         match &self.before {
@@ -103,15 +103,15 @@ impl Round {
     }
 }
 
-/// A table whose rows can be read in this order, and which transactions have ended now.
+/// A table whose rows can be read in this order, and the transactions that have ended now.
 pub(super) struct Ordered {
     table: u32,
     now: Snapshot,
 }
 
 impl Ordered {
-    /// Looks at the table; `None` where it doesn't have the columns, or no index of them.
-    pub(super) async fn look(talk: &Talk, table: &str) -> Result<Option<Self>, Failure> {
+    /// Inspects the table; `None` if it doesn't have the columns, or no index of them.
+    pub(super) async fn inspect(talk: &Talk, table: &str) -> Result<Option<Self>, Failure> {
         let sql = format!(
             "select a.attrelid, txid_current_snapshot()::text from pg_attribute a \
              join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum \
@@ -124,19 +124,20 @@ impl Ordered {
              and a.attnotnull and b.attnotnull limit 1"
         );
         let Some(row) = talk.wait(talk.client.query_opt(&sql, &[&table])).await? else { return Ok(None) };
-        let now = Snapshot::parse(row.try_get(1)?).ok_or(Failure::Odd("a snapshot isn't written as one"))?;
+        let now =
+            Snapshot::parse(row.try_get(1)?).ok_or(Failure::Unexpected("the server returned an invalid snapshot"))?;
         Ok(Some(Self { table: row.try_get(0)?, now }))
     }
 
-    /// Whether there are rows with numbers that this server hasn't given yet: they came from another one, by a dump. All in one
-    /// statement: what is stored meanwhile isn't strange.
-    pub(super) async fn has_strange_numbers(&self, talk: &Talk, table: &str) -> Result<bool, Failure> {
+    /// Whether there are rows with numbers that this server hasn't assigned yet: they came from another server, by a
+    /// dump. One statement, so rows that are stored in the meantime don't count.
+    pub(super) async fn has_foreign_numbers(&self, talk: &Talk, table: &str) -> Result<bool, Failure> {
         let next = "txid_snapshot_xmax(txid_current_snapshot())";
         let sql = format!("select coalesce(max({STORED_IN}) >= {next}, false) from {table}");
         Ok(talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?)
     }
 
-    /// Reads on in a round, or begins with the first; `None` where the round is one of another table.
+    /// Continues a round, or begins with the first; `None` if the round belongs to another table.
     pub(super) async fn page(
         self,
         talk: &Talk,
@@ -145,7 +146,7 @@ impl Ordered {
         filter: &Filter,
         round: Option<Round>,
     ) -> Result<Option<Page>, Failure> {
-        let (began, mut has_looked) = (Instant::now(), false);
+        let (began, mut has_stepped) = (Instant::now(), false);
         let mut round = match round {
             Some(round) if round.table != self.table => return Ok(None),
             Some(round) => round,
@@ -165,18 +166,18 @@ impl Ordered {
                 }
                 continue;
             };
-            // A page that has looked nowhere would be followed by the same one for ever.
-            if gathered.is_full() || has_looked && began.elapsed() >= PAGE_TIME_MAX {
+            // A page without any step would be followed by the same page forever.
+            if gathered.is_full() || has_stepped && began.elapsed() >= PAGE_TIME_MAX {
                 return Ok(Some(gathered.page(Some(bookmark(round)))));
             }
-            has_looked = true;
+            has_stepped = true;
             let found = step(talk, table, query, filter, (&round, end, left_open.as_deref())).await?;
             if found.is_empty() {
                 round.at = end;
             }
             for row in &found {
                 let (place, event) = event_in(row)?;
-                let at = parse(place).ok_or(Failure::Odd("a row has no number"))?;
+                let at = parse(place).ok_or(Failure::Unexpected("a row has no valid stored_in and stored_number"))?;
                 if !gathered.take(event) {
                     return Ok(Some(gathered.page(Some(bookmark(round)))));
                 }
@@ -192,15 +193,16 @@ fn bookmark(round: Round) -> Bookmark {
     Bookmark(bytes)
 }
 
-/// `(7,9)`, as the server writes a row of two.
+/// Parses `(7,9)`, the server's form of a row of two.
 fn parse(text: &str) -> Option<At> {
     let (of, number) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
     Some((of.parse().ok()?, number.parse().ok()?))
 }
 
-/// An order as SQL: which places lie behind one and which up to one, and how rows are sorted in it and against it.
+/// An order as SQL: the comparisons for places after one and up to one, and the sort directions along it and against
+/// it.
 struct OrderSql {
-    behind: &'static str,
+    after: &'static str,
     up_to: &'static str,
     on: &'static str,
     back: &'static str,
@@ -209,25 +211,25 @@ struct OrderSql {
 impl OrderSql {
     const fn of(order: ReadOrder) -> Self {
         match order {
-            ReadOrder::OldestFirst => Self { behind: ">", up_to: "<=", on: "asc", back: "desc" },
-            ReadOrder::NewestFirst => Self { behind: "<", up_to: ">=", on: "desc", back: "asc" },
+            ReadOrder::OldestFirst => Self { after: ">", up_to: "<=", on: "asc", back: "desc" },
+            ReadOrder::NewestFirst => Self { after: "<", up_to: ">=", on: "desc", back: "asc" },
         }
     }
 }
 
-/// That a row is of one of these transactions, as SQL.
+/// The SQL condition that a row is of one of these transactions.
 fn one_of(transactions: Option<&[i64]>) -> String {
     let Some(transactions) = transactions else { return "true".into() };
     let numbers: Vec<String> = transactions.iter().map(ToString::to_string).collect();
     format!("{STORED_IN} = any('{{{}}}'::bigint[])", numbers.join(","))
 }
 
-/// The last of the next rows in the index that a statement is to look at, if there are any.
+/// The last of the next rows in the index that a statement reads, if there are any.
 async fn step_end(talk: &Talk, table: &str, round: &Round, left_open: Option<&[i64]>) -> Result<Option<At>, Failure> {
-    let OrderSql { behind, on, back, .. } = OrderSql::of(round.order);
+    let OrderSql { after, on, back, .. } = OrderSql::of(round.order);
     let sql = format!(
         "select {STORED_IN}, {STORED_NUMBER} from (select {STORED_IN}, {STORED_NUMBER} from {table} \
-         where ({STORED_IN}, {STORED_NUMBER}) {behind} ($1, $2) and {STORED_IN} < $3 and {} \
+         where ({STORED_IN}, {STORED_NUMBER}) {after} ($1, $2) and {STORED_IN} < $3 and {} \
          order by {STORED_IN} {on}, {STORED_NUMBER} {on} limit {STEP_ROWS}) n order by 1 {back}, 2 {back} limit 1",
         one_of(left_open)
     );
@@ -236,7 +238,7 @@ async fn step_end(talk: &Talk, table: &str, round: &Round, left_open: Option<&[i
     row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
 }
 
-/// The rows of a round up to a place that the filter lets through.
+/// The rows of a round up to a place that match the filter.
 async fn step(
     talk: &Talk,
     table: &Readable,
@@ -245,10 +247,10 @@ async fn step(
     (round, end, left_open): (&Round, At, Option<&[i64]>),
 ) -> Result<Vec<Row>, Failure> {
     let (from, shown) = (round.at, round.shown());
-    let OrderSql { behind, up_to, on, .. } = OrderSql::of(round.order);
+    let OrderSql { after, up_to, on, .. } = OrderSql::of(round.order);
     let at = format!("({STORED_IN}, {STORED_NUMBER})");
     let condition = format!(
-        "{at} {behind} ($4, $5) and {at} {up_to} ($6, $7) and {} and {shown} and {} \
+        "{at} {after} ($4, $5) and {at} {up_to} ($6, $7) and {} and {shown} and {} \
          and ($2::timestamptz is null or received_at >= $2) and ($3::timestamptz is null or received_at < $3)",
         one_of(left_open),
         table.of_type()

@@ -1,4 +1,5 @@
-//! Reads a page of a table: by ids, in the order of storing ([`by_snapshot`]), or by place ([`by_ctid`]) if the table doesn't tell that order.
+//! Reads a page of a table: by ids, in insertion order ([`by_snapshot`]), or by `ctid` ([`by_ctid`]) if the table
+//! doesn't record that order.
 
 mod bookmark;
 mod by_ctid;
@@ -20,11 +21,12 @@ use by_snapshot::{Ordered, Round};
 use rows::{Order, event_in, rows};
 use table::Readable;
 
-/// What is said of a table that is read by places: those are only about the order of storing, and not that of its partitions.
-const NOT_NEWEST_FIRST: &str =
-    "the rows of the table don't tell the order in which they were stored, so it can't be read newest first";
+/// The message for a table that is read by `ctid`, which is only roughly the insertion order, and not that of its
+/// partitions.
+const NOT_NEWEST_FIRST: &str = "the table has no insertion-order columns with an index (stored_in, stored_number), so order=desc isn't available: \
+     see docs/postgres.md";
 
-/// Reads a page, unless it can't be asked for like this.
+/// Reads a page, or returns why the query isn't possible.
 pub(super) async fn read(
     talk: &Talk,
     config: &PostgresConfig,
@@ -37,20 +39,20 @@ pub(super) async fn read(
             None => return Ok(Err(ReadError::Bookmark)),
         },
     };
-    let table = match Readable::look(talk, config, query).await? {
+    let table = match Readable::inspect(talk, config, query).await? {
         Ok(table) => table,
         Err(error) => return Ok(Err(error)),
     };
     let table = &table;
     match (&query.wanted, after) {
         (Wanted::Ids { first, last }, None) => among_ids(talk, table, query, *first, *last).await.map(Ok),
-        (Wanted::Ids { last, .. }, Some(Position::Id(after))) => match behind(after) {
+        (Wanted::Ids { last, .. }, Some(Position::Id(after))) => match next_id(after) {
             Some(first) => among_ids(talk, table, query, first, *last).await.map(Ok),
             None => Ok(Ok(Page::default())),
         },
         (Wanted::Stored(filter), None) => from_the_first(talk, table, query, filter).await,
         (Wanted::Stored(filter), Some(Position::Stored(round))) if round.order() == filter.order => {
-            let Some(ordered) = Ordered::look(talk, &table.name).await? else { return Ok(Err(ReadError::Bookmark)) };
+            let Some(ordered) = Ordered::inspect(talk, &table.name).await? else { return Ok(Err(ReadError::Bookmark)) };
             let page = ordered.page(talk, table, query, filter, Some(round)).await?;
             Ok(page.ok_or(ReadError::Bookmark))
         }
@@ -67,8 +69,8 @@ async fn from_the_first(
     query: &Query,
     filter: &Filter,
 ) -> Result<Result<Page, ReadError>, Failure> {
-    match Ordered::look(talk, &table.name).await? {
-        Some(ordered) if !ordered.has_strange_numbers(talk, &table.name).await? => {
+    match Ordered::inspect(talk, &table.name).await? {
+        Some(ordered) if !ordered.has_foreign_numbers(talk, &table.name).await? => {
             let page = ordered.page(talk, table, query, filter, None).await?;
             Ok(page.ok_or(ReadError::Bookmark))
         }
@@ -81,7 +83,7 @@ async fn from_the_first(
 enum Position {
     At(Mark),
     Stored(Round),
-    /// Behind this id.
+    /// After this id.
     Id(EventId),
 }
 
@@ -100,7 +102,7 @@ impl Position {
 }
 
 /// The next id, if there is any.
-fn behind(id: EventId) -> Option<EventId> {
+fn next_id(id: EventId) -> Option<EventId> {
     u128::from_be_bytes(id.0).checked_add(1).map(|next| EventId(next.to_be_bytes()))
 }
 
@@ -120,7 +122,7 @@ async fn among_ids(
         first = None;
         for row in &found {
             let (_, event) = event_in(row)?;
-            first = behind(event.id);
+            first = next_id(event.id);
             if !gathered.take(event) {
                 let next = gathered.last().map(|event| Bookmark([&[AMONG_IDS][..], &event.id.0].concat()));
                 return Ok(gathered.page(next));

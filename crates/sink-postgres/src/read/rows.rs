@@ -1,5 +1,5 @@
-//! The rows of a page, in an order. The server counts the bytes of payloads before it sends them, and never writes the text of one that is
-//! far too large. `jsonb` keeps `1e131071` in 12 bytes and writes it with 131,072 digits.
+//! The rows of a page, in an order. The server counts the bytes of payloads before it sends them, and never writes the
+//! text of a payload that is far too large. `jsonb` keeps `1e131071` in 12 bytes and writes it with 131,072 digits.
 
 use event::read::{Payload, Query, StoredEvent};
 use limits::EVENT_BYTES_MAX;
@@ -13,22 +13,22 @@ use super::table::Readable;
 const JSONB_BYTES_MAX: usize = 16 * EVENT_BYTES_MAX;
 /// Digits of a payload's numbers, counted up to four times too high. The text of a payload with more of them isn't written.
 const DIGITS_MAX: usize = 4 * EVENT_BYTES_MAX;
-/// Characters of a type's or a source's name. Longer ones, which others have put into the table, are cut.
+/// Characters of a type's or a source's name. Longer names, which other programs have stored, are cut.
 const NAME_CHARACTERS_MAX: usize = 256;
 
-/// In which order rows are read, as SQL.
+/// The order of rows, as SQL.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
-    /// A row's place in it, shown as text.
+    /// A row's place in the order, as text.
     pub(super) place: &'a str,
-    /// What the rows of the table are ordered by, of which there may be many: an index should have it.
+    /// The order of the table's rows, of which there may be many: an index should have it.
     pub(super) first: &'a str,
-    /// What those of the page are ordered by, which have `place`.
+    /// The order of the page's rows, which have `place`.
     pub(super) then: &'a str,
 }
 
-/// The rows that fit `condition`, in order, as far as a page has room for them: the server counts too, or it would send
-/// them all.
+/// The rows that match `condition`, in order, until the page is full. The server counts too, since otherwise it would
+/// send all rows.
 pub(super) fn rows(
     table: &Readable,
     from: &str,
@@ -36,7 +36,7 @@ pub(super) fn rows(
     Order { place, first, then }: Order<'_>,
     query: &Query,
 ) -> String {
-    // One more than there is room for tells whether there is a next page.
+    // One row more than the limit shows whether there is a next page.
     let (count, bytes) = (query.limit.saturating_add(1), query.bytes_max);
     let name = |sql: &str| format!("left(coalesce({sql}, ''), {NAME_CHARACTERS_MAX})");
     let (type_name, source) = (name(&table.type_sql()), name(table.source_sql()));
@@ -82,7 +82,7 @@ fn jsonb_sized() -> String {
     )
 }
 
-/// Where a row stands, as [`Order::place`] shows it, and its event.
+/// A row's place, as [`Order::place`] shows it, and its event.
 pub(super) fn event_in(row: &Row) -> Result<(&str, StoredEvent), Failure> {
     let size: i64 = row.try_get(6)?;
     let text = row.try_get::<_, Option<String>>(4)?.map(String::into_bytes);

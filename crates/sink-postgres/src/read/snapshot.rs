@@ -1,4 +1,5 @@
-//! Which transactions of a server had ended at some moment, as the server tells it: "10:20:10,14" is before 20 all but 10 and 14.
+//! Which transactions of a server had ended at a moment, in the server's form: "10:20:10,14" means all before 20 but 10
+//! and 14.
 //!
 //! The form is that of `txid_snapshot` (PostgreSQL's documentation, "Transaction ID and Snapshot Information Functions").
 
@@ -6,22 +7,22 @@ use std::fmt::{self, Display, Formatter};
 
 use bytes::{Buf, BufMut};
 
-/// So many running transactions are told apart; the next and all behind it count as running.
+/// The maximum of running transactions that are kept; the next one and all later ones count as running.
 const RUNNING_MAX: usize = 100;
 
 /// The transactions that had ended: those before `end` that aren't `running`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// The first that may not have ended.
+    /// The first transaction that may not have ended.
     begin: i64,
     /// The first that hadn't begun.
     end: i64,
-    /// Those between that hadn't ended, ascending, each as its distance from `begin`.
+    /// Transactions in between that hadn't ended, ascending, each as its distance from `begin`.
     running: Vec<u32>,
 }
 
 impl Snapshot {
-    /// As the server writes it; `None` for anything else.
+    /// Parses the server's form; `None` for anything else.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let (begin, end, running) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
@@ -30,17 +31,17 @@ impl Snapshot {
             let number: i64 = number.parse().ok()?;
             match u32::try_from(number.checked_sub(begin)?) {
                 Ok(distance) if snapshot.running.len() < RUNNING_MAX => snapshot.running.push(distance),
-                // It and what lies behind is left for the next snapshot: none of it is passed.
+                // This one and all later ones are left for the next snapshot: none of them is skipped.
                 _ => {
                     snapshot.end = number;
                     break;
                 }
             }
         }
-        (parts.next().is_none() && snapshot.is_sound()).then_some(snapshot)
+        (parts.next().is_none() && snapshot.is_valid()).then_some(snapshot)
     }
 
-    fn is_sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let ascends = self.running.is_sorted_by(|one, next| one < next);
         let ends_before = self.running().last().is_none_or(|last| last < self.end);
         self.begin >= 1 && self.begin <= self.end && ascends && ends_before
@@ -56,7 +57,7 @@ impl Snapshot {
         self.end
     }
 
-    /// The transactions between that hadn't ended.
+    /// The transactions in between that hadn't ended.
     pub(super) fn running(&self) -> impl Iterator<Item = i64> {
         self.running.iter().map(|distance| self.begin.saturating_add(i64::from(*distance)))
     }
@@ -69,17 +70,17 @@ impl Snapshot {
         self.running.iter().for_each(|distance| bytes.put_u32(*distance));
     }
 
-    /// What was written before, taken from the front of `bytes`.
+    /// Reads what [`Self::write`] wrote, from the front of `bytes`.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (begin, end) = (bytes.try_get_i64().ok()?, bytes.try_get_i64().ok()?);
         let count = bytes.try_get_u8().ok()?;
         let running = (0..count).map(|_| bytes.try_get_u32().ok()).collect::<Option<_>>()?;
-        Some(Self { begin, end, running }).filter(Self::is_sound)
+        Some(Self { begin, end, running }).filter(Self::is_valid)
     }
 }
 
 impl Display for Snapshot {
-    /// As the server reads it.
+    /// In the server's form.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:", self.begin, self.end)?;
         for (place, number) in self.running().enumerate() {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_writes_is_kept_as_it_is() {
+    fn server_form_is_unchanged_after_a_round_trip() {
         for text in ["10:20:10,14", "7:7:", "5:9:5", "4294967296:8589934593:4294967296,8589934591"] {
             let snapshot = Snapshot::parse(text).unwrap();
             assert_eq!(snapshot.to_string(), text);
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_that_run_the_rest_counts_as_not_begun() {
+    fn excess_running_transactions_count_as_not_begun() {
         let running: Vec<String> = (0..150).map(|number| (1_000 + 2 * number).to_string()).collect();
         let snapshot = Snapshot::parse(&format!("1000:5000:{}", running.join(","))).unwrap();
         assert_eq!((snapshot.end(), snapshot.running.len()), (1_200, 100));

@@ -1,4 +1,4 @@
-//! A table as reads find it.
+//! A table that is read.
 
 use event::TypeName;
 use event::read::{Query, ReadError};
@@ -7,15 +7,15 @@ use super::super::config::{PostgresConfig, TableLayout};
 use super::super::error::Failure;
 use super::super::session::Talk;
 
-/// The message for a table without types that gets events of several types.
-const UNTYPED: &str = "the sink's table has `columns`, so its rows don't have the type of their event, and events of several types go to it: \
-    give each type a sink with a table of its own, or remove `columns`";
+/// The message for a table that stores no types and gets events of several types.
+const UNTYPED: &str = "the sink's `columns` store no event type, and events of several types use the sink: give each \
+    type a sink with its own table, or remove `columns`";
 
-/// Where the type of a row's event is.
+/// Where to find the type of a row's event.
 pub(super) enum Types {
     /// In the columns `type` and `source`.
     InRows,
-    /// Rows of a table with `columns` have neither: all are of this type, and of no source.
+    /// Rows of a table with `columns` store neither: all are of this type, and have no source.
     All(TypeName),
 }
 
@@ -25,13 +25,13 @@ pub(super) struct Readable {
     pub(super) name: String,
     /// Whether payloads are `jsonb`, whose text may be far longer than the value.
     pub(super) is_jsonb: bool,
-    /// Where the type of a row's event is.
+    /// Where to find the type of a row's event.
     pub(super) types: Types,
 }
 
 impl Readable {
-    /// Checks the column of payloads.
-    pub(super) async fn look(
+    /// Checks the payload column.
+    pub(super) async fn inspect(
         talk: &Talk,
         config: &PostgresConfig,
         query: &Query,
@@ -48,7 +48,7 @@ impl Readable {
         Ok(Ok(Self { name, is_jsonb, types }))
     }
 
-    /// That a row is of type `$1`, unless that is null, as SQL.
+    /// The SQL condition that a row is of type `$1`, which is true if that is null.
     pub(super) fn of_type(&self) -> String {
         format!("($1::text is null or {} = $1)", self.type_sql())
     }

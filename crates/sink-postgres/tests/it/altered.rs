@@ -1,4 +1,5 @@
-//! Tables that somebody alters while connections are open: each value is written as the type that its column has then, or not at all.
+//! Tables that are altered while connections are open: each value is written as its column's current type, or not at
+//! all.
 
 use sink::{Batch, Record, Sink, SinkError, TableName, Write, WriteOutcome};
 use sink_postgres::{Column, ColumnType, Partition, PayloadKind, TableLayout};
@@ -9,7 +10,7 @@ use testkit::postgres::PostgresServer;
 
 const DAY: i64 = 24 * 3_600_000_000;
 
-/// A stand whose table has these columns beside the payload, filled from members of their names.
+/// A fixture whose table has these columns in addition to the payload, filled from members of their names.
 async fn typed(server: &PostgresServer, columns: &[(&str, ColumnType)]) -> Fixture {
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let column = |(name, kind): &(&str, ColumnType)| Column {
@@ -22,24 +23,24 @@ async fn typed(server: &PostgresServer, columns: &[(&str, ColumnType)]) -> Fixtu
     fixture
 }
 
-/// The stand's table, altered so.
+/// The SQL that alters the fixture's table.
 fn alter(fixture: &Fixture, how: &str) -> String {
     format!("alter table {}.events {how}", fixture.schema)
 }
 
-/// Gives columns other types. Nothing in them is kept.
+/// Changes the types of columns, and discards their values.
 fn retype(fixture: &Fixture, types: &[(&str, &str)]) -> String {
     let each = |(name, kind): &(&str, &str)| format!("alter {name} type {kind} using null");
     alter(fixture, &types.iter().map(each).collect::<Vec<_>>().join(", "))
 }
 
-/// What stands in these columns of the row that was written last.
+/// These columns of the row that was written last.
 fn last(server: &PostgresServer, fixture: &Fixture, columns: &str) -> String {
     server.psql(&format!("select {columns} from {}.events order by id desc limit 1", fixture.schema))
 }
 
 #[tokio::test]
-async fn values_have_the_types_that_their_columns_were_given_since_the_last_batch() {
+async fn write_uses_changed_column_types() {
     let Some(server) = server() else { return };
     let before = [
         ("a", ColumnType::Double),
@@ -71,7 +72,7 @@ async fn values_have_the_types_that_their_columns_were_given_since_the_last_batc
 }
 
 #[tokio::test]
-async fn what_a_column_does_not_take_any_more_is_refused_and_not_bent() {
+async fn unfit_value_is_rejected_after_an_alteration() {
     let Some(server) = server() else { return };
     let fixture = typed(server, &[("a", ColumnType::Double), ("b", ColumnType::Bigint)]).await;
     let sink = fixture.sink();
@@ -80,13 +81,13 @@ async fn what_a_column_does_not_take_any_more_is_refused_and_not_bent() {
     let answer = sink.write(&batch(0, 2, &[r#"{"a": 2}"#, r#"{"a": 1.5}"#, r#"{"b": 1}"#])).await;
     let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("{answer:?}") };
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1, 2]);
-    assert!(refused[0].reason.contains("column a is bigint and 1.5 can't be one"), "{refused:?}");
+    assert!(refused[0].reason.contains("column a is bigint and can't hold 1.5"), "{refused:?}");
     assert!(refused[1].reason.contains("column b is timestamptz"), "{refused:?}");
     assert_eq!(fixture.count(server).await, 1);
 }
 
 #[tokio::test]
-async fn what_a_column_takes_since_it_was_altered_is_not_refused() {
+async fn value_is_stored_when_its_column_now_fits() {
     let Some(server) = server() else { return };
     let fixture = typed(server, &[("a", ColumnType::Integer)]).await;
     let sink = fixture.sink();
@@ -97,7 +98,7 @@ async fn what_a_column_takes_since_it_was_altered_is_not_refused() {
 }
 
 #[tokio::test]
-async fn a_column_of_a_type_that_is_not_written_keeps_everything_out() {
+async fn unsupported_column_type_stops_all_writes() {
     let Some(server) = server() else { return };
     for to in ["bytea", "timestamp", "date", "xml"] {
         let fixture = typed(server, &[("a", ColumnType::Text), ("b", ColumnType::Double)]).await;
@@ -119,8 +120,13 @@ async fn a_column_of_a_type_that_is_not_written_keeps_everything_out() {
     }
 }
 
-/// Has a batch wait for the table's lock, alters the table meanwhile, and lets both go: what became of the batch.
-async fn altered_meanwhile(fixture: &Fixture, sink: &Sink, batch: Batch, how: &str) -> Result<WriteOutcome, SinkError> {
+/// Makes a batch wait for the table's lock, alters the table, and releases the lock. Returns the batch's outcome.
+async fn alter_during_write(
+    fixture: &Fixture,
+    sink: &Sink,
+    batch: Batch,
+    how: &str,
+) -> Result<WriteOutcome, SinkError> {
     let server = server().unwrap();
     let (other, watcher) = (client(server).await, client(server).await);
     let lock = format!("begin; lock table {}.events in access exclusive mode", fixture.schema);
@@ -141,13 +147,13 @@ async fn altered_meanwhile(fixture: &Fixture, sink: &Sink, batch: Batch, how: &s
 }
 
 #[tokio::test]
-async fn a_batch_that_waits_for_the_one_who_alters_the_table_is_written_anew() {
+async fn waiting_batch_is_encoded_again_after_an_alteration() {
     let Some(server) = server() else { return };
     let fixture = typed(server, &[("a", ColumnType::Double), ("b", ColumnType::Integer)]).await;
     let (sink, payload) = (fixture.sink(), r#"{"a": 7, "b": 7}"#);
     deliver(&sink, &batch(0, 1, &[payload])).await;
     let how = retype(&fixture, &[("a", "bigint"), ("b", "real")]);
-    let answer = altered_meanwhile(&fixture, &sink, batch(0, 2, &vec![payload; 3_000]), &how).await;
+    let answer = alter_during_write(&fixture, &sink, batch(0, 2, &vec![payload; 3_000]), &how).await;
     assert_eq!(answer, Ok(WriteOutcome::Committed));
     assert_eq!(last(server, &fixture, "a, b"), "7|7");
     let same = format!("select count(*) from {}.events where a = 7 and b = 7", fixture.schema);
@@ -155,7 +161,7 @@ async fn a_batch_that_waits_for_the_one_who_alters_the_table_is_written_anew() {
 }
 
 #[tokio::test]
-async fn a_result_that_waits_for_the_one_who_alters_the_table_is_not_rounded() {
+async fn waiting_result_is_not_rounded_after_an_alteration() {
     let Some(server) = server() else { return };
     let fixture = typed(server, &[("a", ColumnType::Numeric)]).await;
     let sink = fixture.sink();
@@ -164,13 +170,13 @@ async fn a_result_that_waits_for_the_one_who_alters_the_table_is_not_rounded() {
     };
     deliver(&sink, &result(1, r#"{"a": 1.5}"#)).await;
     let how = retype(&fixture, &[("a", "integer")]);
-    let answer = altered_meanwhile(&fixture, &sink, result(2, r#"{"a": 1.5}"#), &how).await;
+    let answer = alter_during_write(&fixture, &sink, result(2, r#"{"a": 1.5}"#), &how).await;
     let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("{answer:?}: {}", last(server, &fixture, "a")) };
-    assert!(refused[0].reason.contains("column a is integer and 1.5 can't be one"), "{refused:?}");
+    assert!(refused[0].reason.contains("column a is integer and can't hold 1.5"), "{refused:?}");
 }
 
 #[tokio::test]
-async fn a_column_that_was_dropped_and_added_again_is_another_one() {
+async fn dropped_and_added_column_gets_its_new_type() {
     let Some(server) = server() else { return };
     let fixture = typed(server, &[("a", ColumnType::Bigint), ("b", ColumnType::Text)]).await;
     let (sink, payload) = (fixture.sink(), r#"{"a": 7, "b": "7"}"#);
@@ -181,7 +187,7 @@ async fn a_column_that_was_dropped_and_added_again_is_another_one() {
 }
 
 #[tokio::test]
-async fn a_table_that_was_made_anew_under_its_name_is_looked_at_as_a_whole() {
+async fn recreated_table_is_checked_completely() {
     let Some(server) = server() else { return };
     let fixture = typed(server, &[("a", ColumnType::Bigint)]).await;
     let (sink, payload, schema) = (fixture.sink(), r#"{"a": 7}"#, &fixture.schema);
@@ -203,7 +209,7 @@ async fn a_table_that_was_made_anew_under_its_name_is_looked_at_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_table_that_comes_before_another_in_the_search_path_is_looked_at() {
+async fn new_table_earlier_in_search_path_is_used() {
     let Some(server) = server() else { return };
     let mut fixture = typed(server, &[("a", ColumnType::Bigint)]).await;
     let schema = fixture.schema.clone();
@@ -224,7 +230,7 @@ async fn a_table_that_comes_before_another_in_the_search_path_is_looked_at() {
 }
 
 #[tokio::test]
-async fn rows_that_are_moved_to_their_day_keep_columns_that_came_since() {
+async fn rows_moved_to_a_partition_keep_added_columns() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Text).await;
     fixture.config.partition = Partition::Day;
@@ -241,7 +247,7 @@ async fn rows_that_are_moved_to_their_day_keep_columns_that_came_since() {
 }
 
 #[tokio::test]
-async fn rows_of_a_default_partition_that_was_taken_out_stay_there() {
+async fn rows_of_a_detached_default_partition_stay() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Text).await;
     fixture.config.partition = Partition::Day;

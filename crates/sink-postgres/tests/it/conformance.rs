@@ -14,7 +14,7 @@ use testkit::proxy::FaultGuard;
 
 /// Random sequences for each kind of payload.
 const SEQUENCES: u32 = 24;
-/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+/// The proxy cuts after multiples of this many bytes of responses, up to this many times.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 61;
 
@@ -31,7 +31,7 @@ fn known() -> &'static PostgresServer {
 }
 
 impl<const TEXT: bool, const DAYS: bool> TestedSink<TEXT, DAYS> {
-    /// Holds a lock that no batch gets past until the connection ends. Who reads doesn't notice.
+    /// Holds a lock that blocks every batch until the connection ends, but no reader.
     async fn lock(&self) -> Hindered {
         let connection = client(known()).await;
         let sql = format!("begin; lock table {}.forebay_cursors in exclusive mode", self.0.schema);

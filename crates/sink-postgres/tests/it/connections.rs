@@ -11,10 +11,10 @@ use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{deliver, plain};
 use testkit::postgres::PostgresServer;
 
-/// As long as a slow machine may take to show what must come.
+/// The time a slow machine may take to reach an expected state.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A stand whose connections can be told from those of other tests.
+/// A fixture whose connections can be distinguished from those of other tests.
 async fn named(server: &PostgresServer, connections: PoolLimits) -> Fixture {
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let url = format!("{}&application_name={}", fixture.url, fixture.schema);
@@ -27,13 +27,13 @@ fn at_most(count: usize) -> PoolLimits {
     PoolLimits { max: NonZeroUsize::new(count), ..PoolLimits::default() }
 }
 
-/// How many sessions of the fixture there are on the server that are in this state of waiting.
+/// The count of the fixture's sessions on the server for which the condition `what` holds.
 async fn count(watcher: &tokio_postgres::Client, fixture: &Fixture, what: &str) -> i64 {
     let sql = format!("select count(*) from pg_stat_activity where application_name = '{}' and {what}", fixture.schema);
     watcher.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
-/// Waits until there are so many of them.
+/// Waits until the condition holds for `wanted` of the fixture's sessions.
 async fn wait_for(watcher: &tokio_postgres::Client, fixture: &Fixture, what: &str, wanted: i64) {
     let began = Instant::now();
     while count(watcher, fixture, what).await != wanted {
@@ -42,7 +42,7 @@ async fn wait_for(watcher: &tokio_postgres::Client, fixture: &Fixture, what: &st
 }
 
 #[tokio::test]
-async fn lanes_share_as_many_connections_as_there_may_be() {
+async fn lanes_share_connections_up_to_the_limit() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
     for (connections, most) in [(at_most(2), 2), (at_most(1), 1), (PoolLimits::default(), 5)] {
@@ -70,7 +70,7 @@ async fn lanes_share_as_many_connections_as_there_may_be() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_a_connection_ends_when_the_sink_is_closed() {
+async fn call_waiting_for_a_connection_ends_on_close() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
     let fixture = named(server, at_most(1)).await;
@@ -94,7 +94,7 @@ async fn a_call_that_waits_for_a_connection_ends_when_the_sink_is_closed() {
 }
 
 #[tokio::test]
-async fn a_read_that_waits_for_the_server_ends_when_the_sink_is_closed() {
+async fn read_waiting_for_the_server_ends_on_close() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
     let fixture = named(server, PoolLimits::default()).await;
@@ -113,11 +113,11 @@ async fn a_read_that_waits_for_the_server_ends_when_the_sink_is_closed() {
     let Err(ReadError::Unavailable(reason)) = read.await.unwrap() else { panic!("the table is locked") };
     assert!(reason.contains("closed"), "{reason}");
     lock.batch_execute("rollback").await.unwrap();
-    assert_eq!(sink.read(query).await.unwrap().events.len(), 1, "and a later read begins anew");
+    assert_eq!(sink.read(query).await.unwrap().events.len(), 1, "and a later read succeeds");
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_uses_is_closed_though_nothing_runs_here() {
+async fn server_closes_an_idle_connection() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
     let idle = PoolLimits { idle: Duration::from_secs(1), ..PoolLimits::default() };
@@ -129,13 +129,13 @@ async fn a_connection_that_nobody_uses_is_closed_though_nothing_runs_here() {
     assert_eq!(
         sink.write(&plain(0, 2, 1)).await,
         Ok(WriteOutcome::Committed),
-        "and the next call has another one at once"
+        "and the next call gets another one immediately"
     );
     assert_eq!(fixture.count(server).await, 2);
 }
 
 #[tokio::test]
-async fn a_connection_is_used_for_as_long_as_it_may_be() {
+async fn connection_is_replaced_after_its_lifetime() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
     let short = PoolLimits { lifetime: Duration::from_secs(1), ..PoolLimits::default() };
@@ -158,7 +158,7 @@ async fn a_connection_is_used_for_as_long_as_it_may_be() {
 }
 
 #[tokio::test]
-async fn a_statement_that_takes_too_long_is_ended_by_the_server_and_buries_no_row() {
+async fn slow_statement_is_cancelled_without_dead_letters() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
     let mut fixture = named(server, PoolLimits::default()).await;

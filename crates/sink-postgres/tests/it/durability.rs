@@ -7,21 +7,21 @@ use crate::fixture::{Fixture, server};
 use sink_testing::events::{deliver, plain};
 use testkit::postgres::PostgresServer;
 
-async fn expect_refused(fixture: &Fixture, first: u64, name: &str) {
+async fn expect_rejected(fixture: &Fixture, first: u64, name: &str) {
     let answer = fixture.sink().write(&plain(0, first, 2)).await;
     let wanted = format!("allow_unsafe = [\"{name}\"]");
     assert!(matches!(&answer, Err(SinkError::Misconfigured(reason)) if reason.contains(&wanted)), "{answer:?}");
 }
 
 #[tokio::test]
-async fn unlogged_table_is_refused_until_it_is_logged_or_allowed() {
+async fn unlogged_table_is_rejected_unless_allowed() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 2)).await;
     for table in ["events", "forebay_cursors", "forebay_revisions"] {
         server.psql(&format!("alter table {}.{table} set unlogged", fixture.schema));
-        expect_refused(&fixture, 3, "unlogged").await;
+        expect_rejected(&fixture, 3, "unlogged").await;
         server.psql(&format!("alter table {}.{table} set logged", fixture.schema));
     }
     deliver(&fixture.sink(), &plain(0, 3, 2)).await;
@@ -35,13 +35,13 @@ async fn unlogged_table_is_refused_until_it_is_logged_or_allowed() {
 }
 
 #[tokio::test]
-async fn table_that_is_altered_to_unlogged_gets_no_more_rows() {
+async fn table_altered_to_unlogged_gets_no_rows() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 2)).await;
     server.psql(&format!("alter table {}.events set unlogged", fixture.schema));
-    // Over the connection that is open.
+    // Over the open connection.
     let answer = sink.write(&plain(0, 3, 2)).await;
     assert!(matches!(&answer, Err(SinkError::Misconfigured(reason)) if reason.contains("UNLOGGED")), "{answer:?}");
     assert_eq!(fixture.count(server).await, 2);
@@ -50,7 +50,7 @@ async fn table_that_is_altered_to_unlogged_gets_no_more_rows() {
 }
 
 #[tokio::test]
-async fn unlogged_partition_is_refused() {
+async fn unlogged_partition_is_rejected() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     fixture.config.partition = Partition::Day;
@@ -59,15 +59,15 @@ async fn unlogged_partition_is_refused() {
     server.psql(&format!(
         "create unlogged table {schema}.old partition of {schema}.events for values from ('2001-01-01') to ('2001-02-01')"
     ));
-    expect_refused(&fixture, 3, "unlogged").await;
+    expect_rejected(&fixture, 3, "unlogged").await;
 }
 
 #[tokio::test]
-async fn server_that_does_not_sync_is_refused_and_lost_commits_are_a_warning() {
+async fn server_without_fsync_is_rejected_unless_allowed() {
     for (setting, name) in [("fsync=off", "fsync"), ("full_page_writes=off", "full_page_writes")] {
         let Some(server) = PostgresServer::start_with(&[setting, "shared_buffers=32MB"]) else { return };
         let mut fixture = Fixture::new(&server, PayloadKind::Jsonb).await;
-        expect_refused(&fixture, 1, name).await;
+        expect_rejected(&fixture, 1, name).await;
         fixture.config.allowed = AllowedRisks::new(vec![name]);
         deliver(&fixture.sink(), &plain(0, 1, 2)).await;
     }

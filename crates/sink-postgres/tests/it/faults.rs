@@ -1,4 +1,4 @@
-//! Connections that are cut and that freeze, servers that are killed, a server that has lost a tail.
+//! Connections that are cut and that freeze, servers that are killed, a server that has lost its last transactions.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl FaultHarness for Schema<'_> {
 }
 
 #[tokio::test]
-async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
+async fn batch_with_a_cut_response_is_stored_once() {
     let Some(server) = server() else { return };
     let schema = Schema(Fixture::new(server, PayloadKind::Jsonb).await, server);
     schema.sink().connect().await.unwrap();
@@ -43,18 +43,18 @@ async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
 }
 
 #[tokio::test]
-async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
+async fn frozen_connection_writes_nothing_after_thawing() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Text).await;
-    // The other connection waits for the frozen one, and writes when the server has given it up.
+    // The other connection waits for the frozen one, and writes when the server has ended it.
     fixture.config.timeout = Duration::from_secs(1);
     freeze_and_thaw(&Schema(fixture, server), &[1, 30, 90, 150, 200, 260, 400, 10_000], 2_000).await;
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_under_load_has_everything_once() {
+async fn server_killed_under_load_has_each_event_once() {
     let Some(server) = PostgresServer::start() else { return };
-    // The server ends with the process: the thread that kills it uses it, too.
+    // The server ends with the process, and the thread that kills it uses it too.
     let server: &PostgresServer = Box::leak(Box::new(server));
     let load = Load { lanes: 3, records: 500, kills: 5 }.with_kills(std::env::var("FOREBAY_POSTGRES_KILLS").ok());
     let restart = || {
@@ -65,7 +65,7 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_lost_a_tail_takes_no_batch_that_leaves_a_gap() {
+async fn server_with_lost_tail_rejects_a_gap() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let sink = fixture.sink();
@@ -76,19 +76,19 @@ async fn a_server_that_has_lost_a_tail_takes_no_batch_that_leaves_a_gap() {
         fixture.schema
     );
     client(server).await.batch_execute(&lost).await.unwrap();
-    // Another process, which has seen nothing of it.
+    // Another process, which knows nothing of it.
     let sink = fixture.sink();
     let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 21, 1).sent_after(20, 20)).await else {
         panic!("11 to 20 are missing")
     };
     assert!(reason.contains("older copy"), "{reason}");
-    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(10)), "and whoever asks can go on from there");
+    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(10)), "and delivery can continue from there");
     deliver(&sink, &plain(0, 11, 11)).await;
     assert_eq!(fixture.count(server).await, 21);
 }
 
 #[tokio::test]
-async fn of_several_hosts_the_one_that_takes_writes_is_found() {
+async fn writable_host_is_found_among_several() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let closed = free_address();
@@ -121,13 +121,13 @@ async fn lanes_of_several_gateways_share_a_table() {
 const BEGIN_ANSWER: usize = 17;
 
 #[tokio::test]
-async fn a_twin_waits_for_whoever_has_begun_with_the_lanes_cursor() {
+async fn duplicate_waits_for_the_holder_of_the_cursor() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
-    let (frozen, twin) = (fixture.sink(), fixture.past_the_proxy(server));
-    deliver(&twin, &plain(0, 1, 1)).await;
+    let (frozen, other) = (fixture.sink(), fixture.past_the_proxy(server));
+    deliver(&other, &plain(0, 1, 1)).await;
     assert_eq!(frozen.cursor(&lane(0)).await, Ok(Cursor::Store(1)));
-    // It has been answered where the lane stands, and doesn't know yet.
+    // The server has returned the lane's cursor, but the frozen connection hasn't received it.
     let freeze = fixture.proxy.freeze_after(BEGIN_ANSWER + 1);
     let held = tokio::spawn(async move { frozen.write(&plain(0, 2, 1)).await });
     let watcher = client(server).await;
@@ -139,9 +139,9 @@ async fn a_twin_waits_for_whoever_has_begun_with_the_lanes_cursor() {
     while count("state = 'idle in transaction'").await == 0 {
         assert!(!held.is_finished());
     }
-    let waiting = tokio::spawn(async move { twin.write(&plain(0, 2, 3)).await });
+    let waiting = tokio::spawn(async move { other.write(&plain(0, 2, 3)).await });
     while count("wait_event_type = 'Lock'").await == 0 {
-        assert!(!waiting.is_finished(), "it wrote beside the other one, whose cursor would go back behind its own");
+        assert!(!waiting.is_finished(), "it wrote concurrently, and the other's cursor would move back");
     }
     drop(freeze);
     assert_eq!(held.await.unwrap(), Ok(WriteOutcome::Committed));

@@ -1,4 +1,4 @@
-//! A database for all tests of this process, and schemas on it, each with a table of its own.
+//! A database for all tests of this process, and schemas on it, each with a separate table.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +28,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// A schema of its own, without any table.
+    /// A separate schema, without any table.
     pub(crate) async fn new(server: &PostgresServer, payload: PayloadKind) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let schema = format!("s{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -41,7 +41,7 @@ impl Fixture {
             table: format!("{schema}.events").parse().unwrap(),
             layout: TableLayout::Whole { payload },
             partition: Partition::None,
-            conflict: RowConflictPolicy::Refuse,
+            conflict: RowConflictPolicy::Reject,
             timeout: Duration::from_secs(20),
             connections: PoolLimits::default(),
             allowed: AllowedRisks::default(),

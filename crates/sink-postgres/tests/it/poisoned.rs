@@ -1,4 +1,5 @@
-//! One event that the server refuses by whatever code, and a table that takes none: the one is refused, the other buries nothing.
+//! One event that the server rejects with any error code, and a table that accepts none: the event is rejected alone,
+//! and the table causes no dead letters.
 
 use sink::{Batch, RejectedRecord, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
@@ -9,7 +10,7 @@ use testkit::postgres::PostgresServer;
 
 const BAD: &str = r#"{"a": "bad"}"#;
 
-/// A stand whose table is there, with a trigger that does this for each row, `bad` being whether its event is [`BAD`].
+/// A fixture with an existing table, and a trigger with this body for each row; `bad` is whether its event is [`BAD`].
 async fn triggered(server: &PostgresServer, body: &str) -> (Fixture, Sink) {
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let sink = fixture.sink();
@@ -28,10 +29,10 @@ fn raise(code: &str) -> String {
     format!("if bad then raise exception 'not this one' using errcode = '{code}', hint = 'try another'; end if;")
 }
 
-async fn withheld(sink: &Sink, batch: &Batch) -> Vec<RejectedRecord> {
+async fn rejected(sink: &Sink, batch: &Batch) -> Vec<RejectedRecord> {
     match sink.write(batch).await {
         Ok(WriteOutcome::Rejected { refused }) => refused,
-        other => panic!("nothing was refused: {other:?}"),
+        other => panic!("nothing was rejected: {other:?}"),
     }
 }
 
@@ -43,12 +44,12 @@ async fn misconfigured(sink: &Sink, batch: &Batch) -> String {
 }
 
 #[tokio::test]
-async fn whatever_code_one_row_brings_it_is_refused_alone_and_the_hint_is_told() {
+async fn row_is_rejected_alone_with_any_error_code() {
     let Some(server) = server() else { return };
     for code in ["0A000", "XX000", "42501", "42P01", "42703", "F0000", "HV000", "26000", "3D000", "72000", "28000"] {
         let (fixture, sink) = triggered(server, &raise(code)).await;
         let whole = batch(0, 1, &["{}", BAD, "{}"]);
-        let refused = withheld(&sink, &whole).await;
+        let refused = rejected(&sink, &whole).await;
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1], "{code}: {refused:?}");
         let reason = &refused[0].reason;
         assert!(reason.contains("not this one") && reason.contains(code), "{reason}");
@@ -59,7 +60,7 @@ async fn whatever_code_one_row_brings_it_is_refused_alone_and_the_hint_is_told()
 }
 
 #[tokio::test]
-async fn what_may_pass_is_no_rows_fault() {
+async fn temporary_error_rejects_no_row() {
     let Some(server) = server() else { return };
     for code in ["08006", "25006", "40001", "40P01", "53100", "55P03", "57014", "58030"] {
         let (fixture, sink) = triggered(server, &raise(code)).await;
@@ -73,7 +74,7 @@ async fn what_may_pass_is_no_rows_fault() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_alone_is_judged_when_another_comes() {
+async fn lone_failing_row_is_judged_by_later_rows() {
     let Some(server) = server() else { return };
     for code in ["XX000", "P0001"] {
         let (fixture, sink) = triggered(server, &raise(code)).await;
@@ -82,22 +83,22 @@ async fn a_row_that_is_alone_is_judged_when_another_comes() {
         let reason = misconfigured(&sink, &batch(0, 1, &[BAD, BAD])).await;
         assert!(reason.contains("each of 2 events"), "{reason}");
         let more = batch(0, 1, &[BAD, BAD, "{}"]);
-        let refused = withheld(&sink, &more).await;
+        let refused = rejected(&sink, &more).await;
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(fixture.count(server).await, 0, "it is withheld");
+        assert_eq!(fixture.count(server).await, 0, "nothing is stored");
         assert_eq!(sink.write(&more.without(&[0, 1])).await, Ok(WriteOutcome::Committed));
     }
 }
 
 #[tokio::test]
-async fn a_value_that_is_wrong_by_its_code_needs_no_neighbour() {
+async fn data_exception_rejects_a_lone_row() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
-    assert_eq!(withheld(&fixture.sink(), &batch(0, 1, &[r#"{"a": "\u0000"}"#])).await.len(), 1);
+    assert_eq!(rejected(&fixture.sink(), &batch(0, 1, &[r#"{"a": "\u0000"}"#])).await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_table_that_takes_nothing_buries_nothing_and_is_asked_little() {
+async fn closed_table_causes_no_dead_letters() {
     let Some(server) = server() else { return };
     let everything = "perform nextval('{schema}.asked'); raise exception 'closed';";
     let (fixture, sink) = triggered(server, everything).await;
@@ -108,14 +109,14 @@ async fn a_table_that_takes_nothing_buries_nothing_and_is_asked_little() {
         assert!(reason.contains("closed"), "{reason}");
     }
     let asked: u64 = server.psql(&format!("select last_value from {schema}.asked")).parse().unwrap();
-    // Three times a COPY, a statement with all rows, and 2, 4 and 8 probes.
+    // Three times: a COPY, a statement with all rows, and 2, 4 and 8 probes.
     assert!(asked <= 3 * 2 + 14, "{asked} rows were tried");
     server.psql(&format!("drop trigger own on {schema}.events"));
     assert_eq!(sink.write(&plain(0, 1, 1_000)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
-async fn a_right_that_is_missing_buries_nothing() {
+async fn missing_privilege_causes_no_dead_letters() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     fixture.sink().connect().await.unwrap();
@@ -135,21 +136,21 @@ async fn a_right_that_is_missing_buries_nothing() {
     }
     server.psql(&format!("grant insert on {schema}.events to {schema}"));
     assert_eq!(sink.write(&next).await, Ok(WriteOutcome::Committed));
-    // A policy that looks at rows has the same code.
+    // A policy that checks rows has the same code.
     server.psql(&format!(
         "alter table {schema}.events enable row level security;
          create policy p on {schema}.events to {schema} using (true) with check (payload->>'a' is distinct from 'bad')"
     ));
     let mixed = batch(0, 24, &["{}", BAD, "{}"]);
-    let refused = withheld(&sink, &mixed).await;
+    let refused = rejected(&sink, &mixed).await;
     assert!(refused.len() == 1 && refused[0].index == 1 && refused[0].reason.contains("42501"), "{refused:?}");
     assert_eq!(sink.write(&mixed.without(&[1])).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
-async fn a_backlog_that_is_mostly_bad_gets_through() {
+async fn mostly_bad_backlog_is_delivered() {
     let Some(server) = server() else { return };
-    let (_stand, sink) = triggered(server, &raise("XX000")).await;
+    let (_fixture, sink) = triggered(server, &raise("XX000")).await;
     let mut payloads = vec![BAD; 1_000];
     (0..50).for_each(|at| payloads[at * 20 + 7] = "{}");
     let whole = batch(0, 1, &payloads);
@@ -164,22 +165,23 @@ async fn a_backlog_that_is_mostly_bad_gets_through() {
 }
 
 #[tokio::test]
-async fn a_row_that_refers_to_a_later_one_is_not_refused_with_another() {
+async fn row_referring_to_a_later_row_is_stored() {
     let Some(server) = server() else { return };
     let child =
         "if new.payload ? 'of' and not exists (select from {schema}.events e where e.payload->'n' = new.payload->'of')
         then raise exception 'no parent'; end if;";
     let (fixture, sink) = triggered(server, &format!("{} {child}", raise("XX000"))).await;
     let whole = batch(0, 1, &[r#"{"of": 3}"#, BAD, r#"{"n": 3}"#, "{}"]);
-    let refused = withheld(&sink, &whole).await;
+    let refused = rejected(&sink, &whole).await;
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1], "{refused:?}");
     let _ = fixture;
 }
 
 #[tokio::test]
-async fn what_passes_when_it_is_tried_again_is_not_refused() {
+async fn row_that_succeeds_on_retry_is_stored() {
     let Some(server) = server() else { return };
-    // How often the row is tried in one attempt: by COPY, with all, in two halves or three, and once more behind its neighbours.
+    // How often the row is tried in one attempt: by COPY, with all, in two or three halves, and once more after its
+    // neighbours.
     for times in 1..12 {
         let body = format!("if bad and nextval('{{schema}}.tried') <= {times} then raise exception 'not yet'; end if;");
         let (fixture, sink) = triggered(server, &body).await;
@@ -188,7 +190,8 @@ async fn what_passes_when_it_is_tried_again_is_not_refused() {
         let mut answers = Vec::new();
         while answers.len() < 10 && answers.last() != Some(&Ok(WriteOutcome::Committed)) {
             let answer = sink.write(&whole).await;
-            // A trigger that refuses six times and more in one attempt can't be told from one that refuses for good.
+            // A trigger that rejects a row six times or more in one attempt can't be distinguished from one that always
+            // does.
             if matches!(answer, Ok(WriteOutcome::Rejected { .. })) {
                 assert!(times >= 5, "{times}: {answer:?}");
                 break;
@@ -202,7 +205,7 @@ async fn what_passes_when_it_is_tried_again_is_not_refused() {
 }
 
 #[tokio::test]
-async fn a_table_that_takes_few_rows_at_a_time_gets_few() {
+async fn table_with_a_row_limit_gets_small_transactions() {
     let Some(server) = server() else { return };
     let few = "if (select count(*) from {schema}.events e where e.stored_in = txid_current()) >= 20
         then raise exception 'too many at a time'; end if;";
@@ -219,7 +222,7 @@ async fn a_table_that_takes_few_rows_at_a_time_gets_few() {
 }
 
 #[tokio::test]
-async fn a_poisoned_event_among_ten_thousand_is_found_at_once() {
+async fn one_bad_event_among_ten_thousand_is_found() {
     let Some(server) = server() else { return };
     // A sequence counts the rows that were tried: a transaction that is rolled back doesn't take it back.
     let counted = format!("perform nextval('{{schema}}.tried'); {}", raise("XX000"));
@@ -228,7 +231,7 @@ async fn a_poisoned_event_among_ten_thousand_is_found_at_once() {
     let mut payloads = vec!["{}"; 10_000];
     payloads[6_789] = BAD;
     let whole = batch(0, 1, &payloads);
-    let refused = withheld(&sink, &whole).await;
+    let refused = rejected(&sink, &whole).await;
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [6_789]);
     assert_eq!(sink.write(&whole.without(&[6_789])).await, Ok(WriteOutcome::Committed));
     let tried = format!("select last_value from {}.tried", fixture.schema);

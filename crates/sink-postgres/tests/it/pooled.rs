@@ -1,4 +1,4 @@
-//! Behind PgBouncer: a pool of transactions is recognised before anything is set, and one of sessions is used.
+//! Connections through PgBouncer: a transaction pool is detected before anything is set, and a session pool is used.
 #![allow(clippy::print_stderr, reason = "it says why it is skipped")]
 
 use std::fs;
@@ -17,7 +17,7 @@ use testkit::ports::free_port;
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
 
-/// A PgBouncer before a server.
+/// A PgBouncer in front of a server.
 struct Pool {
     folder: PathBuf,
     port: u16,
@@ -67,14 +67,14 @@ impl Drop for Pool {
     }
 }
 
-async fn behind(server: &PostgresServer, pool: &Pool) -> Fixture {
+async fn fixture_behind(server: &PostgresServer, pool: &Pool) -> Fixture {
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     fixture.proxy = Proxy::to(([127, 0, 0, 1], pool.port).into());
     fixture.config.server = server.url_at(fixture.proxy.address()).parse().unwrap();
     fixture
 }
 
-/// What another client of the pool finds set.
+/// The settings that another client of the pool sees.
 async fn settings(pool: &Pool) -> Vec<String> {
     let (client, connection) = tokio_postgres::connect(&pool.url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -90,12 +90,12 @@ async fn settings(pool: &Pool) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_pool_of_transactions_is_refused_by_name_and_gets_no_settings() {
+async fn transaction_pool_is_rejected_without_changing_settings() {
     let Some(server) = server() else { return };
     for (mode, size) in [("transaction", 1), ("transaction", 3), ("statement", 2)] {
         let Some(pool) = Pool::start(server, mode, size) else { return };
         let before = settings(&pool).await;
-        let fixture = behind(server, &pool).await;
+        let fixture = fixture_behind(server, &pool).await;
         let sink = fixture.sink();
         for _ in 0..3 {
             let Err(SinkError::Misconfigured(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("{mode}") };
@@ -107,7 +107,7 @@ async fn a_pool_of_transactions_is_refused_by_name_and_gets_no_settings() {
 }
 
 #[tokio::test]
-async fn a_pool_of_transactions_that_others_use_is_refused_too() {
+async fn busy_transaction_pool_is_rejected() {
     let Some(server) = server() else { return };
     let Some(pool) = Pool::start(server, "transaction", 4) else { return };
     let others: Vec<_> = (0..6)
@@ -122,24 +122,24 @@ async fn a_pool_of_transactions_that_others_use_is_refused_too() {
             })
         })
         .collect();
-    let fixture = behind(server, &pool).await;
+    let fixture = fixture_behind(server, &pool).await;
     for _ in 0..10 {
         let Err(SinkError::Misconfigured(reason)) = fixture.sink().write(&plain(0, 1, 3)).await else {
-            panic!("taken")
+            panic!("accepted")
         };
-        // Where the others' turns hide the change of processes, a statement that is gone tells of it.
+        // If other clients hide the change of processes, a missing prepared statement reveals it.
         assert!(reason.contains("pool_mode = session") || reason.contains("prepared statement"), "{reason}");
     }
     others.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[tokio::test]
-async fn a_pool_of_sessions_is_used() {
+async fn session_pool_is_used() {
     let Some(server) = server() else { return };
     let mut detected = 0;
     for (size, pooler) in [(5, Pooler::Detect), (1, Pooler::Detect), (1, Pooler::Session)] {
         let Some(pool) = Pool::start(server, "session", size) else { return };
-        let mut fixture = behind(server, &pool).await;
+        let mut fixture = fixture_behind(server, &pool).await;
         fixture.config.connections.pooler = pooler;
         let sink = fixture.sink();
         assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
@@ -147,10 +147,7 @@ async fn a_pool_of_sessions_is_used() {
         if pooler == Pooler::Detect {
             detected = answered;
         } else {
-            assert!(
-                answered < detected,
-                "{answered} bytes were answered, {detected} where the kind of pool is detected"
-            );
+            assert!(answered < detected, "{answered} bytes were received, {detected} if the kind of pool is detected");
         }
         assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
         sink.close().await.unwrap();
@@ -159,10 +156,10 @@ async fn a_pool_of_sessions_is_used() {
 }
 
 #[tokio::test]
-async fn who_says_that_a_pool_keeps_sessions_and_is_wrong_gets_nothing_mixed_up() {
+async fn wrong_session_setting_for_a_pooler_mixes_nothing() {
     let Some(server) = server() else { return };
     let Some(pool) = Pool::start(server, "transaction", 3) else { return };
-    let mut fixture = behind(server, &pool).await;
+    let mut fixture = fixture_behind(server, &pool).await;
     fixture.config.connections.pooler = Pooler::Session;
     let sink = fixture.sink();
     let (client, connection) = tokio_postgres::connect(&pool.url, tokio_postgres::NoTls).await.unwrap();

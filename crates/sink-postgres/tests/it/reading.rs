@@ -1,4 +1,5 @@
-//! Pages of tables: what a reader gets while others write, in tables that tell the order of storing and in those that don't.
+//! Pages of tables: what a reader gets while others write, in tables that record the insertion order and in those that
+//! don't.
 
 use std::collections::HashSet;
 
@@ -41,33 +42,33 @@ async fn read_on(sink: &Sink, query: &mut Query) -> Vec<u8> {
     }
 }
 
-/// Takes away what tells the order of storing, as in a table that was made by hand.
+/// Removes the insertion-order columns, as in a table that was created by hand.
 fn forget_order(server: &PostgresServer, schema: &str) {
     server.psql(&format!("alter table {schema}.events drop column stored_in, drop column stored_number"));
 }
 
-/// Who keeps the last bookmark and asks again, as the manual says.
+/// A reader that keeps the last bookmark and polls, as docs/read-back.md describes.
 #[derive(Default)]
 struct Follower {
     bookmark: Option<Bookmark>,
     seen: HashSet<EventId>,
-    /// What stood behind the bookmark when it was asked last.
-    behind: HashSet<EventId>,
+    /// The events after the bookmark at the last poll.
+    pending: HashSet<EventId>,
 }
 
 impl Follower {
-    /// Reads to the end; what comes again must be what was read behind the bookmark.
+    /// Reads to the end; a repeated event must have been after the bookmark.
     async fn read_on(&mut self, sink: &Sink, limit: usize) {
-        let known = std::mem::take(&mut self.behind);
+        let known = std::mem::take(&mut self.pending);
         loop {
             let page = sink.read(Query { after: self.bookmark.clone(), ..all(limit) }).await.unwrap();
             for event in &page.events {
-                assert!(self.seen.insert(event.id) || known.contains(&event.id), "{} came again", event.id);
-                self.behind.insert(event.id);
+                assert!(self.seen.insert(event.id) || known.contains(&event.id), "{} was repeated", event.id);
+                self.pending.insert(event.id);
             }
             let Some(next) = page.next else { return };
             self.bookmark = Some(next);
-            self.behind.clear();
+            self.pending.clear();
         }
     }
 }
@@ -84,15 +85,15 @@ impl Dice {
     }
 }
 
-/// Somebody who writes rows past Forebay, in transactions that stay open as long as he likes.
+/// Another program that writes rows, in transactions of any length.
 struct Writer {
     client: Client,
     open: Option<Vec<EventId>>,
 }
 
 impl Writer {
-    /// Begins, writes, commits or gives up: whatever comes. Tells what was committed.
-    async fn act(&mut self, dice: &mut Dice, fixture: &Fixture, number: &mut u64) -> Vec<EventId> {
+    /// Begins, writes, commits or rolls back, at random. Returns the committed rows.
+    async fn step(&mut self, dice: &mut Dice, fixture: &Fixture, number: &mut u64) -> Vec<EventId> {
         let Some(rows) = &mut self.open else {
             self.client.batch_execute("begin; select txid_current()").await.unwrap();
             self.open = Some(Vec::new());
@@ -128,7 +129,7 @@ impl Writer {
 }
 
 #[tokio::test]
-async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
+async fn follower_gets_each_row_once_despite_late_commits() {
     let Some(server) = server() else { return };
     for (partition, seed) in [(Partition::None, 1), (Partition::None, 2), (Partition::Day, 3)] {
         let mut fixture = Fixture::new(server, PayloadKind::Text).await;
@@ -137,7 +138,7 @@ async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
         sink.connect().await.unwrap();
         let forgotten = client(server).await;
         forgotten.batch_execute("begin; select txid_current()").await.unwrap();
-        // What is visible is the same, and the disk has less to do.
+        // The visible rows are the same, with less work for the disk.
         let quick = "set synchronous_commit = off";
         let mut writers = Vec::new();
         for _ in 0..4 {
@@ -148,10 +149,10 @@ async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
         let (mut follower, mut committed, mut number) = (Follower::default(), HashSet::new(), 0);
         for step in 0..600 {
             let writer = usize::try_from(dice.below(4)).unwrap();
-            committed.extend(writers[writer].act(&mut dice, &fixture, &mut number).await);
+            committed.extend(writers[writer].step(&mut dice, &fixture, &mut number).await);
             if step % 7 == 0 {
                 follower.read_on(&sink, usize::try_from(dice.below(9)).unwrap() + 1).await;
-                assert_eq!(follower.seen, committed, "what is committed is there to read, at once");
+                assert_eq!(follower.seen, committed, "committed rows are visible immediately");
             }
         }
         assert!(committed.len() > 80, "seed {seed}: {}", committed.len());
@@ -159,7 +160,7 @@ async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
 }
 
 #[tokio::test]
-async fn newest_first_what_was_committed_before_the_first_page_comes_once_and_nothing_else() {
+async fn newest_first_omits_rows_committed_later() {
     let Some(server) = server() else { return };
     for (partition, seed) in [(Partition::None, 4), (Partition::Day, 5)] {
         let mut fixture = Fixture::new(server, PayloadKind::Text).await;
@@ -183,7 +184,7 @@ async fn newest_first_what_was_committed_before_the_first_page_comes_once_and_no
                 query.after = Some(next);
                 for _ in 0..5 {
                     let writer = usize::try_from(dice.below(4)).unwrap();
-                    committed.extend(writers[writer].act(&mut dice, &fixture, &mut number).await);
+                    committed.extend(writers[writer].step(&mut dice, &fixture, &mut number).await);
                 }
             }
             read.sort_unstable();
@@ -192,7 +193,7 @@ async fn newest_first_what_was_committed_before_the_first_page_comes_once_and_no
             assert_eq!(read, expected, "seed {seed}");
             for _ in 0..20 {
                 let writer = usize::try_from(dice.below(4)).unwrap();
-                committed.extend(writers[writer].act(&mut dice, &fixture, &mut number).await);
+                committed.extend(writers[writer].step(&mut dice, &fixture, &mut number).await);
             }
         }
         assert!(committed.len() > 40, "seed {seed}: {}", committed.len());
@@ -200,14 +201,14 @@ async fn newest_first_what_was_committed_before_the_first_page_comes_once_and_no
 }
 
 #[tokio::test]
-async fn rows_of_a_transaction_come_in_the_order_of_their_numbers_wherever_they_stand() {
+async fn rows_of_a_transaction_are_read_by_number() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Text).await;
     let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &batch(0, 1, &["1"; 60])).await;
     deliver(&sink, &batch(0, 61, &["1"; 60])).await;
     assert_eq!(read_on(&sink, &mut all(7)).await, (1..=120).collect::<Vec<u8>>());
-    // Where the server finds room for a row can't be told, but the numbers can be changed.
+    // The server's place for a row is unpredictable, but the numbers can be changed.
     server.psql(&format!("update {schema}.events set stored_number = 1000000 - stored_number"));
     let expected: Vec<u8> = (1..=60).rev().chain((61..=120).rev()).collect();
     assert_eq!(read_on(&sink, &mut all(7)).await, expected);
@@ -218,7 +219,7 @@ async fn rows_of_a_transaction_come_in_the_order_of_their_numbers_wherever_they_
 }
 
 #[tokio::test]
-async fn a_row_that_is_replaced_comes_again_to_who_follows() {
+async fn follower_reads_a_replaced_row_again() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Text).await;
     fixture.config.conflict = RowConflictPolicy::Overwrite;
@@ -234,7 +235,7 @@ async fn a_row_that_is_replaced_comes_again_to_who_follows() {
 }
 
 #[tokio::test]
-async fn a_bookmark_holds_over_partitions_that_go_and_not_for_another_table() {
+async fn bookmark_survives_dropped_partitions_but_not_another_table() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Text).await;
     fixture.config.partition = Partition::Day;
@@ -252,18 +253,19 @@ async fn a_bookmark_holds_over_partitions_that_go_and_not_for_another_table() {
 }
 
 #[tokio::test]
-async fn rows_that_came_by_a_dump_are_read_by_their_places() {
+async fn restored_rows_are_read_by_ctid() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Text).await;
     let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &batch(0, 1, &["1", "2", "3", "4"])).await;
     server.psql(&format!("update {schema}.events set stored_in = stored_in + 1000000000 where payload in ('1', '2')"));
-    assert_eq!(read_on(&sink, &mut all(3)).await.len(), 4, "with numbers that this server hasn't given");
+    assert_eq!(read_on(&sink, &mut all(3)).await.len(), 4, "with numbers that this server hasn't assigned");
     server.psql(&format!("update {schema}.events set stored_in = 0 where payload in ('1', '2')"));
-    assert_eq!(read_on(&sink, &mut all(3)).await, [1, 2, 3, 4], "and as the manual says to mend it");
+    assert_eq!(read_on(&sink, &mut all(3)).await, [1, 2, 3, 4], "and as docs/postgres.md describes the fix");
 }
 
-/// Events of some days, by their places in a divided table: the fourth in the default partition, then the third, and so on.
+/// Events of several days, by their places in a partitioned table: the fourth in the default partition, then the third,
+/// and so on.
 fn days() -> sink::Batch {
     let after = [0, -DAY, -2 * DAY, 900 * DAY, 0, -DAY];
     batch_of(0, 1, &["{}"; 6], |record| {
@@ -273,7 +275,7 @@ fn days() -> sink::Batch {
 }
 
 #[tokio::test]
-async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bookmark_outlives_its_partition() {
+async fn unordered_partitions_are_read_one_after_another() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Text).await;
     fixture.config.partition = Partition::Day;
@@ -285,7 +287,7 @@ async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bo
     assert_eq!(read_on(&sink, &mut all(2)).await, [4, 3, 2, 6, 1, 5], "the default partition, then the days");
     let refused = sink.read(newest(2)).await;
     assert!(
-        matches!(&refused, Err(ReadError::NewestFirst(why)) if why.contains("don't tell the order")),
+        matches!(&refused, Err(ReadError::NewestFirst(why)) if why.contains("no insertion-order columns")),
         "{refused:?}"
     );
     let mut query = all(2);
@@ -294,14 +296,14 @@ async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bo
         assert_eq!(numbers(&page), expected);
         query.after = page.next;
     }
-    let mut behind = query.clone();
+    let mut pending = query.clone();
     server.psql(&format!("vacuum full {schema}.events"));
-    assert_eq!(read_on(&sink, &mut behind).await, [1, 5], "written anew");
+    assert_eq!(read_on(&sink, &mut pending).await, [1, 5], "rewritten");
     server.psql(&format!("drop table {schema}.events_20251008"));
     assert_eq!(read_on(&sink, &mut query).await, [1, 5], "and gone");
     let ids = Query { wanted: Wanted::Ids { first: id(0, 4), last: id(0, 5) }, ..all(2) };
     assert_eq!(read_on(&sink, &mut ids.clone()).await, [4, 5]);
-    // As the manual says to give it an order.
+    // As docs/postgres.md describes how to add the columns.
     server.psql(&format!(
         "alter table {schema}.events add stored_in bigint not null default 0, add stored_number bigserial;
          alter table {schema}.events alter stored_in set default txid_current();
@@ -309,7 +311,7 @@ async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bo
     ));
     deliver(&sink, &batch(0, 7, &["1", "2"])).await;
     let mut read = read_on(&sink, &mut all(2)).await;
-    assert_eq!(read.split_off(4), [7, 8], "what is stored from now on comes last, though its day is an early one");
+    assert_eq!(read.split_off(4), [7, 8], "later events are read last, although their day is an early one");
     assert_eq!(read_on(&sink, &mut newest(2)).await[..2], [8, 7]);
 }
 
@@ -366,7 +368,7 @@ async fn events_enlarged_by_jsonb_show_their_size() {
 }
 
 #[tokio::test]
-async fn large_text_of_others_shows_its_size() {
+async fn large_text_of_other_programs_shows_its_size() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Text).await;
     let sink = fixture.past_the_proxy(server);
@@ -382,7 +384,7 @@ async fn large_text_of_others_shows_its_size() {
 }
 
 #[tokio::test]
-async fn table_with_columns_is_read_if_it_has_payloads() {
+async fn table_with_columns_and_payloads_is_read() {
     let Some(server) = server() else { return };
     for is_ordered in [true, false] {
         let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;

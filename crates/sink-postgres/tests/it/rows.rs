@@ -1,4 +1,4 @@
-//! What the server refuses, and what it is given: rows that can't be stored, typed columns, tables that don't fit.
+//! Rows that the server rejects, typed columns, and tables that don't fit.
 
 use sink::{Sink, SinkError, TableName, WriteOutcome};
 use sink_postgres::{Column, ColumnType, PayloadKind, RowConflictPolicy, TableLayout};
@@ -6,17 +6,17 @@ use sink_postgres::{Column, ColumnType, PayloadKind, RowConflictPolicy, TableLay
 use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{batch, batch_named, id, plain};
 
-/// Writes what must be refused in part, and the rest again: why which records were refused.
+/// Writes a batch of which some must be rejected, and then the rest. Returns the reasons of the rejections.
 async fn refused(sink: &Sink, batch: &sink::Batch) -> Vec<(usize, String)> {
     let answer = sink.write(batch).await;
-    let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("nothing was refused: {answer:?}") };
+    let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("nothing was rejected: {answer:?}") };
     let indices: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
     assert_eq!(sink.write(&batch.without(&indices)).await, Ok(WriteOutcome::Committed));
     refused.into_iter().map(|refusal| (refusal.index, refusal.reason.to_string())).collect()
 }
 
 #[tokio::test]
-async fn what_jsonb_cannot_hold_is_refused_alone_and_in_the_servers_words() {
+async fn invalid_jsonb_is_rejected_with_the_servers_message() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let mut payloads = vec!["{\"a\": 1}"; 2_000];
@@ -38,7 +38,7 @@ fn column(name: &str, kind: Option<ColumnType>) -> Column {
 }
 
 #[tokio::test]
-async fn columns_hold_the_values_of_pointers_in_each_type() {
+async fn columns_hold_values_of_each_type() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let kinds = [
@@ -71,10 +71,7 @@ async fn columns_hold_the_values_of_pointers_in_each_type() {
     let refused = refused(&fixture.sink(), &batch(0, 1, &payloads)).await;
     let indices: Vec<usize> = refused.iter().map(|(index, _)| *index).collect();
     assert_eq!(indices, [3, 11, 12, 13, 14], "{refused:?}");
-    assert!(
-        refused[0].0 == 3 && refused[0].1.contains("column i4 is integer and \"many\" can't be one"),
-        "{refused:?}"
-    );
+    assert!(refused[0].0 == 3 && refused[0].1.contains("column i4 is integer and can't hold \"many\""), "{refused:?}");
     let schema = &fixture.schema;
     let row = server.psql(&format!(
         "set timezone = 'UTC'; select b, i2, i4, i8, f4, f8, n, t, v, u, at, j, \"any\" from {schema}.events order by id limit 1"
@@ -91,7 +88,7 @@ async fn columns_hold_the_values_of_pointers_in_each_type() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_there_keeps_its_types_and_its_constraints() {
+async fn existing_table_keeps_types_and_constraints() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     fixture.config.layout =
@@ -111,7 +108,7 @@ async fn a_table_that_is_there_keeps_its_types_and_its_constraints() {
 }
 
 #[tokio::test]
-async fn what_is_found_wrong_at_the_end_of_a_transaction_only_is_refused_too() {
+async fn row_failing_a_deferred_trigger_is_rejected() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let sink = fixture.sink();
@@ -130,7 +127,7 @@ async fn what_is_found_wrong_at_the_end_of_a_transaction_only_is_refused_too() {
 }
 
 #[tokio::test]
-async fn a_table_that_does_not_fit_says_what_to_do() {
+async fn unfit_table_is_rejected_with_advice() {
     let Some(server) = server() else { return };
     for (columns, word) in [
         ("id uuid, type text, source text, received_at timestamptz, payload jsonb", "isn't unique"),
@@ -167,7 +164,7 @@ async fn a_table_that_does_not_fit_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn who_may_not_make_tables_writes_to_those_that_are_there() {
+async fn user_without_create_right_writes_to_existing_tables() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let schema = fixture.schema.clone();
@@ -184,7 +181,7 @@ async fn who_may_not_make_tables_writes_to_those_that_are_there() {
 }
 
 #[tokio::test]
-async fn an_event_that_comes_again_is_the_same_though_its_columns_round() {
+async fn duplicate_is_recognised_although_columns_round() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let columns = ["n", "at", "v", "f", "j"].map(|name| column(name, None));
@@ -199,15 +196,15 @@ async fn an_event_that_comes_again_is_the_same_though_its_columns_round() {
     let other = r#"{"n": 1.24456, "at": "2026-11-22T10:00:00.6Z", "v": "abc    ", "f": 0.1, "j": [1,  2]}"#;
     let sink = fixture.sink();
     assert_eq!(sink.write(&batch(0, 1, &[full])).await, Ok(WriteOutcome::Committed));
-    // It comes again through another shard.
+    // A duplicate arrives through another shard.
     let again = |first, payload| batch_named(1, first, &[payload], |_| id(0, 1));
     assert_eq!(sink.write(&again(1, full)).await, Ok(WriteOutcome::Committed));
     let refused = refused(&sink, &again(2, other)).await;
-    assert!(refused.len() == 1 && refused[0].1.contains("its id is taken"), "{refused:?}");
+    assert!(refused.len() == 1 && refused[0].1.contains("its id exists"), "{refused:?}");
 }
 
 #[tokio::test]
-async fn what_a_trigger_raises_by_a_code_of_its_own_is_refused_alone() {
+async fn row_is_rejected_alone_with_a_custom_code() {
     let Some(server) = server() else { return };
     for code in ["ZZ001", "45000", "P0001", "38000"] {
         let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
@@ -230,7 +227,7 @@ async fn what_a_trigger_raises_by_a_code_of_its_own_is_refused_alone() {
 }
 
 #[tokio::test]
-async fn a_trigger_that_names_what_is_not_there_is_the_tables_fault_and_buries_no_row() {
+async fn broken_trigger_causes_no_dead_letters() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let sink = fixture.sink();
@@ -249,7 +246,7 @@ async fn a_trigger_that_names_what_is_not_there_is_the_tables_fault_and_buries_n
     assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
 }
 
-/// Writes payloads one batch after the other, all of one id and from other lanes, and says what is stored then.
+/// Writes payloads one batch after the other, all with one id and from different lanes, and returns the stored payload.
 async fn stored_of(conflict: RowConflictPolicy, layout: TableLayout, batches: &[&[&str]]) -> Option<String> {
     let server = server()?;
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
@@ -267,7 +264,7 @@ fn whole() -> TableLayout {
 }
 
 #[tokio::test]
-async fn by_rule_a_row_stays_or_is_replaced_by_the_last() {
+async fn ignore_keeps_and_overwrite_replaces_a_row() {
     let batches: [&[&str]; 3] = [&["1"], &["2", "3"], &["4", "5", "5"]];
     let Some(stored) = stored_of(RowConflictPolicy::Ignore, whole(), &batches).await else { return };
     assert_eq!(stored, "1");
@@ -275,7 +272,7 @@ async fn by_rule_a_row_stays_or_is_replaced_by_the_last() {
 }
 
 #[tokio::test]
-async fn by_rule_a_row_is_replaced_by_one_that_is_newer() {
+async fn newest_rule_keeps_the_newest_row() {
     let newest = || RowConflictPolicy::Newest("/v".parse().unwrap());
     let batches: [&[&str]; 4] = [
         &[r#"{"v":null}"#],
@@ -292,7 +289,7 @@ async fn by_rule_a_row_is_replaced_by_one_that_is_newer() {
 }
 
 #[tokio::test]
-async fn a_rule_lets_nothing_pass_that_a_trigger_leaves_out() {
+async fn row_discarded_by_a_trigger_is_rejected() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     fixture.config.conflict = RowConflictPolicy::Overwrite;
@@ -306,5 +303,5 @@ async fn a_rule_lets_nothing_pass_that_a_trigger_leaves_out() {
     );
     client(server).await.batch_execute(&trigger).await.unwrap();
     let refused = refused(&sink, &batch(0, 1, &["{}", r#"{"a": "out"}"#])).await;
-    assert!(refused.len() == 1 && refused[0].1.contains("a trigger left it out"), "{refused:?}");
+    assert!(refused.len() == 1 && refused[0].1.contains("a trigger discarded the row"), "{refused:?}");
 }

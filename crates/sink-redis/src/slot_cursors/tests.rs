@@ -1,4 +1,5 @@
-//! Places that have lost a tail, with servers in memory that know what the scripts do with cursors and notes, and nothing else.
+//! Places that have lost their last writes, with servers in memory that implement only the scripts' effects on cursors
+//! and notes.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ impl InMemory {
         self.0.entry(key.to_owned()).or_default().insert(field.to_owned(), number.to_string());
     }
 
-    /// Sets a field where it is less than `last`, unless it is less than `at_least`.
+    /// Sets a field if it is less than `last`, unless it is less than `at_least`.
     fn fence(&mut self, key: &str, field: &str, at_least: u64, last: u64) -> Vec<String> {
         let cursor = self.number(key, field);
         if cursor < at_least {
@@ -123,7 +124,7 @@ fn lose(servers: &mut InMemory, place: &str, position: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_that_loses_its_tail_is_noticed_though_nothing_comes_for_it() {
+async fn lost_tail_of_an_idle_place_is_noticed() {
     let (config, mut servers, mut places) = (config(), InMemory::default(), Places::default());
     assert_eq!(
         places.write(&mut servers, &config, &batch(1, &["a", "b", "a"])).await.unwrap(),
@@ -135,7 +136,7 @@ async fn a_place_that_loses_its_tail_is_noticed_though_nothing_comes_for_it() {
         places.write(&mut servers, &config, &batch(4, &["a"]).sent_after(3, 3)).await.unwrap(),
         WriteOutcome::Committed
     );
-    tokio::time::advance(LOOK_EVERY).await;
+    tokio::time::advance(CHECK_EVERY).await;
     let failure = places.write(&mut servers, &config, &batch(5, &["a"]).sent_after(4, 4)).await.unwrap_err();
     assert!(matches!(failure, Failure::LostTail { position: 1, stored: 4 }), "{failure}");
     assert_eq!(cursor_of(&servers, "a"), 4, "nothing was written");
@@ -143,12 +144,12 @@ async fn a_place_that_loses_its_tail_is_noticed_though_nothing_comes_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_that_was_behind_catches_up_however_batches_are_cut() {
+async fn place_with_a_lost_tail_catches_up() {
     let (config, mut servers) = (config(), InMemory::default());
     let all = batch(1, &["a", "b", "a", "b", "a"]);
     assert_eq!(Places::default().write(&mut servers, &config, &all).await.unwrap(), WriteOutcome::Committed);
     lose(&mut servers, "b", 2);
-    // Whoever begins anew knows it by the notes.
+    // A new process knows it from the notes.
     let mut places = Places::default();
     assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 2);
     // A batch that leaves a gap isn't written: the place would be moved past it.
@@ -157,14 +158,14 @@ async fn a_place_that_was_behind_catches_up_however_batches_are_cut() {
     assert_eq!(places.write(&mut servers, &config, &batch(3, &["a", "b"])).await.unwrap(), WriteOutcome::Committed);
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (5, 4));
     assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 4);
-    // There is nothing for it in the last one.
+    // The last batch has no record for it.
     assert_eq!(places.write(&mut servers, &config, &batch(5, &["a"])).await.unwrap(), WriteOutcome::Committed);
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (5, 5));
     assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 5);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_did_not_write_last_reads_the_notes_before_it_writes() {
+async fn other_process_reads_the_notes_before_writing() {
     let (config, mut servers) = (config(), InMemory::default());
     let (mut one, mut other) = (Places::default(), Places::default());
     let write =
@@ -189,7 +190,7 @@ fn patterns_share_no_cursors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn notes_that_lost_their_tail_hold_the_lane_back_and_no_place() {
+async fn lost_tail_of_notes_delays_only_the_lane() {
     let (config, mut servers, mut places) = (config(), InMemory::default(), Places::default());
     for first in [1, 3] {
         let batch = batch(first, &["a", "b"]).sent_after(first - 1, first - 1);

@@ -1,4 +1,4 @@
-//! Clusters: the suite of all sinks over several slots, failovers, and slots on their way from one node to another.
+//! Clusters: the conformance suite over several slots, failovers, and slots that move from one node to another.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,25 +19,25 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 const SEQUENCES: u32 = 16;
-/// Places at which the proxies cut: behind so many times so many bytes of answers.
+/// The proxies cut after multiples of this many bytes of responses, up to this many times.
 const CUTS: usize = 12;
 const CUT_STEP: usize = 5;
-/// After so many milliseconds a node is held to be dead where one is killed.
+/// After this many milliseconds a node counts as dead, in tests that kill one.
 const QUICK: u32 = 1_500;
-/// Where none is, whatever else the machine does.
+/// The same in tests that kill none, so a slow machine has no failover.
 const PATIENT: u32 = 60_000;
 const POISON: &str = "spoilt";
-/// Types, each with a key of its own: the first letters of one name.
+/// Types, each with a separate key: prefixes of one name.
 const TYPES: [&str; 6] = ["a", "ac", "acc", "acce", "acces", "access"];
 
-/// Six nodes, each with a proxy before it, which is what it says that it is.
+/// Six nodes, each with a proxy in front of it, whose address the node announces.
 struct Nodes {
     cluster: Cluster,
     proxies: Vec<Proxy>,
 }
 
 impl Nodes {
-    /// A node that says nothing for so many milliseconds is held to be dead.
+    /// A node that is silent for this many milliseconds counts as dead.
     fn start(timeout: u32) -> Option<Self> {
         let proxies = Mutex::new(Vec::new());
         let before = |port: u16| {
@@ -50,7 +50,7 @@ impl Nodes {
         Some(Self { cluster, proxies: proxies.into_inner().unwrap() })
     }
 
-    /// Those of the suite's subjects.
+    /// The nodes of the conformance suite.
     fn shared() -> Option<&'static Self> {
         static NODES: OnceLock<Option<Nodes>> = OnceLock::new();
         NODES.get_or_init(|| Self::start(PATIENT)).as_ref()
@@ -117,9 +117,9 @@ struct TestedSink<const OF: u8> {
 
 impl<const OF: u8> SinkHarness for TestedSink<OF> {
     const COMPARES: bool = true;
-    const KNOWS_IDS: bool = OF == STRINGS;
-    const REFUSES: bool = OF == STRINGS;
-    const WITHHOLDS_ALL: bool = false;
+    const RECOGNISES_IDS: bool = OF == STRINGS;
+    const REJECTS: bool = OF == STRINGS;
+    const ALL_OR_NOTHING: bool = false;
     const SHARES_FAULTS: bool = true;
     type Fault = Vec<FaultGuard>;
 
@@ -167,7 +167,7 @@ impl<const OF: u8> SinkHarness for TestedSink<OF> {
 }
 
 #[test]
-fn a_cluster_passes_each_case_and_follows_the_model() {
+fn cluster_passes_each_case_and_follows_the_model() {
     if Nodes::shared().is_some() {
         check::<TestedSink<ENTRIES>>();
         sequences::<TestedSink<ENTRIES>>(SEQUENCES);
@@ -177,7 +177,7 @@ fn a_cluster_passes_each_case_and_follows_the_model() {
 }
 
 #[tokio::test]
-async fn a_master_that_is_killed_under_load_has_everything_once_in_its_replica() {
+async fn killed_masters_replica_has_each_event_once() {
     const EACH: u64 = 12_000;
     let Some(nodes) = Nodes::start(QUICK) else { return };
     let sink = nodes.sink("k:{type}", STREAM);
@@ -199,8 +199,8 @@ async fn a_master_that_is_killed_under_load_has_everything_once_in_its_replica()
 }
 
 #[tokio::test]
-async fn what_a_replica_had_not_got_is_delivered_again_and_nothing_else() {
-    // More than what connections hold on their way to a replica that doesn't read.
+async fn only_unreplicated_events_are_redelivered() {
+    // More than connections buffer for a replica that doesn't read.
     const TAIL: u64 = 2_500;
     let Some(nodes) = Nodes::start(QUICK) else { return };
     let Nodes { cluster, .. } = &nodes;
@@ -228,16 +228,16 @@ async fn what_a_replica_had_not_got_is_delivered_again_and_nothing_else() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert!(position < 120 + TAIL, "it has lost a tail: {position}");
-    // Another one that knows nothing yet sees the same.
+    // A new process sees the same.
     let other = nodes.sink("m:{type}", STREAM);
     assert_eq!(other.cursor(&lane(0)).await, Ok(Cursor::Store(position)));
-    // Batches that are cut otherwise, the last of which has nothing for most places.
+    // Batches with other boundaries, the last of which has nothing for most places.
     bring_to(&other, 0, 120 + TAIL, |first, count| large(first, count.min(37))).await;
     nodes.expect_all_once("m:*", 120 + TAIL);
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(120 + TAIL)));
 }
 
-/// A slot on its way, as those who rebalance a cluster move it.
+/// A slot that is moving, as when a cluster is rebalanced.
 struct Move<'a> {
     cluster: &'a Cluster,
     slot: String,
@@ -271,7 +271,7 @@ impl<'a> Move<'a> {
 }
 
 #[tokio::test]
-async fn a_slot_that_is_on_its_way_to_another_node_is_written_to_as_a_whole_or_not_at_all() {
+async fn moving_slot_gets_no_partial_writes() {
     let Some(nodes) = Nodes::start(PATIENT) else { return };
     let sink = nodes.sink("moving", STREAM);
     let plain = mixed_plain(0);
@@ -279,10 +279,12 @@ async fn a_slot_that_is_on_its_way_to_another_node_is_written_to_as_a_whole_or_n
     let moving = Move::begin(&nodes.cluster, "moving");
     bring_to(&sink, 0, 20, &plain).await;
     moving.keys(&["forebay:{moving}:cursors"]);
-    // What needs the cursor alone is found where the cursor is; what needs the data too waits.
+    // A command for the cursor alone is sent to the cursor's node; a command for the data too waits.
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(20)));
-    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(21, 10)).await else { panic!("its keys are apart") };
-    assert!(reason.contains("on its way to another node"), "{reason}");
+    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(21, 10)).await else {
+        panic!("its keys are on two nodes")
+    };
+    assert!(reason.contains("moving to another node"), "{reason}");
     moving.keys(&["moving"]);
     bring_to(&sink, 0, 30, &plain).await;
     moving.end();
@@ -291,7 +293,7 @@ async fn a_slot_that_is_on_its_way_to_another_node_is_written_to_as_a_whole_or_n
 }
 
 #[tokio::test]
-async fn slots_that_move_under_load_have_everything_once() {
+async fn moving_slots_have_each_event_once() {
     const EACH: u64 = 6_000;
     let Some(nodes) = Nodes::start(PATIENT) else { return };
     let sink = nodes.sink("busy:{type}", STREAM);
@@ -307,21 +309,21 @@ async fn slots_that_move_under_load_have_everything_once() {
             let keys = nodes.cluster.nodes[moving.from].ask(&["CLUSTER", "GETKEYSINSLOT", &moving.slot, "1"]);
             let Some(key) = keys.list().pop() else { break };
             moving.keys(&[&key.text()]);
-            // The lane has its turn between any two keys.
+            // The lane may write between any two keys.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         moving.end();
         moves += 1;
-        // It is stored on the way, however slow the machine is.
+        // It is stored during the move, on a machine of any speed.
         let before = nodes.count("busy:*");
-        until("the lane goes on", || done.is_finished() || nodes.count("busy:*") > before).await;
+        until("the lane continues", || done.is_finished() || nodes.count("busy:*") > before).await;
     }
     done.await.unwrap();
     nodes.expect_all_once("busy:*", EACH);
 }
 
 #[tokio::test]
-async fn what_is_no_cluster_or_has_not_all_slots_is_told() {
+async fn wrong_cluster_settings_are_reported() {
     let (Some(nodes), Some(alone)) = (Nodes::start(QUICK), server()) else { return };
     let right = nodes.config("k", STREAM);
     let failure = async |config: RedisConfig| Sink::new(Redis::new(config)).connect().await.unwrap_err();
@@ -331,9 +333,9 @@ async fn what_is_no_cluster_or_has_not_all_slots_is_told() {
     let fixture = Fixture::new(alone, STREAM);
     let cluster = RedisConfig { deployment: Deployment::Cluster(Vec::new()), ..fixture.config.clone() };
     let SinkError::Misconfigured(reason) = failure(cluster).await else { panic!("it is alone") };
-    assert!(reason.contains("leave out `cluster`"), "{reason}");
+    assert!(reason.contains("remove `cluster`"), "{reason}");
 
-    // Without full coverage the others go on.
+    // Without full coverage the other slots work.
     let sink = nodes.sink("k:{type}", STREAM);
     nodes
         .cluster
@@ -343,11 +345,11 @@ async fn what_is_no_cluster_or_has_not_all_slots_is_told() {
     let slot = nodes.cluster.slot("k:access").to_string();
     nodes.cluster.nodes.iter().for_each(|node| drop(node.client().try_ask(&["CLUSTER", "DELSLOTS", &slot])));
     let at = |sequence| batch_of(0, sequence, &["1"], |record| record);
-    let Err(SinkError::Unavailable(reason)) = sink.write(&at(1)).await else { panic!("nobody has it") };
+    let Err(SinkError::Unavailable(reason)) = sink.write(&at(1)).await else { panic!("no node has it") };
     assert!(reason.contains("redis-cli --cluster check"), "{reason}");
     bring_to(&nodes.sink("l:{type}", STREAM), 0, 10, |first, count| mixed(0, first, &vec!["1"; count])).await;
 
     nodes.cluster.nodes.iter().for_each(RedisServer::kill);
-    let SinkError::Unavailable(reason) = failure(right).await else { panic!("nobody is there") };
-    assert!(reason.contains("no node says who has which slots"), "{reason}");
+    let SinkError::Unavailable(reason) = failure(right).await else { panic!("no node responds") };
+    assert!(reason.contains("no node returned the cluster's slots"), "{reason}");
 }

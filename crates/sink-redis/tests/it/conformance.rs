@@ -1,4 +1,4 @@
-//! The suite that every sink must pass, for the structures in which an event can be told from others by what is stored.
+//! The suite that every sink must pass, for the structures whose stored values identify an event.
 
 use event::EventId;
 use sink::Sink;
@@ -12,10 +12,10 @@ use testkit::redis::RedisReply;
 
 /// Random sequences for each structure.
 const SEQUENCES: u32 = 48;
-/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+/// The proxy cuts after multiples of this many bytes of responses, up to this many times.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 3;
-/// What is put in an event's place so that it is refused.
+/// The value that makes the server reject an event with its key.
 const POISON: &str = "spoilt";
 
 /// The structures, by number.
@@ -27,8 +27,8 @@ struct TestedSink<const OF: u8>(Fixture<'static>);
 
 impl<const OF: u8> SinkHarness for TestedSink<OF> {
     const COMPARES: bool = true;
-    const KNOWS_IDS: bool = OF != STREAMS;
-    const REFUSES: bool = OF != STREAMS;
+    const RECOGNISES_IDS: bool = OF != STREAMS;
+    const REJECTS: bool = OF != STREAMS;
     type Fault = FaultGuard;
 
     async fn fresh() -> Self {
@@ -56,7 +56,7 @@ impl<const OF: u8> SinkHarness for TestedSink<OF> {
         let Fixture { server, key, .. } = &self.0;
         match OF {
             HASHES => server.ask(&["HSET", key, &id.to_string(), POISON]),
-            // A string doesn't take a list's place.
+            // A string can't replace a list.
             _ => server.ask(&["RPUSH", &format!("{key}:{id}"), POISON]),
         };
     }

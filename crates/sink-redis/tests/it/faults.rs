@@ -1,4 +1,4 @@
-//! Connections that are cut and that freeze, servers that are killed, emptied or full, and scripts that fail on the way.
+//! Connections that are cut and that freeze, servers that are killed, emptied or full, and scripts that fail midway.
 
 use sink::{Cursor, Sink, SinkError, WriteOutcome};
 use sink_redis::Structure;
@@ -30,23 +30,23 @@ impl FaultHarness for Fixture<'_> {
 }
 
 #[tokio::test]
-async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
+async fn batch_with_a_cut_response_is_stored_once() {
     let Some(server) = server() else { return };
     let step = CutStep { new: 29, open: 1 }.unless_all(std::env::var("FOREBAY_REDIS_CUTS").ok());
     cut_at_any_byte(&Fixture::new(server, STREAM), step, 100).await;
 }
 
 #[tokio::test]
-async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
+async fn frozen_connection_writes_nothing_after_thawing() {
     let Some(server) = server() else { return };
-    // Before the first script's answer, in it, and between scripts.
+    // Before the first script's response, in it, and between scripts.
     freeze_and_thaw(&Fixture::new(server, STREAM), &[0, 1, 10, 20, 30, 50, 10_000], 3_000).await;
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_under_load_has_everything_once() {
+async fn server_killed_under_load_has_each_event_once() {
     let Some(server) = RedisServer::start() else { return };
-    // The server ends with the process: the thread that kills it uses it, too.
+    // The server ends with the process, and the thread that kills it uses it too.
     let server: &RedisServer = Box::leak(Box::new(server));
     let load = Load { lanes: 3, records: 1_500, kills: 5 }.with_kills(std::env::var("FOREBAY_REDIS_KILLS").ok());
     let restart = || {
@@ -57,25 +57,25 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_emptied_takes_no_batch_that_leaves_a_gap() {
+async fn emptied_server_rejects_a_gap() {
     let Some(server) = RedisServer::start() else { return };
     let fixture = Fixture::new(&server, STREAM);
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     server.ask(&["FLUSHALL"]);
-    // Another process knows it as well.
+    // Another process detects it too.
     let sink = fixture.sink();
     let next = plain(0, 11, 1).sent_after(10, 10);
     let Err(SinkError::Unavailable(reason)) = sink.write(&next).await else { panic!("1 to 10 are missing") };
-    assert!(reason.contains("it was emptied"), "{reason}");
+    assert!(reason.contains("the server was emptied"), "{reason}");
     assert_eq!(fixture.server.ask(&["DBSIZE"]).number(), 0, "nothing was written");
-    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)), "and whoever asks can go on from there");
+    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)), "and delivery can continue from there");
     deliver(&sink, &plain(0, 1, 11)).await;
     assert_eq!(fixture.count(), 11);
 }
 
 #[tokio::test]
-async fn a_server_without_room_stores_nothing_of_a_script_and_goes_on_when_it_has() {
+async fn full_server_stores_no_part_of_a_script() {
     let Some(server) = RedisServer::start() else { return };
     let fixture = Fixture::new(&server, STREAM);
     let sink = fixture.sink();
@@ -90,7 +90,7 @@ async fn a_server_without_room_stores_nothing_of_a_script_and_goes_on_when_it_ha
 }
 
 #[tokio::test]
-async fn a_server_that_became_a_replica_gets_nothing() {
+async fn server_that_became_a_replica_gets_nothing() {
     let Some(server) = RedisServer::start() else { return };
     let fixture = Fixture::new(&server, STREAM);
     let sink = fixture.sink();
@@ -106,7 +106,7 @@ async fn a_server_that_became_a_replica_gets_nothing() {
 }
 
 #[tokio::test]
-async fn a_script_that_fails_on_the_way_is_resumed_behind_what_it_has_done() {
+async fn failed_script_is_resumed_after_its_last_record() {
     let Some(server) = server() else { return };
     let field = || "/f".parse().unwrap();
     let fixture = Fixture::new(server, Structure::Counter { field: field(), by: Some("/n".parse().unwrap()) });
@@ -116,7 +116,7 @@ async fn a_script_that_fails_on_the_way_is_resumed_behind_what_it_has_done() {
     let one = r#"{"f": "a", "n": 1}"#;
     let payloads = [one, r#"{"f": "full", "n": 1}"#, one, r#"{"f": "text", "n": 1}"#, one];
     let (mut rest, mut refused) = (batch(0, 1, &payloads), Vec::new());
-    // Each attempt finds the first that can't be counted, and leaves the cursor behind what it has done.
+    // Each attempt finds the first event that can't be counted, and sets the cursor after the applied ones.
     for (index, position, words) in [(1, 1, "overflow"), (2, 3, "not an integer")] {
         let Ok(WriteOutcome::Rejected { refused: found }) = sink.write(&rest).await else {
             panic!("one can't be counted")
@@ -133,7 +133,7 @@ async fn a_script_that_fails_on_the_way_is_resumed_behind_what_it_has_done() {
 }
 
 #[tokio::test]
-async fn who_may_not_write_everything_writes_nothing() {
+async fn user_without_all_permissions_writes_nothing() {
     let Some(server) = RedisServer::start() else { return };
     let mut fixture = Fixture::new(&server, STREAM);
     let url = format!("redis://ann:secret@{}", fixture.proxy.address());
@@ -143,22 +143,22 @@ async fn who_may_not_write_everything_writes_nothing() {
     };
     let key = format!("~{}", fixture.key);
     let all = ["+eval", "+hget", "+hset", "+hdel", "+type", "+xadd", "~forebay:*"];
-    let expect_refusal = async |words: &str| {
+    let expect_rejection = async |words: &str| {
         let Err(SinkError::Misconfigured(reason)) = fixture.sink().write(&plain(0, 1, 5)).await else {
             panic!("{words}")
         };
         assert!(reason.contains(words) && !reason.contains("secret"), "{reason}");
         assert_eq!(server.ask(&["EXISTS", &fixture.key]).number(), 0, "{reason}");
     };
-    expect_refusal("may log in").await;
+    expect_rejection("may log in").await;
     allow(&["+eval", "+hget", "+hset", "+hdel", "+type", "~forebay:*", &key]);
-    expect_refusal("grant its user").await;
+    expect_rejection("grant its user").await;
     allow(&all);
-    expect_refusal("grant its user").await;
-    // Entries could be written, and the cursor couldn't.
+    expect_rejection("grant its user").await;
+    // Entries could be written, but not the cursor.
     for rules in [&["+@all", "-hset", "~*"][..], &["+@all", "%R~forebay:*", &key]] {
         allow(rules);
-        expect_refusal("grant its user").await;
+        expect_rejection("grant its user").await;
     }
     allow(&[&all[..], &[&key]].concat());
     assert_eq!(fixture.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));

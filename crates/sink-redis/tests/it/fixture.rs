@@ -1,4 +1,4 @@
-//! A server for all tests of this process, and keys on it, each test's with a proxy before it.
+//! A server for all tests of this process, and keys on it, each test's with a proxy in front.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,11 +20,11 @@ pub(crate) fn server() -> Option<&'static RedisServer> {
 /// A stream of no limit.
 pub(crate) const STREAM: Structure = Structure::Stream { entries_max: None };
 
-/// Keys with a proxy before them.
+/// Keys with a proxy in front of them.
 pub(crate) struct Fixture<'a> {
     pub(crate) server: &'a RedisServer,
     pub(crate) proxy: Proxy,
-    /// What the keys begin with, or are.
+    /// The prefix of the keys, or the key.
     pub(crate) key: String,
     pub(crate) config: RedisConfig,
 }
@@ -71,7 +71,7 @@ impl<'a> Fixture<'a> {
 /// The entries of a stream, with ids and payloads.
 pub(crate) fn entries(server: &RedisServer, key: &str) -> Vec<(EventId, Vec<u8>)> {
     let row = |entry: RedisReply| {
-        // A result's revision is between the two.
+        // A result's revision is between the id and the payload.
         let mut fields = entry.list().remove(1).list().into_iter();
         let [name, id] = [fields.next().unwrap(), fields.next().unwrap()];
         let [payload, other] = [fields.next_back().unwrap(), fields.next_back().unwrap()];
@@ -81,11 +81,11 @@ pub(crate) fn entries(server: &RedisServer, key: &str) -> Vec<(EventId, Vec<u8>)
     server.ask(&["XRANGE", key, "-", "+"]).list().into_iter().map(row).collect()
 }
 
-/// Waits until something is so, while others go on.
-pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until a condition holds, while others continue.
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it isn't so after a minute: {what}");
+    while !holds() {
+        assert!(Instant::now() < deadline, "it doesn't hold after a minute: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

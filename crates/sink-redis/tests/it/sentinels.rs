@@ -1,4 +1,4 @@
-//! Sentinels: failovers under load, with nothing lost and with a tail lost, and what is said of wrong names.
+//! Sentinels: failovers under load, with and without lost writes, and the messages for wrong names.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ fn count(server: &RedisServer) -> u64 {
     server.ask(&["XLEN", KEY]).number()
 }
 
-/// Every event of so many lanes with so many events each is there, and once.
+/// Each event of this many lanes with this many events each is stored once.
 fn expect_all_once(server: &RedisServer, lanes: u64, each: u64) {
     let ids: Vec<_> = entries(server, KEY).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids.len() as u64, lanes * each);
@@ -53,12 +53,13 @@ async fn bring_both(sink: &Sink) {
     }
 }
 
-/// The latest failover that one of the live sentinels knows: lanes go only where one of them has sent them.
+/// The latest failover that a live sentinel knows: lanes use only servers that a sentinel has named.
 fn latest_failover(watched: &Watched) -> u64 {
     watched.failover(1).max(watched.failover(2))
 }
 
-/// The master goes away under load, by `go` and back by `come`, which may be over another one; a sentinel is dead before.
+/// The master disappears under load, by `go`, and returns by `come`, possibly in another failover; one sentinel is dead
+/// before.
 async fn fails_over_under_load(go: fn(&RedisServer), come: fn(&Watched)) {
     let Some(watched) = Watched::start() else { return };
     watched.sentinels[0].kill();
@@ -72,24 +73,24 @@ async fn fails_over_under_load(go: fn(&RedisServer), come: fn(&Watched)) {
     go(old);
     until("the replica takes over", || watched.master(1) == 1 && watched.master(2) == 1).await;
     let first = latest_failover(&watched);
-    // Whatever waits for an answer of the old one gets it now.
+    // Pending requests to the old master get their response now.
     come(&watched);
     load.await.unwrap();
     assert!(sink.warning().unwrap().contains("a failover loses"), "{:?}", sink.warning());
     let stored = count(new);
     if latest_failover(&watched) == first {
-        assert_eq!(stored, 2 * EACH, "nothing went to the old one any more");
+        assert_eq!(stored, 2 * EACH, "nothing was written to the old one");
     }
     expect_all_once_in_both(&watched).await;
 }
 
-/// Whichever is the master: a machine that stalls for longer than sentinels wait has another failover, and that loses a
-/// tail, as any may, which is delivered again.
+/// On any master: a machine that stalls for longer than the sentinels' timeout causes another failover. Any failover
+/// may lose the last writes, which are delivered again.
 async fn expect_all_once_in_both(watched: &Watched) {
     let settled = || (watched.master(1), watched.master(2), latest_failover(watched));
     loop {
         let before = settled();
-        // A new one, which asks the sentinels before anything else.
+        // A new sink, which asks the sentinels first.
         bring_both(&Sink::new(Redis::new(config(watched)))).await;
         let other = &watched.servers[1 - before.0];
         let is_following = || other.ask(&["INFO", "replication"]).text().contains("role:slave");
@@ -102,17 +103,17 @@ async fn expect_all_once_in_both(watched: &Watched) {
 }
 
 #[tokio::test]
-async fn a_master_that_is_killed_under_load_has_everything_once_in_its_replica() {
+async fn killed_masters_replica_has_each_event_once() {
     fails_over_under_load(RedisServer::kill, |watched| watched.servers[0].run()).await;
 }
 
 #[tokio::test]
-async fn a_master_that_froze_and_comes_back_gets_nothing_any_more() {
+async fn thawed_master_gets_no_writes() {
     fails_over_under_load(RedisServer::freeze, |watched| watched.servers[0].thaw()).await;
 }
 
 #[tokio::test]
-async fn a_master_that_froze_takes_over_again_where_the_next_one_does() {
+async fn thawed_master_takes_over_after_the_next_failover() {
     let come = |watched: &Watched| {
         let [old, new] = &watched.servers;
         old.thaw();
@@ -124,8 +125,8 @@ async fn a_master_that_froze_takes_over_again_where_the_next_one_does() {
 }
 
 #[tokio::test]
-async fn what_the_replica_had_not_got_is_delivered_again() {
-    // More than what connections hold on their way to a replica that doesn't read.
+async fn unreplicated_events_are_redelivered() {
+    // More than connections buffer for a replica that doesn't read.
     const TAIL: u64 = 4_000;
     let Some(watched) = Watched::start() else { return };
     let sink = Sink::new(Redis::new(config(&watched)));
@@ -153,7 +154,7 @@ async fn what_the_replica_had_not_got_is_delivered_again() {
 }
 
 #[tokio::test]
-async fn a_lane_that_was_not_told_of_a_lost_tail_leaves_no_gap() {
+async fn lane_unaware_of_lost_tail_leaves_no_gap() {
     let Some(watched) = Watched::start() else { return };
     let sink = Sink::new(Redis::new(config(&watched)));
     bring_to(&sink, 0, 10, |first, count| plain(0, first, count)).await;
@@ -166,23 +167,23 @@ async fn a_lane_that_was_not_told_of_a_lost_tail_leaves_no_gap() {
     until("the replica takes over", || (0..3).all(|sentinel| watched.master(sentinel) == 1)).await;
     let reason = loop {
         match sink.write(&plain(0, 21, 5).sent_after(20, 20)).await {
-            Err(SinkError::Unavailable(reason)) if reason.contains("another server took over") => break reason,
+            Err(SinkError::Unavailable(reason)) if reason.contains("failed over") => break reason,
             Err(SinkError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
             other => panic!("{other:?}"),
         }
     };
-    assert!(reason.contains("up to position 10, and 20 was stored"), "{reason}");
+    assert!(reason.contains("cursor is 10, but 20 was stored"), "{reason}");
     assert_eq!(count(new), 10);
     bring_to(&sink, 0, 25, |first, count| plain(0, first, count)).await;
     expect_all_once(new, 1, 25);
 }
 
 #[tokio::test]
-async fn an_open_connection_is_given_up_where_sentinels_name_another_server() {
+async fn connection_closes_when_sentinels_name_another_server() {
     let Some(watched) = Watched::start() else { return };
     let sink = Sink::new(Redis::new(config(&watched)));
     bring_to(&sink, 0, 5, |first, count| plain(0, first, count)).await;
-    // The old one is as well as ever, as one is that is cut off from the others.
+    // The old master is healthy, like a master that is isolated from the others.
     let new = &watched.servers[1];
     watched.sentinels.iter().for_each(|sentinel| drop(sentinel.ask(&["SENTINEL", "REMOVE", NAME])));
     new.ask(&["REPLICAOF", "NO", "ONE"]);
@@ -200,7 +201,7 @@ async fn an_open_connection_is_given_up_where_sentinels_name_another_server() {
 }
 
 #[tokio::test]
-async fn wrong_names_and_sentinels_that_are_away_are_told() {
+async fn wrong_names_and_dead_sentinels_are_reported() {
     let Some(watched) = Watched::start() else { return };
     let right = config(&watched);
     let failure = async |config: RedisConfig| Sink::new(Redis::new(config)).connect().await.unwrap_err();
@@ -212,7 +213,7 @@ async fn wrong_names_and_sentinels_that_are_away_are_told() {
     let SinkError::Misconfigured(reason) = failure(alone).await else { panic!("a sentinel stores nothing") };
     assert!(reason.contains("name it in `sentinels`"), "{reason}");
 
-    // Sentinels have users of their own, who need no more than this.
+    // Sentinels have separate users, which need no more than this.
     for sentinel in &watched.sentinels {
         sentinel.ask(&["ACL", "SETUSER", "ann", "on", ">secret", "+sentinel|master"]);
     }
@@ -228,6 +229,6 @@ async fn wrong_names_and_sentinels_that_are_away_are_told() {
     watched.sentinels[..2].iter().for_each(RedisServer::kill);
     Sink::new(Redis::new(right.clone())).connect().await.unwrap();
     watched.sentinels[2].kill();
-    let SinkError::Unavailable(reason) = failure(right).await else { panic!("nobody says which it is") };
-    assert!(reason.contains("no sentinel says which server is live") && reason.contains("refused"), "{reason}");
+    let SinkError::Unavailable(reason) = failure(right).await else { panic!("no sentinel knows it") };
+    assert!(reason.contains("no sentinel returned the master live") && reason.contains("refused"), "{reason}");
 }

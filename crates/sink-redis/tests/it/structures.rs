@@ -1,4 +1,4 @@
-//! What events become in each structure.
+//! The values that events become in each structure.
 
 use bytes::Bytes;
 use event::EventId;
@@ -9,7 +9,7 @@ use crate::fixture::{Fixture, STREAM, server};
 use sink_testing::events::{id, lane};
 use testkit::redis::{RedisReply, RedisServer};
 
-/// What an event is, beside its place.
+/// An event without its position.
 struct Event {
     id: EventId,
     time: i64,
@@ -31,7 +31,7 @@ impl Event {
     }
 }
 
-/// Writes events to a lane, from a place on.
+/// Writes events to a lane, beginning at a position.
 async fn write(sink: &Sink, shard: u16, first: u64, events: &[Event]) -> Result<WriteOutcome, SinkError> {
     let mut batch = Batch::new(lane(shard), first);
     for (sequence, event) in (first..).zip(events) {
@@ -49,7 +49,7 @@ async fn write(sink: &Sink, shard: u16, first: u64, events: &[Event]) -> Result<
         batch.push(&block, &record);
     }
     let report = sink.write(&batch).await;
-    // Whatever comes again changes nothing.
+    // A duplicate changes nothing.
     if report == Ok(WriteOutcome::Committed) {
         assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
     }
@@ -82,7 +82,7 @@ async fn lists_and_sets_hold_payloads() {
 }
 
 #[tokio::test]
-async fn streams_are_trimmed_and_say_revisions() {
+async fn streams_are_trimmed_and_contain_revisions() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, Structure::Stream { entries_max: Some(100) });
     assert_eq!(write(&fixture.sink(), 0, 1, &plain(1_000)).await, Ok(WriteOutcome::Committed));
@@ -95,7 +95,7 @@ async fn streams_are_trimmed_and_say_revisions() {
 }
 
 #[tokio::test]
-async fn of_each_field_the_latest_is_kept_whichever_lane_it_comes_by() {
+async fn latest_event_of_each_field_is_kept() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, Structure::Latest { field: "/d".parse().unwrap() });
     let sink = fixture.sink();
@@ -105,7 +105,7 @@ async fn of_each_field_the_latest_is_kept_whichever_lane_it_comes_by() {
     assert_eq!(write(&sink, 0, 1, &first).await, Ok(WriteOutcome::Committed));
     assert_eq!(kept("a"), r#"{"d": "a", "n": 3}"#);
     assert_eq!(kept("7"), r#"{"d": 7, "n": 2}"#);
-    // A lane that was held up brings what is older.
+    // A delayed lane delivers older events.
     assert_eq!(write(&sink, 1, 1, &[of("\"a\"", 5).at(9), of("7", 6).at(11)]).await, Ok(WriteOutcome::Committed));
     assert_eq!(kept("a"), r#"{"d": "a", "n": 3}"#);
     assert_eq!(kept("7"), r#"{"d": 7, "n": 6}"#);
@@ -115,11 +115,11 @@ async fn of_each_field_the_latest_is_kept_whichever_lane_it_comes_by() {
         panic!("two have no field")
     };
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 1]);
-    assert!(refused[0].reason.contains("nothing at /d"), "{}", refused[0].reason);
+    assert!(refused[0].reason.contains("no value at /d"), "{}", refused[0].reason);
 }
 
 #[tokio::test]
-async fn counters_count_each_event_once_and_each_result_by_its_newest_revision() {
+async fn counters_count_events_once_and_newest_revisions() {
     let Some(server) = server() else { return };
     let structure = Structure::Counter { field: "/s".parse().unwrap(), by: Some("/n".parse().unwrap()) };
     let fixture = Fixture::new(server, structure);
@@ -134,7 +134,7 @@ async fn counters_count_each_event_once_and_each_result_by_its_newest_revision()
     let results = [of(4, "a", 10).revised(1), of(4, "a", -7).revised(2), of(5, "a", 100).revised(9)];
     assert_eq!(write(&sink, 0, 4, &results).await, Ok(WriteOutcome::Committed));
     assert_eq!(count("a"), "96");
-    // Revisions decide between lanes, where positions can't: an older one changes nothing, a newer one replaces.
+    // Revisions decide between lanes, because positions can't: an older one changes nothing, a newer one replaces.
     assert_eq!(write(&sink, 1, 1, &[of(4, "a", 1_000).revised(1)]).await, Ok(WriteOutcome::Committed));
     assert_eq!(count("a"), "96");
     let others = [of(4, "c", 8).revised(3), of(5, "a", 0).revised(10)];
@@ -146,7 +146,7 @@ async fn counters_count_each_event_once_and_each_result_by_its_newest_revision()
 }
 
 #[tokio::test]
-async fn messages_reach_who_is_listening() {
+async fn messages_reach_current_subscribers() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, Structure::Publish);
     let mut listener = server.client();
@@ -159,7 +159,7 @@ async fn messages_reach_who_is_listening() {
 }
 
 #[tokio::test]
-async fn what_stands_under_the_key_already_is_left_alone() {
+async fn existing_value_of_another_type_is_unchanged() {
     let Some(server) = server() else { return };
     for structure in [STREAM, Structure::List { entries_max: None }, Structure::Set, Structure::Hash] {
         let fixture = Fixture::new(server, structure);
@@ -175,7 +175,7 @@ async fn what_stands_under_the_key_already_is_left_alone() {
 }
 
 #[tokio::test]
-async fn types_have_keys_of_their_own_and_databases_are_told_apart() {
+async fn types_have_separate_keys_in_each_database() {
     let Some(server) = RedisServer::start() else { return };
     let fixture = Fixture::new(&server, STREAM);
     let url = format!("redis://{}/3", fixture.proxy.address());

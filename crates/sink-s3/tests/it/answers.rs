@@ -1,4 +1,5 @@
-//! Answers that the real server doesn't give: a service that doesn't know conditions, and the creation of a bucket in its region.
+//! Responses that the real server doesn't give: a service without support for conditions, and the creation of a bucket
+//! in its region.
 
 use std::collections::HashMap;
 
@@ -27,7 +28,7 @@ fn s3(mock_server: &MockServer, region: &str) -> Sink {
 }
 
 #[tokio::test]
-async fn where_conditions_are_unknown_the_name_is_looked_at_first() {
+async fn name_is_checked_first_without_conditions() {
     let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
     let mock_server = MockServer::start(move |asked| match asked.method.as_str() {
         "PUT" if asked.header("If-None-Match").is_some() => status(501),
@@ -46,7 +47,7 @@ async fn where_conditions_are_unknown_the_name_is_looked_at_first() {
 }
 
 #[tokio::test]
-async fn a_bucket_is_made_in_its_region() {
+async fn bucket_is_created_in_its_region() {
     let answer = |asked: &MockRequest| status(if asked.method == "HEAD" { 404 } else { 200 });
     let mock_server = MockServer::start(answer);
     s3(&mock_server, "eu-central-1").connect().await.unwrap();

@@ -1,5 +1,6 @@
-//! An S3 that holds to what AWS documents and other services of the protocol let pass: whole signatures, digests of bodies, checksums in
-//! buckets with Object Lock, regions, clocks, lengths of keys, encryption with keys of KMS; and what the sink says of each refusal.
+//! A mock of S3 that enforces AWS's documented rules, which compatible services don't: whole signatures, digests of
+//! bodies, checksums in buckets with Object Lock, regions, clocks, lengths of keys, and encryption with keys of KMS. It
+//! also tests the sink's message for each rejection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -28,14 +29,14 @@ const SKEW_MAX: u64 = 15 * 60;
 #[derive(Clone)]
 struct Aws {
     region: &'static str,
-    /// Whether requests for another region are led to its endpoint instead of being refused.
+    /// Whether requests for another region are redirected to its endpoint instead of being rejected.
     redirects: bool,
     has_object_lock: bool,
     encrypts_with_kms: bool,
-    /// Seconds by which its clock is behind this machine's.
-    behind: u64,
-    /// Refusals that come first: status and code.
-    refusals: Vec<(u16, &'static str)>,
+    /// Seconds by which its clock is slower than this machine's.
+    slow_by: u64,
+    /// The first rejections: status and code.
+    rejections: Vec<(u16, &'static str)>,
     state: Arc<Mutex<State>>,
 }
 
@@ -52,16 +53,16 @@ impl Aws {
             redirects: false,
             has_object_lock: true,
             encrypts_with_kms: false,
-            behind: 0,
-            refusals: Vec::new(),
+            slow_by: 0,
+            rejections: Vec::new(),
             state: Arc::default(),
         }
     }
 
     fn start(mut self) -> MockServer {
         MockServer::start(move |asked| {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - self.behind;
-            let mut answer = match self.refusals.pop() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - self.slow_by;
+            let mut answer = match self.rejections.pop() {
                 Some((status, code)) => error(status, code, ""),
                 None => self.answer(asked, now).unwrap_or_else(|refusal| refusal),
             };
@@ -99,7 +100,7 @@ impl Aws {
             "PUT" => {
                 let body = String::from_utf8_lossy(&asked.body);
                 let wanted = body.split_once("<LocationConstraint>").map(|(_, rest)| rest.split('<').next().unwrap());
-                // The oldest region takes no constraint, and each other one wants its own.
+                // The oldest region rejects a constraint, and each other one requires its own.
                 if wanted != Some(self.region).filter(|region| *region != "us-east-1") {
                     return Err(error(400, "IllegalLocationConstraintException", ""));
                 }
@@ -125,7 +126,7 @@ impl Aws {
         headers
     }
 
-    /// The rules that hold for all requests.
+    /// The rules for all requests.
     fn judge(&self, asked: &MockRequest, now: u64) -> Result<(), MockResponse> {
         let header = |name| asked.header(name).ok_or_else(|| error(400, "MissingSecurityHeader", name));
         let signed = Signature::read(header("Authorization")?);
@@ -197,7 +198,7 @@ fn error(status: u16, code: &str, why: &str) -> MockResponse {
     (status, vec![("Content-Type", "application/xml".to_owned())], text.into_bytes())
 }
 
-/// What `Authorization` says.
+/// The value of `Authorization`.
 struct Signature {
     access_key: String,
     region: String,
@@ -223,7 +224,7 @@ impl Signature {
         }
     }
 
-    /// What the signature must be.
+    /// The expected signature.
     fn expected(&self, asked: &MockRequest, digest: &str) -> String {
         let line = |name: &String| {
             let value: Vec<&str> =
@@ -289,7 +290,7 @@ fn sink(config: &S3Config) -> Sink {
 }
 
 #[tokio::test]
-async fn all_rules_are_kept_in_a_bucket_with_object_lock() {
+async fn bucket_with_object_lock_accepts_all_requests() {
     for region in ["us-east-1", "eu-central-1"] {
         let aws = Aws::new(region);
         let (state, server) = (aws.state.clone(), aws.start());
@@ -301,28 +302,31 @@ async fn all_rules_are_kept_in_a_bucket_with_object_lock() {
         assert_eq!(sink.write(&plain(0, 6, 5)).await, Ok(WriteOutcome::Committed));
         assert_eq!(state.lock().unwrap().objects.len(), 4, "two objects and their manifests");
         assert!(server.asked().iter().all(|asked| asked.header("Expect").is_none()));
-        assert!(!server.methods().contains(&"GET".to_owned()), "entity tags tell all");
+        assert!(!server.methods().contains(&"GET".to_owned()), "entity tags are enough");
     }
 }
 
 #[tokio::test]
-async fn each_cause_is_told_by_its_name_and_with_what_to_do() {
+async fn each_cause_is_reported_with_advice() {
     let aws = Aws::new("eu-central-1");
-    let (slow, server) = (Aws { behind: 20 * 60, ..aws.clone() }.start(), aws.clone().start());
+    let (slow, server) = (Aws { slow_by: 20 * 60, ..aws.clone() }.start(), aws.clone().start());
     let redirecting = Aws { redirects: true, ..aws }.start();
     let right = config(&server, "eu-central-1");
     let at = |server: &MockServer, region: &str| config(server, region);
-    let mut told = Vec::new();
+    let mut reasons = Vec::new();
     for (config, words) in [
         (
             S3Config { secret_key: "wrong".into(), ..right.clone() },
-            ["SignatureDoesNotMatch", "`secret_key` isn't the secret"],
+            ["SignatureDoesNotMatch", "`secret_key` doesn't belong"],
         ),
         (
             S3Config { access_key: "nobody".into(), ..right.clone() },
             ["InvalidAccessKeyId", "doesn't know `access_key`"],
         ),
-        (at(&slow, "eu-central-1"), ["RequestTimeTooSkewed", "clock of this machine is wrong (the store's says "]),
+        (
+            at(&slow, "eu-central-1"),
+            ["RequestTimeTooSkewed", "clock of this machine is wrong (the store's clock says "],
+        ),
         (at(&server, "us-east-1"), ["AuthorizationHeaderMalformed", "set region = \"eu-central-1\""]),
         (at(&redirecting, "us-east-1"), ["PermanentRedirect", "names events.s3.eu-central-1.example.com"]),
     ] {
@@ -332,17 +336,17 @@ async fn each_cause_is_told_by_its_name_and_with_what_to_do() {
         ] {
             let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{words:?}: {answer:?}") };
             assert!(words.iter().all(|word| reason.contains(word)), "{words:?}: {reason}");
-            assert!(!reason.contains("may not do that") && !reason.contains("wJalr"), "{reason}");
-            told.push(reason);
+            assert!(!reason.contains("lacks a permission") && !reason.contains("wJalr"), "{reason}");
+            reasons.push(reason);
         }
     }
-    told.sort();
-    told.dedup();
-    assert!(told.len() >= 5, "{told:?}");
+    reasons.sort();
+    reasons.dedup();
+    assert!(reasons.len() >= 5, "{reasons:?}");
 }
 
 #[tokio::test]
-async fn what_passes_by_itself_is_tried_again() {
+async fn temporary_error_is_retried() {
     for (status, code) in [
         (503, "SlowDown"),
         (400, "RequestTimeout"),
@@ -350,20 +354,21 @@ async fn what_passes_by_itself_is_tried_again() {
         (500, "InternalError"),
         (409, "ConditionalRequestConflict"),
     ] {
-        let aws = Aws { refusals: vec![(status, code)], ..Aws::new("us-east-1") };
+        let aws = Aws { rejections: vec![(status, code)], ..Aws::new("us-east-1") };
         aws.state.lock().unwrap().is_made = true;
         let server = aws.start();
         let sink = sink(&config(&server, "us-east-1"));
         let answer = sink.write(&plain(0, 1, 5)).await;
         let Err(SinkError::Unavailable(reason)) = answer else { panic!("{code}: {answer:?}") };
-        assert!(reason.contains(code) && reason.contains("tried again"), "{reason}");
+        assert!(reason.contains(code) && reason.contains("retries"), "{reason}");
         assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
     }
 }
 
-/// No entity tag is an MD5 there: what is stored is proved once by reading it, and then by the checksum that the store keeps.
+/// No entity tag is an MD5 there: an object is verified once by reading it, and then by the checksum that the store
+/// keeps.
 #[tokio::test]
-async fn with_keys_of_kms_the_store_is_asked_to_keep_a_checksum() {
+async fn store_keeps_a_checksum_with_kms_keys() {
     let aws = Aws { encrypts_with_kms: true, ..Aws::new("us-east-1") };
     aws.state.lock().unwrap().is_made = true;
     let (state, server) = (aws.state.clone(), aws.start());
@@ -374,10 +379,10 @@ async fn with_keys_of_kms_the_store_is_asked_to_keep_a_checksum() {
     for first in [6, 11] {
         assert_eq!(sink.write(&plain(0, first, 5)).await, Ok(WriteOutcome::Committed));
     }
-    // What is there already is known by its checksum too.
+    // An existing object is recognised by its checksum too.
     assert_eq!(sink.write(&plain(0, 6, 5)).await, Ok(WriteOutcome::Committed));
     assert_eq!(gets(), 1);
-    // And another's bytes aren't taken for it.
+    // And other bytes aren't accepted as the object.
     for (bytes, _) in state.lock().unwrap().objects.values_mut() {
         bytes[0] ^= 1;
     }

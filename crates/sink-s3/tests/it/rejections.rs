@@ -16,7 +16,7 @@ async fn rejected_credentials_are_reported_without_keys() {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, sink_of);
     let config = config(fixture.proxy.address(), &fixture.container, fixture.rules.clone());
-    let unknown = S3Config { access_key: "nobody".into(), ..config.clone() };
+    let unknown = S3Config { access_key: "unknown".into(), ..config.clone() };
     let elsewhere = S3Config { region: "eu-x".into(), ..config.clone() };
     for (config, word) in [(unknown, "`access_key`"), (elsewhere, "set region = \"us-east-1\"")] {
         let answer = sink_s3::sink(config).write(&plain(0, 1, 5)).await;
@@ -25,15 +25,15 @@ async fn rejected_credentials_are_reported_without_keys() {
     let wrong = S3Config { secret_key: "guessed".into(), ..config };
     let answer = sink_s3::sink(wrong.clone()).write(&plain(0, 1, 5)).await;
     let reason = misconfigured(&answer);
-    assert!(reason.contains("`secret_key` isn't the secret") && !reason.contains("guessed"), "{reason}");
+    assert!(reason.contains("`secret_key` doesn't belong") && !reason.contains("guessed"), "{reason}");
     assert!(!format!("{wrong:?}").contains("guessed"));
     assert_eq!(fixture.events(), []);
 }
 
 #[tokio::test]
 async fn unreachable_server_is_unavailable() {
-    let nobody = free_address();
-    let answer = sink_of(nobody, "events", rules(Codec::None, "")).write(&plain(0, 1, 5)).await;
+    let closed = free_address();
+    let answer = sink_of(closed, "events", rules(Codec::None, "")).write(&plain(0, 1, 5)).await;
     let Err(SinkError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
-    assert!(reason.contains(&nobody.to_string()), "{reason}");
+    assert!(reason.contains(&closed.to_string()), "{reason}");
 }

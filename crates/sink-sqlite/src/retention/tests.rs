@@ -1,4 +1,4 @@
-//! Passes over a table, with given times; and the thread that makes them, with the clock's.
+//! Runs through a table, with given times; and the thread that starts them, with the clock's.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use sink::{Sink, Store};
 
 const NOW: i64 = 1_700_000_000_000_000;
 const HOUR: Duration = Duration::from_hours(1);
-/// Accepted a moment ago, and too long ago by a moment.
+/// Accepted a moment ago, and a moment too long ago.
 const YOUNG: i64 = NOW - 1;
 const OLD: i64 = NOW - 3_600_000_001;
 
@@ -28,7 +28,7 @@ fn open(directory: &TempDir) -> Connection {
     schema::open(&config, &rows::Sql::new(&config.table)).unwrap()
 }
 
-/// Adds so many events that were accepted at this time.
+/// Adds this many events that were accepted at this time.
 fn add(connection: &Connection, count: usize, received_at: i64) {
     let sql = "insert into events with recursive n(i) as (select 1 union all select i + 1 from n where i < ?1) \
                select randomblob(16), 't', '', ?2, '{}' from n";
@@ -39,7 +39,7 @@ fn sql() -> Sql {
     Sql::new(&TableName::new("events").unwrap())
 }
 
-/// Walks to the end of a pass: the rows that each step has deleted.
+/// Runs a pass to its end. Returns the rows that each step has deleted.
 fn pass(connection: &mut Connection) -> Vec<usize> {
     let (mut pass, mut steps) = (Pass::new(NOW, HOUR), Vec::new());
     loop {
@@ -57,7 +57,7 @@ fn count(connection: &Connection, which: &str) -> usize {
 }
 
 #[test]
-fn old_rows_go_in_bounded_steps_and_the_newest_stays() {
+fn old_rows_are_deleted_in_steps() {
     let directory = tempfile::tempdir().unwrap();
     let mut connection = open(&directory);
     connection.execute("insert into forebay_cursors values (zeroblob(16), 0, 'local', 7, null)", []).unwrap();
@@ -70,7 +70,7 @@ fn old_rows_go_in_bounded_steps_and_the_newest_stays() {
     assert_eq!(pass(&mut connection), [STEP_ROWS, STEP_ROWS, 5]);
     assert_eq!((count(&connection, "events"), count(&connection, "forebay_revisions")), (2, 1));
     connection.execute("update events set received_at = ?1", [OLD]).unwrap();
-    assert_eq!(pass(&mut connection), [1], "the last row keeps its number from being given again");
+    assert_eq!(pass(&mut connection), [1], "the last row keeps its number from being reused");
     assert_eq!(pass(&mut connection), [0]);
     assert_eq!((count(&connection, "events"), count(&connection, "forebay_cursors where position = 7")), (1, 1));
     add(&connection, 1, YOUNG);
@@ -78,7 +78,7 @@ fn old_rows_go_in_bounded_steps_and_the_newest_stays() {
 }
 
 #[test]
-fn a_pass_goes_on_past_some_young_rows_and_past_any_that_a_wrong_clock_has_dated() {
+fn pass_continues_after_a_few_young_rows() {
     let directory = tempfile::tempdir().unwrap();
     let mut connection = open(&directory);
     let future = NOW + microseconds(AHEAD_MAX) + 1;
@@ -92,7 +92,7 @@ fn a_pass_goes_on_past_some_young_rows_and_past_any_that_a_wrong_clock_has_dated
     add(&connection, YOUNG_ROWS_MAX + STEP_ROWS, YOUNG);
     add(&connection, 1, OLD);
     add(&connection, 1, YOUNG);
-    assert_eq!(pass(&mut connection).iter().sum::<usize>(), 3, "the last one is too far behind");
+    assert_eq!(pass(&mut connection).iter().sum::<usize>(), 3, "the last one is too far away");
     assert_eq!(count(&connection, &format!("events where received_at = {future}")), YOUNG_ROWS_MAX + STEP_ROWS);
     assert_eq!(count(&connection, &format!("events where received_at = {OLD}")), 2);
     connection.execute("update events set received_at = ?1 where received_at = ?2", [OLD, YOUNG]).unwrap();
@@ -101,7 +101,7 @@ fn a_pass_goes_on_past_some_young_rows_and_past_any_that_a_wrong_clock_has_dated
 }
 
 #[test]
-fn a_step_ends_behind_many_bytes() {
+fn step_ends_after_many_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let mut connection = open(&directory);
     add(&connection, 9, OLD);
@@ -117,7 +117,7 @@ fn ask(connection: &Connection, wanted: &Wanted, page: Option<Page>) -> Page {
 }
 
 #[test]
-fn a_reader_goes_on_with_the_next_row_that_is_there() {
+fn reader_continues_with_the_next_existing_row() {
     let directory = tempfile::tempdir().unwrap();
     let mut connection = open(&directory);
     add(&connection, 5, OLD);
@@ -134,7 +134,7 @@ fn a_reader_goes_on_with_the_next_row_that_is_there() {
     assert!(second.events.iter().chain(&third.events).all(|event| event.received_at == YOUNG));
     let after_it = count(&connection, &format!("events where id > x'{}'", last_id.to_string().replace('-', "")));
     assert_eq!(ask(&connection, &by_id, Some(first_by_id)).events.len(), after_it.min(3));
-    // All that the reader has seen is old by now, and so is the place where it is.
+    // All rows that the reader has read are old by now, and so is the place of its bookmark.
     connection.execute("update events set received_at = ?1", [OLD]).unwrap();
     assert_eq!(pass(&mut connection), [3]);
     add(&connection, 2, YOUNG);
@@ -146,7 +146,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
-/// Waits until this is true: the thread works by itself.
+/// Waits until this is true: the thread works in the background.
 fn wait(mut is_true: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_true() {
@@ -156,7 +156,7 @@ fn wait(mut is_true: impl FnMut() -> bool) {
 }
 
 #[test]
-fn the_thread_deletes_without_being_asked_and_a_close_ends_that() {
+fn thread_deletes_in_the_background_until_close() {
     let directory = tempfile::tempdir().unwrap();
     let connection = open(&directory);
     add(&connection, 3 * STEP_ROWS, OLD);
@@ -174,7 +174,7 @@ fn the_thread_deletes_without_being_asked_and_a_close_ends_that() {
 }
 
 #[test]
-fn all_is_kept_by_default() {
+fn all_rows_are_kept_by_default() {
     let directory = tempfile::tempdir().unwrap();
     let connection = open(&directory);
     add(&connection, 2, OLD);
@@ -184,7 +184,7 @@ fn all_is_kept_by_default() {
     assert_eq!((count(&connection, "events"), sink.retention().is_none()), (3, true));
 }
 
-/// The message that a file leads to, in which the thread finds these rows.
+/// The message for a file in which the thread finds these rows.
 fn message(received_at: &[i64], sql: &str) -> (usize, String) {
     let directory = tempfile::tempdir().unwrap();
     let connection = open(&directory);
@@ -201,7 +201,7 @@ fn message(received_at: &[i64], sql: &str) -> (usize, String) {
 }
 
 #[test]
-fn a_clock_by_which_everything_is_old_deletes_nothing_at_first() {
+fn clock_past_all_rows_deletes_nothing_at_first() {
     let now = clock::unix_microseconds();
     let day = microseconds(HOUR * 24);
     let (kept, message) = message(&[now - 3 * day, now - 2 * day], "");
@@ -211,7 +211,7 @@ fn a_clock_by_which_everything_is_old_deletes_nothing_at_first() {
 }
 
 #[test]
-fn a_table_that_refuses_deletion_is_reported() {
+fn table_that_rejects_deletion_is_reported() {
     let trigger = "create trigger t before delete on events begin select raise(abort, 'not \u{1b} here'); end";
     let (kept, message) = message(&[OLD, clock::unix_microseconds()], trigger);
     assert_eq!(kept, 2);

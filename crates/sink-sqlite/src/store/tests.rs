@@ -1,4 +1,4 @@
-//! Files, tables, conflicts and full disks, with a connection of the test's own beside.
+//! Files, tables, conflicts and full disks, with a separate connection of the test.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn fresh() -> (TempDir, Sqlite) {
     (directory, sqlite)
 }
 
-fn beside(directory: &TempDir) -> Connection {
+fn connection_to(directory: &TempDir) -> Connection {
     Connection::open(directory.path().join("events.db")).unwrap()
 }
 
@@ -51,18 +51,18 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
-/// Up to where a lane is stored.
+/// The position up to which a lane is stored.
 fn stored_up_to(sqlite: &Sqlite, lane: &Lane) -> Result<u64, SinkError> {
     run(sqlite.held(lane)).map(|held| held.unwrap().position)
 }
 
 #[test]
-fn a_file_without_claims_gets_a_column_for_them() {
+fn file_without_claims_gets_a_column() {
     let (directory, sqlite) = fresh();
     let old = "create table forebay_cursors (origin blob not null, shard integer not null, sink text not null,
         position integer not null, primary key (origin, shard, sink)) without rowid;
         insert into forebay_cursors values (zeroblob(16), 0, 'x', 7)";
-    beside(&directory).execute_batch(old).unwrap();
+    connection_to(&directory).execute_batch(old).unwrap();
     let lane = Lane { origin: event::Origin([0; 16]), shard: 0, sink: "x".into() };
     assert_eq!(run(sqlite.held(&lane)), Ok(Some(Held { position: 7, claims: Vec::new() })));
     let claim = Claim([5; 16]);
@@ -75,7 +75,7 @@ fn a_file_without_claims_gets_a_column_for_them() {
 fn the_file_is_as_documented() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 1))), Ok(WriteOutcome::Committed));
-    let reader = beside(&directory);
+    let reader = connection_to(&directory);
     let row = "select hex(id) || '|' || typeof(id) || '|' || type || '|' || source || '|' || received_at || '|' || payload \
                || '|' || typeof(payload) from events";
     let row: String = reader.query_row(row, [], |row| row.get(0)).unwrap();
@@ -100,7 +100,7 @@ fn a_close_leaves_one_file() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     let names = || std::fs::read_dir(directory.path()).unwrap().count();
-    assert!(names() > 1, "the write-ahead log stands beside");
+    assert!(names() > 1, "there is a write-ahead log");
     assert_eq!(run(sqlite.close()), Ok(()));
     assert_eq!(names(), 1);
     assert_eq!(run(sqlite.close()), Ok(()));
@@ -110,33 +110,33 @@ fn a_close_leaves_one_file() {
 #[test]
 fn missing_columns_are_named() {
     let (directory, sqlite) = fresh();
-    beside(&directory).execute_batch("create table events (id blob unique, Type text, payload text)").unwrap();
-    let Err(SinkError::Misconfigured(reason)) = run(sqlite.connect()) else { panic!("it must be refused") };
+    connection_to(&directory).execute_batch("create table events (id blob unique, Type text, payload text)").unwrap();
+    let Err(SinkError::Misconfigured(reason)) = run(sqlite.connect()) else { panic!("it must be rejected") };
     assert!(reason.contains("no column source, received_at:") && reason.contains("events.db"), "{reason}");
 }
 
 #[test]
-fn an_id_that_is_not_unique_is_refused() {
+fn id_without_unique_index_is_rejected() {
     let (directory, sqlite) = fresh();
     let table = "create table events (id blob, type text, source text, received_at integer, payload text)";
-    beside(&directory).execute_batch(table).unwrap();
+    connection_to(&directory).execute_batch(table).unwrap();
     assert!(matches!(run(sqlite.connect()), Err(SinkError::Misconfigured(_))));
 }
 
 #[test]
-fn something_else_than_sqlite_is_left_alone() {
+fn other_file_is_not_changed() {
     let (directory, sqlite) = fresh();
     let path = directory.path().join("events.db");
     let text = "no database, but longer than the header of one ".repeat(10);
     std::fs::write(&path, &text).unwrap();
-    let Err(SinkError::Misconfigured(reason)) = run(sqlite.connect()) else { panic!("it must be refused") };
-    assert!(reason.contains("is damaged or something else"), "{reason}");
+    let Err(SinkError::Misconfigured(reason)) = run(sqlite.connect()) else { panic!("it must be rejected") };
+    assert!(reason.contains("is damaged or not a database"), "{reason}");
     drop(sqlite);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
-fn a_file_where_a_directory_should_be_is_told() {
+fn file_in_place_of_a_directory_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("file"), "").unwrap();
     let answer = run(at(directory.path().join("file/events.db")).connect());
@@ -144,10 +144,10 @@ fn a_file_where_a_directory_should_be_is_told() {
 }
 
 #[test]
-fn a_lock_is_waited_for_and_then_told() {
+fn lock_is_reported_after_a_wait() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.connect()), Ok(()));
-    let other = beside(&directory);
+    let other = connection_to(&directory);
     other.execute_batch("begin immediate").unwrap();
     let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&batch(1, 2))) else { panic!("it can't be written") };
     assert!(reason.contains("locked by another connection") && reason.contains("events.db"), "{reason}");
@@ -176,7 +176,7 @@ fn a_full_disk_rolls_back_and_passes() {
     assert!(matches!(error::classify(&sqlite.config.path, &error), SinkError::Unavailable(_)), "{error}");
     assert!(connection.is_autocommit(), "rolled back");
     let count = |table| -> i64 {
-        beside(&directory).query_row(&format!("select count(*) from {table}"), [], |row| row.get(0)).unwrap()
+        connection_to(&directory).query_row(&format!("select count(*) from {table}"), [], |row| row.get(0)).unwrap()
     };
     assert_eq!((count("events"), count("forebay_cursors")), (0, 0));
     limit(&connection, pages + 100);
@@ -187,7 +187,7 @@ fn a_full_disk_rolls_back_and_passes() {
 }
 
 #[test]
-fn disk_that_fills_within_a_batch_rejects_no_record() {
+fn full_disk_rejects_no_record() {
     let (directory, sqlite) = fresh();
     let sql = rows::Sql::new(&sqlite.config.table);
     let mut connection = schema::open(&sqlite.config, &sql).unwrap();
@@ -210,7 +210,8 @@ fn disk_that_fills_within_a_batch_rejects_no_record() {
         whole.push(&large, &record);
     }
     let mut enders = Default::default();
-    // SQLite ends the transaction at one record or another, also at the last one, which is tried after all others have passed.
+    // SQLite ends the transaction at one record or another, including the last one, which is retried after all others
+    // were accepted.
     for room in (2..38).chain(2..38) {
         limit(&connection, pages + room);
         let error = transaction::write(&mut connection, &sql, &whole, &mut enders).unwrap_err();
@@ -220,15 +221,15 @@ fn disk_that_fills_within_a_batch_rejects_no_record() {
     limit(&connection, pages + 1_000);
     let written = transaction::write(&mut connection, &sql, &whole, &mut enders);
     assert_eq!(written, Ok(transaction::Written::WriteOutcome(WriteOutcome::Committed)));
-    let count: i64 = beside(&directory).query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
+    let count: i64 = connection_to(&directory).query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 11);
 }
 
 #[test]
-fn a_table_that_vanished_is_made_again() {
+fn dropped_table_is_created_again() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
-    beside(&directory).execute_batch("drop table events").unwrap();
+    connection_to(&directory).execute_batch("drop table events").unwrap();
     assert!(matches!(run(sqlite.write(&batch(3, 1))), Err(SinkError::Misconfigured(_))));
     assert_eq!(run(sqlite.write(&batch(3, 1))), Ok(WriteOutcome::Committed));
 }
@@ -241,18 +242,18 @@ fn a_trigger_that_ends_the_transaction_leaves_nothing() {
     let trigger = format!(
         "create trigger t before insert on events when new.id = x'{id}' begin select raise(rollback, 'no'); end"
     );
-    beside(&directory).execute_batch(&trigger).unwrap();
+    connection_to(&directory).execute_batch(&trigger).unwrap();
     assert!(matches!(run(sqlite.write(&batch(1, 3))), Err(SinkError::Misconfigured(_))));
-    let count: i64 = beside(&directory).query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
+    let count: i64 = connection_to(&directory).query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
     assert_eq!((count, stored_up_to(&sqlite, &lane())), (0, Ok(0)));
 }
 
-/// What a table refuses by this trigger: two attempts may fail before.
-fn refused_by(body: &str, batch: &Batch) -> (Vec<usize>, usize) {
+/// The records that a table rejects with this trigger: up to two attempts may fail before.
+fn rejected_by(body: &str, batch: &Batch) -> (Vec<usize>, usize) {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.connect()), Ok(()));
     let trigger = format!("create trigger t before insert on events {body}");
-    beside(&directory).execute_batch(&trigger).unwrap();
+    connection_to(&directory).execute_batch(&trigger).unwrap();
     for failed in 0..3 {
         match run(sqlite.write(batch)) {
             Ok(WriteOutcome::Rejected { refused }) => {
@@ -269,35 +270,35 @@ fn refused_by(body: &str, batch: &Batch) -> (Vec<usize>, usize) {
 }
 
 #[test]
-fn what_a_trigger_raises_for_one_row_is_refused_alone() {
+fn row_rejected_by_a_trigger_is_rejected_alone() {
     let bad = format!("new.id = x'{}'", "02".repeat(16));
     for (what, failed) in [
         ("raise(abort, 'no')", 0),
         ("raise(fail, 'no')", 0),
-        // These have no code that tells a row from the table.
+        // These have no code that distinguishes a row from the table.
         ("json_extract('{', '$.a')", 0),
         ("abs(-9223372036854775807 - 1)", 0),
-        // The transaction is gone with the row: it is tried behind its neighbours the next times.
+        // The row ends the transaction: it is tried after its neighbours from then on.
         ("raise(rollback, 'no')", 2),
     ] {
-        let found = refused_by(&format!("when {bad} begin select {what}; end"), &batch(1, 3));
+        let found = rejected_by(&format!("when {bad} begin select {what}; end"), &batch(1, 3));
         assert_eq!(found, (vec![1], failed), "{what}");
     }
 }
 
 #[test]
-fn a_table_that_takes_no_row_buries_none() {
+fn table_that_rejects_all_rows_rejects_no_event() {
     for what in ["json_extract('{', '$.a')", "raise(rollback, 'no')"] {
-        assert_eq!(refused_by(&format!("begin select {what}; end"), &batch(1, 3)), (vec![], 3), "{what}");
+        assert_eq!(rejected_by(&format!("begin select {what}; end"), &batch(1, 3)), (vec![], 3), "{what}");
     }
 }
 
 #[test]
-fn a_trigger_that_leaves_a_row_out_is_a_refusal() {
+fn row_discarded_by_a_trigger_is_rejected() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.connect()), Ok(()));
     let trigger = "create trigger t before insert on events begin select raise(ignore); end";
-    beside(&directory).execute_batch(trigger).unwrap();
+    connection_to(&directory).execute_batch(trigger).unwrap();
     let Ok(WriteOutcome::Rejected { refused }) = run(sqlite.write(&batch(1, 2))) else { panic!("nothing was stored") };
     assert_eq!(refused.len(), 2);
 }
@@ -314,19 +315,19 @@ fn positions_keep_all_their_bits() {
 }
 
 #[test]
-fn a_reader_with_an_open_snapshot_is_in_nobodys_way() {
+fn open_snapshot_of_a_reader_blocks_no_write() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.connect()), Ok(()));
-    let reader = beside(&directory);
+    let reader = connection_to(&directory);
     reader.execute_batch("begin; select * from events").unwrap();
     assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     let count: i64 = reader.query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
-    assert_eq!(count, 0, "the snapshot stands");
+    assert_eq!(count, 0, "the snapshot is unchanged");
     reader.execute_batch("commit").unwrap();
     assert_eq!(run(sqlite.close()), Ok(()));
 }
 
-/// Moves the cursor so many times, one position each.
+/// Moves the cursor this many times, one position each.
 fn write_empty_batches(sqlite: &Sqlite, count: usize) {
     let mut empty = Batch::new(lane(), 1);
     for position in 1..=count as u64 {
@@ -345,7 +346,7 @@ fn batches_without_a_pause_leave_no_endless_log() {
 }
 
 #[test]
-fn in_a_pause_the_log_is_copied_into_the_file() {
+fn log_is_copied_in_a_pause() {
     let (directory, sqlite) = fresh();
     let count = writer::CHECKPOINT_BYTES / writer::TRANSACTION_BYTES;
     write_empty_batches(&sqlite, count);
@@ -356,12 +357,12 @@ fn in_a_pause_the_log_is_copied_into_the_file() {
     }
 }
 
-/// Without it a log would grow with each kill, on a small disk beyond what is left.
+/// Without it the log would grow with each kill, and could exceed the space of a small disk.
 #[test]
-fn the_log_that_a_process_has_left_is_copied_too() {
+fn log_left_by_another_process_is_copied() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 1))), Ok(WriteOutcome::Committed));
-    let left = beside(&directory);
+    let left = connection_to(&directory);
     let bulk = format!("insert into bulk values (zeroblob({}))", writer::CHECKPOINT_BYTES);
     left.execute_batch(&format!("pragma wal_autocheckpoint = 0; create table bulk (bytes); {bulk}")).unwrap();
     drop(sqlite);
@@ -374,7 +375,7 @@ fn the_log_that_a_process_has_left_is_copied_too() {
     }
 }
 
-/// The cursor, whatever the log beside the file has; none while it is being copied.
+/// The cursor in the file without its log; `None` while the log is being copied.
 fn position_in_the_file_alone(directory: &TempDir) -> Option<u64> {
     let path = format!("file:{}?immutable=1", directory.path().join("events.db").display());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -383,13 +384,13 @@ fn position_in_the_file_alone(directory: &TempDir) -> Option<u64> {
 }
 
 #[test]
-fn a_file_that_was_exchanged_behind_a_lane_takes_no_batch_that_leaves_a_gap() {
+fn replaced_file_rejects_a_gap() {
     let (directory, sqlite) = fresh();
     let (mut second, other) = (batch(3, 1).sent_after(2, 2), Lane { shard: 4, ..lane() });
     assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     assert_eq!(run(sqlite.connect()), Ok(()));
-    // Another lane's call fails and drops the connection; the next opens what lies there by then.
-    beside(&directory).execute_batch("drop table events").unwrap();
+    // Another lane's call fails and drops the connection; the next call opens the current file.
+    connection_to(&directory).execute_batch("drop table events").unwrap();
     assert!(matches!(run(sqlite.write(&second)), Err(SinkError::Misconfigured(_))));
     for name in ["events.db", "events.db-wal", "events.db-shm"] {
         std::fs::remove_file(directory.path().join(name)).unwrap_or_default();
@@ -397,13 +398,13 @@ fn a_file_that_was_exchanged_behind_a_lane_takes_no_batch_that_leaves_a_gap() {
     assert_eq!(stored_up_to(&sqlite, &other), Ok(0));
     let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&second)) else { panic!("1 and 2 are missing") };
     assert!(reason.contains("events.db"), "{reason}");
-    assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0), "and whoever asks can go on from there");
+    assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0), "and delivery can continue from there");
     second = batch(1, 3);
     assert_eq!(run(sqlite.write(&second)), Ok(WriteOutcome::Committed));
 }
 
 #[test]
-fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
+fn removed_file_accepts_nothing() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     for name in ["events.db", "events.db-wal", "events.db-shm"] {
@@ -418,10 +419,10 @@ fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
 }
 
 #[test]
-fn a_file_that_is_behind_the_floor_takes_nothing() {
+fn file_before_the_minimum_position_accepts_nothing() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(WriteOutcome::Committed));
-    beside(&directory).execute_batch("update forebay_cursors set position = 1").unwrap();
+    connection_to(&directory).execute_batch("update forebay_cursors set position = 1").unwrap();
     let next = batch(4, 2);
     assert!(
         matches!(run(sqlite.write(&next.clone().sent_after(3, 3))), Err(SinkError::Unavailable(_))),
@@ -450,7 +451,7 @@ fn result(sink: &str, position: u64, revision: u64, payload: &'static [u8]) -> B
 }
 
 #[test]
-fn tables_of_one_file_have_revisions_of_their_own() {
+fn tables_of_one_file_have_separate_revisions() {
     let (directory, first) = fresh();
     let path = directory.path().join("events.db");
     let second = Sqlite::new(SqliteConfig { path, table: TableName::new("Other").unwrap(), retention: None });
@@ -459,15 +460,16 @@ fn tables_of_one_file_have_revisions_of_their_own() {
             assert_eq!(run(sqlite.write(&result(sink, position, position, payload))), Ok(WriteOutcome::Committed));
         }
         for table in ["events", "other"] {
-            let stored: String =
-                beside(&directory).query_row(&format!("select payload from {table}"), [], |row| row.get(0)).unwrap();
+            let stored: String = connection_to(&directory)
+                .query_row(&format!("select payload from {table}"), [], |row| row.get(0))
+                .unwrap();
             assert_eq!(stored.as_bytes(), payload, "{table}");
         }
     }
 }
 
 #[test]
-fn revisions_that_tables_shared_are_shared_out() {
+fn shared_revisions_are_split_by_table() {
     let (directory, sqlite) = fresh();
     let table = |name| {
         format!(
@@ -482,13 +484,13 @@ fn revisions_that_tables_shared_are_shared_out() {
         table("Other"),
         id = "09".repeat(16)
     );
-    beside(&directory).execute_batch(&old).unwrap();
+    connection_to(&directory).execute_batch(&old).unwrap();
     assert_eq!(
         run(sqlite.write(&result("local", 1, 2, b"2"))),
         Ok(WriteOutcome::Committed),
         "an earlier revision changes nothing"
     );
-    let stored = |what: &str| -> String { beside(&directory).query_row(what, [], |row| row.get(0)).unwrap() };
+    let stored = |what: &str| -> String { connection_to(&directory).query_row(what, [], |row| row.get(0)).unwrap() };
     assert_eq!(stored("select payload from events"), "3");
     let revisions = "select group_concat(\"table\" || ' ' || hex(id) || ' ' || revision) from forebay_revisions";
     assert_eq!(stored(revisions), format!("events {} 3", "09".repeat(16)));

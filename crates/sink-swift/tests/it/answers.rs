@@ -1,5 +1,5 @@
-//! Answers that the real server doesn't give when it is asked to, each beside a test of the real one: a digest of other bytes, a server that is busy or
-//! full, a name that is taken by nothing.
+//! Responses that the real server doesn't give on demand: a digest of other bytes, a server that is busy or full, a
+//! name that exists without an object. The real server is tested in addition.
 
 use std::collections::HashMap;
 
@@ -22,8 +22,8 @@ fn tagged(status: u16, digest: &str, body: &[u8]) -> MockResponse {
     (status, vec![("ETag", digest.to_owned())], body.to_vec())
 }
 
-/// What a Swift answers that gives tokens and has the container; `answer` says the rest.
-pub(crate) fn swift_stand_in(mut answer: impl FnMut(&MockRequest) -> MockResponse + Send + 'static) -> MockServer {
+/// A Swift that issues tokens and has the container; `answer` returns the other responses.
+pub(crate) fn fake_swift(mut answer: impl FnMut(&MockRequest) -> MockResponse + Send + 'static) -> MockServer {
     MockServer::start(move |asked| match asked.path.as_str() {
         "/auth/v1.0" => {
             let url = format!("http://{}/v1/AUTH_test", asked.header("Host").unwrap());
@@ -36,7 +36,7 @@ pub(crate) fn swift_stand_in(mut answer: impl FnMut(&MockRequest) -> MockRespons
 
 /// The same, and a sink of small objects into it.
 pub(crate) fn swift(answer: impl FnMut(&MockRequest) -> MockResponse + Send + 'static) -> (MockServer, Sink) {
-    let mock_server = swift_stand_in(answer);
+    let mock_server = fake_swift(answer);
     let sink = sink_swift::sink(config(tempauth(mock_server.address, "test:tester"), "events", rules(Codec::None, "")));
     (mock_server, sink)
 }
@@ -54,16 +54,16 @@ async fn misconfigured(sink: &Sink) -> String {
 }
 
 #[tokio::test]
-async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
-    // It holds something else: the same digest is said each time, and other bytes are given.
+async fn other_digest_is_trusted_only_with_equal_bytes() {
+    // It has another object: it returns the same digest each time, and other bytes.
     let (mock_server, sink) = swift(|asked| match asked.method.as_str() {
         "PUT" => tagged(201, DIGEST, b""),
         _ => tagged(200, DIGEST, b"damaged"),
     });
-    assert!(misconfigured(&sink).await.contains("other bytes than were sent"));
+    assert!(misconfigured(&sink).await.contains("stored other bytes"));
     let put = mock_server.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
     assert_eq!((put.header("If-None-Match"), put.header("ETag").map(str::len)), (Some("*"), Some(32)));
-    // Of the same length only reading it tells.
+    // With the same length, only reading it shows the difference.
     let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
     let (mock_server, sink) = swift(move |asked| match asked.method.as_str() {
         "PUT" => {
@@ -74,9 +74,9 @@ async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
         }
         _ => tagged(200, DIGEST, &stored[&asked.path]),
     });
-    assert!(misconfigured(&sink).await.contains("other bytes than were sent"));
+    assert!(misconfigured(&sink).await.contains("stored other bytes"));
     assert!(mock_server.methods().contains(&"GET".to_owned()));
-    // A service that encrypts names another digest, and gives back what it was given.
+    // A service that encrypts returns another digest, and the original bytes.
     let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
     let (mock_server, sink) = swift(move |asked| match asked.method.as_str() {
         "PUT" => {
@@ -90,7 +90,7 @@ async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
 }
 
 #[tokio::test]
-async fn refusals_that_may_pass_are_told_from_those_that_a_person_must_end() {
+async fn temporary_rejections_differ_from_final_ones() {
     for code in [408, 409, 413, 422, 429, 498, 499, 500, 503, 507] {
         let (_, sink) = swift(move |_| (code, Vec::new(), b"<h1>because</h1>".to_vec()));
         let reason = unavailable(&sink).await;
@@ -100,29 +100,29 @@ async fn refusals_that_may_pass_are_told_from_those_that_a_person_must_end() {
         let (_, sink) = swift(move |_| status(code));
         misconfigured(&sink).await;
     }
-    // Asked once more with another token, and then no more.
+    // Requested once more with another token, and then not again.
     let (mock_server, sink) = swift(|_| status(401));
     misconfigured(&sink).await;
     assert_eq!(mock_server.methods(), ["GET", "PUT", "GET", "PUT"]);
 }
 
 #[tokio::test]
-async fn a_name_that_is_taken_by_nothing_is_no_proof() {
+async fn name_without_an_object_is_no_proof() {
     let (_, sink) = swift(|asked| status(if asked.method == "PUT" { 412 } else { 404 }));
-    assert!(unavailable(&sink).await.contains("tried again"));
+    assert!(unavailable(&sink).await.contains("retries"));
 }
 
 #[tokio::test]
-async fn an_answer_without_a_token_or_a_url_is_no_answer() {
+async fn response_without_token_or_url_is_invalid() {
     for headers in [vec![], vec![("X-Auth-Token", "t".to_owned())]] {
         let mock_server = MockServer::start(move |_| (200, headers.clone(), Vec::new()));
         let config = config(tempauth(mock_server.address, "test:tester"), "events", rules(Codec::None, ""));
-        assert!(misconfigured(&sink_swift::sink(config)).await.contains("left out X-"));
+        assert!(misconfigured(&sink_swift::sink(config)).await.contains("lacks X-"));
     }
 }
 
 #[tokio::test]
-async fn a_wrong_auth_url_is_named() {
+async fn wrong_auth_url_is_reported() {
     for (code, is_final) in [(404, true), (405, true), (300, true), (403, true), (503, false), (429, false)] {
         let mock_server = MockServer::start(move |_| status(code));
         let auth = tempauth(mock_server.address, "test:tester");

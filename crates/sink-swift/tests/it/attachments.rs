@@ -1,4 +1,4 @@
-//! Parts of payloads as separate objects: written again, off the listing, not decodable, and under a name that is in use.
+//! Attachments as separate objects: written again, missing in the listing, not decodable, and with an existing name.
 
 use objects::Codec;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use testkit::swift::{SwiftProcess, SwiftServer};
 use crate::fixture::sink_of;
 
 #[tokio::test]
-async fn an_object_that_is_made_again_has_the_same_names_in_it() {
+async fn repeated_object_has_the_same_attachment_names() {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, sink_of, Codec::None);
     let rest = "x".repeat(1_000_000);
@@ -34,7 +34,7 @@ async fn an_object_that_is_made_again_has_the_same_names_in_it() {
 }
 
 #[tokio::test]
-async fn a_part_that_no_listing_has_is_put_on_it() {
+async fn attachment_missing_in_the_listing_is_added() {
     let Some(server) = SwiftServer::start() else { return };
     let fixture = fixture(&server, sink_of, Codec::None);
     let sink = fixture.sink();
@@ -49,13 +49,13 @@ async fn a_part_that_no_listing_has_is_put_on_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_taken_apart_is_refused_alone() {
+async fn event_with_invalid_attachment_is_rejected_alone() {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, sink_of, Codec::None);
     let (good, bad) = (payload(1), payload(2).replace("\t\"", "\t\"-"));
     let batch = batch(0, 1, &[&good, &bad]);
     let Ok(WriteOutcome::Rejected { refused }) = fixture.sink().write(&batch).await else {
-        panic!("nothing was withheld")
+        panic!("nothing was rejected")
     };
     let [RejectedRecord { index: 1, reason }] = &refused[..] else { panic!("{refused:?}") };
     assert!(reason.contains("/image") && reason.contains("isn't base64"), "{reason}");
@@ -64,7 +64,7 @@ async fn what_cannot_be_taken_apart_is_refused_alone() {
 }
 
 #[tokio::test]
-async fn a_part_whose_name_is_taken_is_left_alone_and_told() {
+async fn other_object_with_an_attachments_name_is_reported() {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, sink_of, Codec::None);
     deliver(&fixture.sink(), &shots(1, 1)).await;
@@ -73,7 +73,7 @@ async fn a_part_whose_name_is_taken_is_left_alone_and_told() {
     let path = format!("/{}/{part}", fixture.container);
     assert!(client.ask("PUT", &path, &[], b"changed").is_success());
     let Err(SinkError::Misconfigured(reason)) = fixture.sink().write(&shots(1, 1)).await else {
-        panic!("it was taken")
+        panic!("it was accepted")
     };
     assert!(reason.contains(&part), "{reason}");
     assert_eq!(client.get(&fixture.container, &part).unwrap(), b"changed");

@@ -31,7 +31,7 @@ fn passes_each_case_and_follows_the_model() {
 }
 
 #[test]
-fn passes_each_case_and_follows_the_model_through_writers() {
+fn passes_the_suite_through_writers() {
     if SwiftServer::shared().is_some() {
         check::<Through<TestedContainer<Swift, 2>>>();
         sequences::<Through<TestedContainer<Swift, 2>>>(SEQUENCES);

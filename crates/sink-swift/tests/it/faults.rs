@@ -1,4 +1,4 @@
-//! Tokens that end, and objects that no listing has.
+//! Tokens that expire, and objects that are missing in the listing.
 
 use sink_testing::containers::ContainerFixture;
 use sink_testing::events::{batch, deliver, plain};
@@ -7,12 +7,12 @@ use testkit::swift::{SwiftProcess, SwiftServer};
 use crate::fixture::sink_of;
 
 #[tokio::test]
-async fn a_token_that_ends_is_exchanged_and_nobody_notices() {
+async fn expired_token_is_renewed_transparently() {
     let Some(server) = SwiftServer::start() else { return };
     let fixture = ContainerFixture::new(&server, sink_of);
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
-    // What knows the tokens forgets them.
+    // The process that stores the tokens loses them.
     server.kill_part(SwiftProcess::Memcached);
     server.run_part(SwiftProcess::Memcached);
     let large = "x".repeat(1 << 20);
@@ -20,19 +20,19 @@ async fn a_token_that_ends_is_exchanged_and_nobody_notices() {
     deliver(&sink, &plain(0, 11, 10)).await;
     server.kill_part(SwiftProcess::Memcached);
     server.run_part(SwiftProcess::Memcached);
-    // A body that is made while it is sent is made once more.
+    // A body that is encoded while it is sent is encoded once more.
     let batch = batch(0, 21, &[payload.as_str(); 12]);
     assert_eq!(sink.write(&batch).await, Ok(sink::WriteOutcome::Committed));
     assert_eq!(fixture.count(), 32);
 }
 
 #[tokio::test]
-async fn an_object_that_no_listing_has_is_put_on_it() {
+async fn object_missing_in_the_listing_is_added() {
     let Some(server) = SwiftServer::start() else { return };
     let fixture = ContainerFixture::new(&server, sink_of);
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;
-    // What an object server leaves that is killed between the object and its container's listing.
+    // The state after an object server was killed between the object and its container's listing.
     server.kill_part(SwiftProcess::Container);
     deliver(&sink, &plain(0, 6, 5)).await;
     std::fs::remove_dir_all(server.folder().join("srv/d1/async_pending")).unwrap();

@@ -1,5 +1,5 @@
-//! Keystone v3 before the real Swift. Keystone itself is a stand-in, whose tokens are the real ones of `TempAuth`: what is tried is what is asked,
-//! which endpoint is chosen, and what a token that has ended leads to.
+//! Keystone v3 in front of the real Swift. Keystone itself is a mock, whose tokens are the real ones of `TempAuth`.
+//! Tested are the request, the choice of the endpoint, and the effect of an expired token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ fn auth(mock_server: &MockServer, identity: KeystoneIdentity) -> Auth {
 }
 
 #[tokio::test]
-async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
+async fn user_of_a_project_gets_the_regions_endpoint() {
     let Some(server) = SwiftServer::shared() else { return };
     let (mock_server, given) = keystone(server, 1);
     let fixture = ContainerFixture::new(server, sink_of);
@@ -55,7 +55,7 @@ async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
     deliver(&sink, &plain(0, 1, 5)).await;
     deliver(&sink, &plain(0, 6, 5)).await;
     assert_eq!(fixture.count(), 10);
-    assert_eq!(given.load(Ordering::Relaxed), 2, "the first had ended, and the second is used again");
+    assert_eq!(given.load(Ordering::Relaxed), 2, "the first had expired, and the second is used again");
     let asked: Value = serde_json::from_slice(&mock_server.asked()[0].body).unwrap();
     let domain = json!({"name": "Default"});
     assert_eq!(
@@ -70,7 +70,7 @@ async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
 }
 
 #[tokio::test]
-async fn an_application_credential_needs_no_project() {
+async fn application_credential_needs_no_project() {
     let Some(server) = SwiftServer::shared() else { return };
     let (mock_server, _) = keystone(server, 0);
     let fixture = ContainerFixture::new(server, sink_of);

@@ -1,4 +1,4 @@
-//! Large objects: as many requests as it takes, and what an attempt that fails leaves to the next.
+//! Large objects: the number of requests, and what a failed attempt leaves for the next.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use objects::{Codec, ObjectFormat, ObjectSink};
 use sink::SinkError;
 use sink_swift::SwiftConfig;
 
-use crate::answers::swift_stand_in;
+use crate::answers::fake_swift;
 use crate::fixture::{self, sink_of, tempauth};
 use sink_testing::containers::large::{self, Events, large, large_rules, manifest_of};
 use sink_testing::containers::rules;
@@ -22,17 +22,17 @@ fn config(mock_server: &MockServer) -> SwiftConfig {
     fixture::config(tempauth(mock_server.address, "test:tester"), "events", large_rules(Codec::None))
 }
 
-/// The methods of requests for objects: without those for tokens.
+/// The methods of requests for objects, without those for tokens.
 fn methods(mock_server: &MockServer) -> Vec<String> {
     let asked = mock_server.asked().into_iter().filter(|asked| !asked.path.starts_with("/auth"));
     asked.map(|asked| asked.method).collect()
 }
 
-/// A store that loses an answer to the first PUT that it has taken, if it is to.
+/// A store that may lose the response to the first PUT that it has accepted.
 fn stored(loses_one: bool) -> MockServer {
     let stored: Arc<Mutex<HashMap<String, Vec<u8>>>> = Arc::default();
     let mut loses = loses_one;
-    swift_stand_in(move |asked| -> MockResponse {
+    fake_swift(move |asked| -> MockResponse {
         let mut stored = stored.lock().unwrap();
         match asked.method.as_str() {
             "PUT" if asked.header("If-None-Match").is_some() && stored.contains_key(&asked.path) => {
@@ -53,7 +53,7 @@ fn stored(loses_one: bool) -> MockServer {
 }
 
 #[tokio::test]
-async fn a_large_object_is_asked_for_before_it_is_sent() {
+async fn large_object_is_checked_before_it_is_sent() {
     let (batch, mock_server) = (large(), stored(false));
     let store = object_sink(config(&mock_server));
     let manifest = manifest_of(&batch, &store.rules());
@@ -67,21 +67,21 @@ async fn a_large_object_is_asked_for_before_it_is_sent() {
     assert_eq!(
         methods(&mock_server)[..3],
         ["HEAD", "PUT", "HEAD"],
-        "the next attempt looks before it sends as much again"
+        "the next attempt checks before it resends the bytes"
     );
 }
 
-/// Whether its bytes are kept, or made again.
+/// With its bytes kept in memory, or encoded again.
 #[tokio::test]
-async fn bytes_that_were_sent_are_sent_again_where_the_container_was_away() {
+async fn bytes_are_resent_if_the_container_was_missing() {
     for (codec, is_kept) in Codec::ALL.into_iter().flat_map(|codec| [(codec, true), (codec, false)]) {
         let mut is_away = true;
-        let mock_server = swift_stand_in(move |asked| match asked.header("ETag") {
+        let mock_server = fake_swift(move |asked| match asked.header("ETag") {
             _ if asked.method == "PUT" && std::mem::take(&mut is_away) => (404, Vec::new(), Vec::new()),
             _ if asked.method == "HEAD" && !asked.path.ends_with("/events") => (404, Vec::new(), Vec::new()),
             tag => (201, vec![("ETag", tag.unwrap_or_default().to_owned())], Vec::new()),
         });
-        // No room for more than a byte: then nothing is kept.
+        // Room for only one byte: then nothing is kept.
         let bytes_max = if is_kept { u64::from(OBJECT_KEPT_BYTES_MAX) } else { 1 };
         let config = SwiftConfig { rules: ObjectFormat { bytes_max, ..rules(codec, "") }, ..config(&mock_server) };
         let store = object_sink(config);

@@ -1,5 +1,5 @@
-//! Objects read back: the sink returns, caches and revalidates them. A store that is unreachable, another object under the name, and names of
-//! other objects lead to no wrong bytes.
+//! Objects read back: the sink returns, caches and revalidates them. An unreachable store, another object of the same
+//! name, and names of other objects don't cause wrong bytes.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -28,7 +28,7 @@ async fn large_object_has_no_parts_of_another() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_gives_what_is_kept_for_as_long_as_it_may() {
+async fn stale_object_is_returned_while_allowed() {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, sink_of);
     let sink = fixture.sink();
@@ -49,7 +49,7 @@ async fn a_store_that_is_away_gives_what_is_kept_for_as_long_as_it_may() {
 }
 
 #[tokio::test]
-async fn a_thousand_who_ask_at_once_ask_the_store_once() {
+async fn thousand_concurrent_reads_fetch_once() {
     let (let_go, wait) = channel::<()>();
     let (mock_server, sink) = answers::swift(move |_| {
         wait.recv().unwrap();
@@ -68,7 +68,7 @@ async fn a_thousand_who_ask_at_once_ask_the_store_once() {
 }
 
 #[tokio::test]
-async fn names_of_others_are_not_asked_for() {
+async fn names_of_other_objects_are_not_requested() {
     let (mock_server, sink) = answers::swift(|_| (200, vec![("ETag", "abc".to_owned())], b"secret".to_vec()));
     let (reads, _) = reads(&sink, RULES);
     for name in ["", "secret", "../other/secret", "%2e%2e/other/secret", "a/../../b", "warehouse", "warehouse.ndjson"] {
@@ -79,7 +79,7 @@ async fn names_of_others_are_not_asked_for() {
 }
 
 #[tokio::test]
-async fn who_leaves_takes_no_answer_from_those_who_stay() {
+async fn cancelled_read_does_not_cancel_others() {
     let (let_go, wait) = channel::<()>();
     let (mock_server, sink) = answers::swift(move |_| {
         wait.recv().unwrap();
@@ -98,7 +98,7 @@ async fn who_leaves_takes_no_answer_from_those_who_stay() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_what_it_says_is_none() {
+async fn inconsistent_response_is_an_error() {
     let name = format!("warehouse-20261121T130000Z-{}-0000-00000000000000000001.ndjson", "ab".repeat(16));
     for (headers, body) in [
         (vec![("ETag", "W/\"abc\"".to_owned())], &b"image"[..]),
@@ -106,7 +106,7 @@ async fn an_answer_that_is_not_what_it_says_is_none() {
         (vec![("ETag", "abc".to_owned()), ("Content-Length", "9".to_owned())], b"image"),
     ] {
         let shown = format!("{headers:?}");
-        let (_stand_in, sink) = answers::swift(move |_| (200, headers.clone(), body.to_vec()));
+        let (_mock_server, sink) = answers::swift(move |_| (200, headers.clone(), body.to_vec()));
         let (reads, cache) = reads(&sink, RULES);
         assert!(matches!(reads.look(&name).await, Err(ReadError::Unavailable(_))), "{shown}");
         assert_eq!((counts(&reads), cache.bytes()), ([0, 0, 0, 0, 0, 1], 0), "{shown}");

@@ -22,7 +22,7 @@ async fn rejected_credentials_are_reported_without_keys() {
         user: "test:tester".to_owned(),
         key: "guessed".into(),
     };
-    for (auth, words) in [(wrong, "doesn't accept who asks"), (tempauth(place, "test:reader"), "may not")] {
+    for (auth, words) in [(wrong, "rejected the credentials"), (tempauth(place, "test:reader"), "lacks a permission")] {
         let sink = sink(auth);
         let answer = sink.write(&plain(0, 1, 5)).await;
         let reason = misconfigured(&answer);
@@ -42,8 +42,8 @@ async fn rejected_credentials_are_reported_without_keys() {
 
 #[tokio::test]
 async fn unreachable_server_is_unavailable() {
-    let nobody = free_address();
-    let answer = sink_of(nobody, "events", rules(Codec::None, "")).write(&plain(0, 1, 5)).await;
+    let closed = free_address();
+    let answer = sink_of(closed, "events", rules(Codec::None, "")).write(&plain(0, 1, 5)).await;
     let Err(SinkError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
-    assert!(reason.contains(&nobody.to_string()), "{reason}");
+    assert!(reason.contains(&closed.to_string()), "{reason}");
 }

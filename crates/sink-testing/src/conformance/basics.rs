@@ -45,7 +45,7 @@ pub(super) async fn full_batch(suite: Suite) {
 }
 
 pub(super) async fn bad_record(suite: Suite) {
-    if !suite.refuses {
+    if !suite.rejects {
         return;
     }
     let mut fixture = Fixture::new(suite).await;
@@ -56,7 +56,7 @@ pub(super) async fn bad_record(suite: Suite) {
     let whole = batch(&lane(0), 1, &events);
     if fixture.is_fenced() {
         assert!(matches!(fixture.sink.write(&whole).await, Ok(sink::WriteOutcome::Rejected { .. })));
-        if suite.withholds_all {
+        if suite.all_or_nothing {
             fixture.expect_rows(&[]).await;
         }
         fixture.expect_cursor(&lane(0), 0).await;
@@ -81,7 +81,7 @@ pub(super) async fn same_batch_twice(suite: Suite) {
 
 pub(super) async fn overlapping_batch(suite: Suite) {
     let fixture = Fixture::new(suite).await;
-    if !fixture.knows_records() {
+    if !fixture.recognises_records() {
         return;
     }
     let events = numbered(1, 15);
@@ -91,17 +91,17 @@ pub(super) async fn overlapping_batch(suite: Suite) {
     fixture.expect_cursor(&lane(0), 15).await;
 }
 
-pub(super) async fn late_twin(suite: Suite) {
+pub(super) async fn late_writer(suite: Suite) {
     let mut fixture = Fixture::new(suite).await;
     let events = numbered(1, 30);
     let (early, late) = (batch(&lane(0), 1, &events[..10]), batch(&lane(0), 11, &events[10..]));
-    let twin = fixture.sink.clone();
+    let first = fixture.sink.clone();
     fixture.store(&early).await;
     fixture.sink = fixture.subject.sink();
     fixture.store(&late).await;
-    fixture.sink = twin;
+    fixture.sink = first;
     fixture.store(&early).await;
-    if fixture.knows_records() {
+    if fixture.recognises_records() {
         fixture.store(&batch(&lane(0), 5, &events[4..12])).await;
     }
     fixture.expect_rows(&events).await;
@@ -129,7 +129,7 @@ pub(super) async fn floor(suite: Suite) {
 
 pub(super) async fn revisions(suite: Suite) {
     let fixture = Fixture::new(suite).await;
-    if !suite.knows_ids {
+    if !suite.recognises_ids {
         return logged_revisions(&fixture).await;
     }
     fixture.store(&batch(&lane(0), 1, &[revision(1, 2, "2"), revision(2, 0, "0")])).await;
@@ -174,7 +174,7 @@ async fn logged_ids(fixture: &Fixture, stored: &[Event], others: &[Event]) {
     fixture.expect_cursor(&lane(0), 10 + others.len() as u64).await;
     let rows = fixture.subject.rows().await;
     let is_there = |event: &Event| rows.iter().any(|(id, payload)| (*id, payload.clone()) == event.row(fixture.suite));
-    assert!(stored.iter().all(is_there), "an event is lost whose id came again");
+    assert!(stored.iter().all(is_there), "an event with a repeated id is lost");
     assert!(others.iter().all(|other| rows.iter().any(|(id, _)| *id == other.id)), "an id isn't there");
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn taken_id(suite: Suite) {
         Event::new(12),
         Event::new(5).with_payload("\"a result\"").with_revision(1),
     ];
-    if !suite.knows_ids {
+    if !suite.recognises_ids {
         return logged_ids(&fixture, &events, &others[..6]).await;
     }
     events.extend(numbered(11, 12));

@@ -43,7 +43,7 @@ pub(super) async fn one_at_a_time(suite: Suite) {
         |first: usize, last: usize, claim| batch(&lane(0), first as u64, &events[first - 1..last]).claimed_by(claim);
     fixture.exchange(&[], FIRST).await;
     fixture.store(&of(1, 10, FIRST)).await;
-    // Another process, over a connection separate; the first one isn't notified.
+    // Another process with a separate connection; the first one is not notified.
     let first = std::mem::replace(&mut fixture.sink, fixture.subject.sink());
     let held = fixture.claim(SECOND, Takeover::Known([THIRD].into())).await;
     assert_eq!(held, Held { position: 10, claims: vec![FIRST] }, "a claim that isn't known isn't exchanged");

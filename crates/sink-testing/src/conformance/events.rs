@@ -20,7 +20,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The insert number `number`, with an id and a payload separate.
+    /// The insert number `number`, with its own id and payload.
     pub(super) fn new(number: u32) -> Self {
         let mut id = [0x80; 16];
         id[12..].copy_from_slice(&number.to_be_bytes());

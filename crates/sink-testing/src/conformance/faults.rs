@@ -5,9 +5,8 @@ use super::fixture::{Fixture, may_pass};
 use super::suite::Suite;
 use sink::Cursor;
 
-/// The number of ticks of the runtime before a write is cancelled: enough for it to begin and, for most
-/// stores, to be in flight.
-const TURNS_MAX: usize = 8;
+/// The number of polls before a write is cancelled: enough for it to begin and, for most stores, to be in flight.
+const POLLS_MAX: usize = 8;
 /// Records of the cancelled batches: enough to observe a partial write.
 const RECORDS: u32 = 500;
 
@@ -41,8 +40,8 @@ pub(super) async fn stall(suite: Suite) {
     let stall = fixture.subject.stall().await;
     let (sink, sent) = (fixture.sink.clone(), whole.clone());
     let write = tokio::spawn(async move { sink.write(&sent).await });
-    turns(1).await;
-    // A sink that blocks the runtime's thread would have finished by now, with its store's time-out.
+    polls(1).await;
+    // A sink that blocks the runtime's thread would have finished by now, with its store's timeout.
     assert!(!write.is_finished(), "a slow store must not block the thread");
     fixture.expect_rows(&[]).await;
     drop(stall);
@@ -57,23 +56,23 @@ pub(super) async fn stall(suite: Suite) {
 pub(super) async fn dropped_while_writing(suite: Suite) {
     let mut fixture = Fixture::new(suite).await;
     let mut stored = Vec::new();
-    for turn in 0..TURNS_MAX {
-        let number = u16::try_from(turn).expect("few turns");
+    for polls_before in 0..POLLS_MAX {
+        let number = u16::try_from(polls_before).expect("few polls");
         // If the store recognises ids, the same events over another lane.
-        let first = if suite.knows_ids { 1 } else { 1 + u32::from(number) * RECORDS };
+        let first = if suite.recognises_ids { 1 } else { 1 + u32::from(number) * RECORDS };
         let events = numbered(first, first + RECORDS - 1);
         let lane = lane(number);
         let whole = batch(&lane, 1, &events);
-        if turn == 0 || !suite.knows_ids {
+        if polls_before == 0 || !suite.recognises_ids {
             stored.extend(events);
         }
         let (sink, sent) = (fixture.sink.clone(), whole.clone());
         let write = tokio::spawn(async move { sink.write(&sent).await });
-        turns(turn).await;
+        polls(polls_before).await;
         write.abort();
         drop(write.await);
         fixture.sink = fixture.subject.sink();
-        if turn == 0 {
+        if polls_before == 0 {
             expect_all_or_nothing(&fixture).await;
         }
         fixture.resend(&whole).await;
@@ -83,13 +82,13 @@ pub(super) async fn dropped_while_writing(suite: Suite) {
 }
 
 pub(super) async fn closed_while_writing(suite: Suite) {
-    for turn in 0..TURNS_MAX {
+    for polls_before in 0..POLLS_MAX {
         let mut fixture = Fixture::new(suite).await;
         let events = numbered(1, RECORDS);
         let whole = batch(&lane(0), 1, &events);
         let (sink, sent) = (fixture.sink.clone(), whole.clone());
         let write = tokio::spawn(async move { sink.write(&sent).await });
-        turns(turn).await;
+        polls(polls_before).await;
         assert_eq!(fixture.sink.close().await, Ok(()));
         let answer = write.await.expect("a write doesn't panic");
         assert!(answer.as_ref().map_or_else(may_pass, |report| fixture.may_pass_in_part(report)), "{answer:?}");
@@ -116,7 +115,7 @@ async fn expect_all_or_nothing(fixture: &Fixture) {
     }
 }
 
-async fn turns(count: usize) {
+async fn polls(count: usize) {
     for _ in 0..count {
         tokio::task::yield_now().await;
     }

@@ -9,7 +9,7 @@ use super::events::Event;
 use super::suite::{Store, Suite};
 use sink::{Batch, Cursor, Reason, RejectedRecord, RetryScope, Sink, SinkError, WriteOutcome};
 
-/// The time-out of a recovered store's first write, on a slow machine with a slow disk.
+/// The timeout of a recovered store's first write, on a slow machine with a slow disk.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The pause between two attempts. The contract has no event for "free again", since another process's lock on a store has none.
 const RETRY_EVERY: Duration = Duration::from_millis(2);
@@ -33,8 +33,8 @@ impl Fixture {
     }
 
     /// Whether the store recognises each record of a batch that overlaps an earlier one: by its id, or by its position and the cursor.
-    pub(super) fn knows_records(&self) -> bool {
-        self.suite.knows_ids || self.is_fenced()
+    pub(super) fn recognises_records(&self) -> bool {
+        self.suite.recognises_ids || self.is_fenced()
     }
 
     /// Whether a store that failed during a write may answer so: without a cursor, some records may be stored and others not.
@@ -102,7 +102,7 @@ impl Fixture {
         let kept = |(id, payload): (EventId, Vec<u8>)| (id, (self.suite.as_kept)(&payload));
         let mut rows: Vec<_> = self.subject.rows().await.into_iter().map(kept).collect();
         rows.sort();
-        let is_log = self.is_fenced() && !self.suite.knows_ids;
+        let is_log = self.is_fenced() && !self.suite.recognises_ids;
         let differ = |pair: &[(EventId, Vec<u8>)]| if is_log { pair[0] != pair[1] } else { pair[0].0 != pair[1].0 };
         assert!(rows.windows(2).all(differ), "an event is stored twice");
         rows

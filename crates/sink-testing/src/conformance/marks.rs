@@ -31,9 +31,9 @@ pub(super) async fn marks(suite: Suite) {
     let asked: Vec<_> = (0..SINKS).map(|_| tokio::spawn(mark(subject.sink()))).collect();
     let mut found = BTreeSet::new();
     for one in asked {
-        found.insert(one.await.expect("a task that asks ends").expect("a store at hand tells its mark"));
+        found.insert(one.await.expect("a task that asks ends").expect("a store at hand returns its mark"));
     }
-    assert_eq!(found.len(), 1, "sinks that connect at once agree: {found:?}");
+    assert_eq!(found.len(), 1, "sinks that connect concurrently agree: {found:?}");
     let Some(Some(found)) = found.pop_first() else { return };
     let fixture = Fixture { suite, sink: subject.sink(), subject };
     assert_eq!(mark(fixture.sink.clone()).await, Ok(Some(found)), "a later sink agrees");
@@ -47,7 +47,7 @@ pub(super) async fn marks(suite: Suite) {
     let (events, other) = (numbered(1, 3), Mark([0xee; 16]));
     let batch = batch(&lane(0), 1, &events);
     let refused = fixture.sink.write(&batch.clone().for_store(Some(other))).await;
-    assert_eq!(refused, Err(SinkError::OtherStore(found)), "a batch for another store is refused");
+    assert_eq!(refused, Err(SinkError::OtherStore(found)), "a batch for another store is rejected");
     fixture.expect_cursor(&lane(0), 0).await;
     fixture.expect_rows(&[]).await;
     fixture.store(&batch.for_store(Some(found))).await;

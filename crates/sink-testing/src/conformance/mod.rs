@@ -30,19 +30,19 @@ pub trait SinkHarness: Sized + 'static {
     /// Whether the store recognises an event by its id. A fenced log of messages doesn't: it recognises an event by its position and the
     /// lane's cursor alone, and keeps each revision of a result. A store of objects doesn't either: it recognises a batch by its lane and first
     /// position, accepts every record, and receives only new batches and exact duplicates.
-    const KNOWS_IDS: bool = true;
+    const RECOGNISES_IDS: bool = true;
 
     /// Whether the store rejects some events permanently.
-    const REFUSES: bool = true;
+    const REJECTS: bool = true;
 
     /// Whether nothing of a batch takes effect if one of its records is rejected. A store of several servers may have
     /// stored the others: they are then skipped when the batch is retried, and the lane's cursor is unchanged.
-    const WITHHOLDS_ALL: bool = true;
+    const ALL_OR_NOTHING: bool = true;
 
     /// Whether a hindrance of one fresh store hinders the others too: then cases are tried one after the other.
     const SHARES_FAULTS: bool = false;
 
-    /// Whether each fresh store has a mark separate. Some are parts of one server with one mark.
+    /// Whether each fresh store has its own mark. Some are parts of one server with one mark.
     const HAS_OWN_MARK: bool = true;
 
     /// A fault that keeps the store from answering until it is dropped.
@@ -82,7 +82,7 @@ pub const LARGE: usize = 4096;
 enum Case {
     /// A batch without records moves the cursor, and nothing else.
     EmptyBatch,
-    /// A batch of full size arrives byte for byte, whatever the payloads hold.
+    /// A batch of full size arrives byte for byte, with any payloads.
     FullBatch,
     /// One record of many is rejected: only that one is reported, and the others can be stored.
     BadRecord,
@@ -90,15 +90,15 @@ enum Case {
     SameBatchTwice,
     /// A batch that overlaps the previous one.
     OverlappingBatch,
-    /// A stalled twin resumes and writes a batch that its successor has written already.
-    LateTwin,
+    /// A stalled sink resumes and writes a batch that its successor has written already.
+    LateWriter,
     /// A transactional store that has less than the lane knows to be stored accepts nothing, from any process.
     Floor,
     /// Higher, lower and equal revisions of one id, over batches and within one.
     Revisions,
     /// Another event under a used id, of an earlier batch and of the same one.
     TakenId,
-    /// Lanes of several shards, origins and sinks have cursors of their own.
+    /// Lanes of several shards, origins and sinks have separate cursors.
     TwoLanes,
     /// A transactional store holds one process's claim on a lane, and accepts no batch of another process.
     Claims,
@@ -120,7 +120,8 @@ enum Case {
     ReadBack,
     /// Reads filter by type and time, and by id.
     ReadChosen,
-    /// Reads give the newest first, without what is stored meanwhile, and no bookmark of the other order is accepted.
+    /// Reads return the newest events first, without those that are stored during the read, and reject a bookmark of
+    /// the other order.
     ReadNewestFirst,
     /// A store that accepts no writes can still be read, and an invalid bookmark is rejected.
     ReadWhileStalled,
@@ -134,7 +135,7 @@ impl Case {
         Self::BadRecord,
         Self::SameBatchTwice,
         Self::OverlappingBatch,
-        Self::LateTwin,
+        Self::LateWriter,
         Self::Floor,
         Self::Revisions,
         Self::TakenId,
@@ -183,7 +184,7 @@ fn check_one(suite: Suite, case: Case) {
             Case::BadRecord => basics::bad_record(suite).await,
             Case::SameBatchTwice => basics::same_batch_twice(suite).await,
             Case::OverlappingBatch => basics::overlapping_batch(suite).await,
-            Case::LateTwin => basics::late_twin(suite).await,
+            Case::LateWriter => basics::late_writer(suite).await,
             Case::Floor => basics::floor(suite).await,
             Case::Revisions => basics::revisions(suite).await,
             Case::TakenId => basics::taken_id(suite).await,
@@ -207,5 +208,5 @@ fn check_one(suite: Suite, case: Case) {
 /// Runs `work` on one thread, as a shard does.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime can be made").block_on(work)
+    runtime.expect("a runtime can be created").block_on(work)
 }

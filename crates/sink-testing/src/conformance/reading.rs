@@ -25,8 +25,8 @@ impl Fixture {
         self.sink.read(query.clone()).await.expect("a store at hand can be read")
     }
 
-    /// All events of a query; `behind` runs after each page.
-    async fn pages(&self, query: Query, mut behind: impl AsyncFnMut(usize)) -> Vec<StoredEvent> {
+    /// All events of a query; `after_page` runs after each page.
+    async fn pages(&self, query: Query, mut after_page: impl AsyncFnMut(usize)) -> Vec<StoredEvent> {
         let (mut query, mut events) = (query, Vec::new());
         for number in 0..PAGES_MAX {
             let page = self.page(&query).await;
@@ -36,7 +36,7 @@ impl Fixture {
             if query.after.is_none() {
                 return events;
             }
-            behind(number).await;
+            after_page(number).await;
         }
         events
     }

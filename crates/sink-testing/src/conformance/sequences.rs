@@ -21,8 +21,8 @@ const STEPS_MAX: usize = 12;
 enum Step {
     /// Sends the run of `length` positions that begins `back` before the lane's next one.
     Write { lane: u16, back: u64, length: u64 },
-    /// The same over a second connection: a twin.
-    Twin { lane: u16, back: u64, length: u64 },
+    /// The same over a second connection, concurrently.
+    SecondSink { lane: u16, back: u64, length: u64 },
     /// Closes the sink and continues to use it.
     Close,
     /// Abandons the sink and makes another.
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
     let run = || (0..LANES, prop_oneof![3 => Just(0), 1 => 0..25_u64], 0..15_u64);
     prop_oneof![
         8 => run().prop_map(|(lane, back, length)| Step::Write { lane, back, length }),
-        3 => run().prop_map(|(lane, back, length)| Step::Twin { lane, back, length }),
+        3 => run().prop_map(|(lane, back, length)| Step::SecondSink { lane, back, length }),
         1 => Just(Step::Close),
         1 => Just(Step::Abandon),
     ]
@@ -58,15 +58,15 @@ fn sequences_of(suite: Suite, cases: u32) {
 
 async fn play(suite: Suite, steps: &[Step]) {
     let mut fixture = Fixture::new(suite).await;
-    let mut twin = fixture.subject.sink();
+    let mut second = fixture.subject.sink();
     let mut model = Model::default();
     for step in steps {
         match *step {
             Step::Write { lane, back, length } => write(&fixture, &mut model, lane, back, length).await,
-            Step::Twin { lane, back, length } => {
-                std::mem::swap(&mut fixture.sink, &mut twin);
+            Step::SecondSink { lane, back, length } => {
+                std::mem::swap(&mut fixture.sink, &mut second);
                 write(&fixture, &mut model, lane, back, length).await;
-                std::mem::swap(&mut fixture.sink, &mut twin);
+                std::mem::swap(&mut fixture.sink, &mut second);
             }
             Step::Close => assert_eq!(fixture.sink.close().await, Ok(())),
             Step::Abandon => fixture.sink = fixture.subject.sink(),
@@ -80,9 +80,9 @@ async fn play(suite: Suite, steps: &[Step]) {
 }
 
 async fn write(fixture: &Fixture, model: &mut Model, shard: u16, back: u64, length: u64) {
-    let batch = if fixture.knows_records() {
-        // In a log an overlap is left to the cursor, and to nothing else.
-        let event = |at| if fixture.suite.knows_ids { event_at(shard, at) } else { own_event_at(shard, at) };
+    let batch = if fixture.recognises_records() {
+        // In a log only the cursor handles an overlap.
+        let event = |at| if fixture.suite.recognises_ids { event_at(shard, at) } else { own_event_at(shard, at) };
         let first = (model.cursor(shard) + 1).saturating_sub(back).max(1);
         sparse(&lane(shard), first, (first..first + length).map(|at| (at, event(at))))
     } else {

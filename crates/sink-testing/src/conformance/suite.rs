@@ -15,9 +15,9 @@ pub(super) type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 #[derive(Clone, Copy)]
 pub(super) struct Suite {
     pub(super) compares: bool,
-    pub(super) knows_ids: bool,
-    pub(super) refuses: bool,
-    pub(super) withholds_all: bool,
+    pub(super) recognises_ids: bool,
+    pub(super) rejects: bool,
+    pub(super) all_or_nothing: bool,
     pub(super) has_own_mark: bool,
     pub(super) shares_faults: bool,
     pub(super) as_kept: fn(&[u8]) -> Vec<u8>,
@@ -28,9 +28,9 @@ impl Suite {
     pub(super) fn of<S: SinkHarness>() -> Self {
         Self {
             compares: S::COMPARES,
-            knows_ids: S::KNOWS_IDS,
-            refuses: S::REFUSES,
-            withholds_all: S::WITHHOLDS_ALL,
+            recognises_ids: S::RECOGNISES_IDS,
+            rejects: S::REJECTS,
+            all_or_nothing: S::ALL_OR_NOTHING,
             has_own_mark: S::HAS_OWN_MARK,
             shares_faults: S::SHARES_FAULTS,
             as_kept: S::as_kept,

@@ -1,5 +1,5 @@
-//! Parts of payloads that are objects of their own: their bytes, their names in the lines, and that each is there once whatever
-//! goes wrong.
+//! Parts of payloads as separate objects: their bytes, their names in the lines, and that each exists once after any
+//! fault.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub async fn stored_once(make_sink: MakeSink) {
         let fixture = fixture(server, make_sink, codec);
         deliver(&fixture.sink(), &shots(1, 20)).await;
         check(&fixture, 20);
-        // The same once more, and by somebody else.
+        // The same again, also from another sink.
         deliver(&fixture.sink(), &shots(1, 20)).await;
         deliver(&fixture.past_the_proxy(), &shots(1, 20)).await;
         check(&fixture, 20);

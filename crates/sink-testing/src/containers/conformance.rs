@@ -12,7 +12,7 @@ use super::{ContainerFixture, MakeSink};
 use crate::conformance::SinkHarness;
 use crate::through_writer::Offers;
 
-/// Places at which the proxy cuts: after so many times so many bytes of answers.
+/// The number of positions at which the proxy cuts the answers, and the bytes between them.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 61;
 
@@ -32,8 +32,8 @@ pub struct TestedContainer<S, const CODEC: usize> {
 
 impl<S: ContainerStore, const CODEC: usize> SinkHarness for TestedContainer<S, CODEC> {
     const COMPARES: bool = false;
-    const KNOWS_IDS: bool = false;
-    const REFUSES: bool = false;
+    const RECOGNISES_IDS: bool = false;
+    const REJECTS: bool = false;
     type Fault = FaultGuard;
 
     async fn fresh() -> Self {

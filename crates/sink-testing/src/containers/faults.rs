@@ -1,4 +1,4 @@
-//! Connections that are cut and that freeze, servers that are killed under writes, and tokens that end in between.
+//! Connections that are cut or freeze, servers that are killed during writes, and tokens that expire in between.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ pub async fn kill_servers(make_sink: MakeSink, kills: Option<u32>) {
     }
     let mut seen = written.subscribe();
     for round in 0..kills.unwrap_or(KILLS) {
-        // Something is stored between two kills, however slow the machine is.
+        // Something is stored between two kills, even on a slow machine.
         let before = *seen.borrow();
         seen.wait_for(|written| *written >= before + 4).await.unwrap();
         tokio::time::sleep(Duration::from_millis(u64::from(round * 7 % 13))).await;
@@ -100,7 +100,7 @@ pub async fn kill_servers(make_sink: MakeSink, kills: Option<u32>) {
     }
 }
 
-/// Objects that are larger than what memory keeps of one: written, written again, and cut.
+/// Objects that are larger than the memory for one: written, written again, and cut.
 ///
 /// # Panics
 /// If the store hasn't each event once.
@@ -119,7 +119,7 @@ pub async fn objects_beyond_memory(make_sink: MakeSink, codecs: &[Codec]) {
         assert!(stored.len() as u64 > fixture.rules.bytes_max, "{} bytes", stored.len());
         let found: Vec<Vec<u8>> = lines::events(&name, &stored).into_iter().map(|(_, payload)| payload).collect();
         assert!(found.iter().map(Vec::as_slice).eq(texts.iter().map(|text| text.as_bytes())));
-        // Cut in its middle nothing is there but what was.
+        // After a cut in the middle the store has only what it had before.
         let next = batch_of(&payloads, 31);
         let manifest = Manifest::new(
             lane(0),

@@ -1,4 +1,4 @@
-//! Objects that are too large for one request without a look at the store first.
+//! Objects that are too large for one request, so the store is asked first.
 
 use limits::OBJECT_KEPT_BYTES_MAX;
 use objects::{Codec, Manifest, NoParts, ObjectFormat, Parts, Portion};

@@ -1,4 +1,4 @@
-//! Objects as somebody reads them who knows the documentation.
+//! Objects in the way that a reader of the documentation reads them.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -31,7 +31,7 @@ fn reads_with(sink: &Sink, rules: ReadRules, cache_bytes: u64) -> (ObjectReads, 
     (ObjectSink::of(sink).unwrap().reads("warehouse".into(), rules, cache.clone()), cache)
 }
 
-/// Bytes of an object as they come.
+/// The bytes of an object as they arrive.
 async fn given(reads: &ObjectReads, name: &str, found: &FoundObject, range: Range<u64>) -> Result<Vec<u8>, ReadError> {
     let mut pieces = reads.open(name, found, range).await?;
     let mut bytes = Vec::new();
@@ -49,7 +49,7 @@ pub fn counts(reads: &ObjectReads) -> [u64; 6] {
         .map(metrics::Counter::get)
 }
 
-/// An object that is read, kept, asked for again, changed and removed.
+/// An object that is read, cached, asked for again, changed and removed.
 ///
 /// # Panics
 /// If a read doesn't give what the store has.

@@ -1,4 +1,4 @@
-//! What the server rejects, and what is under a name already.
+//! Requests that the server rejects, and names that exist already.
 
 use sink::{SinkError, WriteOutcome};
 use testkit::swift::SwiftServer;
@@ -6,7 +6,7 @@ use testkit::swift::SwiftServer;
 use super::{ContainerFixture, MakeSink};
 use crate::events::{deliver, plain};
 
-/// The reason of a failure that the operator must end.
+/// The reason of a failure that needs an operator.
 ///
 /// # Panics
 /// If it is none.

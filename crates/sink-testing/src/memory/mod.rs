@@ -1,5 +1,5 @@
-//! A store in the process's memory, for the tests of whoever writes to sinks: it records each call, and fails, rejects,
-//! stalls or loses answers as it is told.
+//! A store in the process's memory, for tests of code that writes to sinks: it records each call, and fails, rejects,
+//! stalls or loses answers on command.
 
 mod page;
 mod state;
@@ -43,19 +43,19 @@ impl MemoryHandle {
         Self::new(true, Duration::ZERO, false)
     }
 
-    /// The same as [`Self::fenced`], as if a writer had it.
+    /// The same as [`Self::fenced`], as if it belonged to a writer.
     #[must_use]
     pub fn remote() -> Self {
         Self::new(true, Duration::ZERO, true)
     }
 
-    /// An empty store that keeps no cursors and answers for each record by itself.
+    /// An empty store that keeps no cursors and answers for each record separately.
     #[must_use]
     pub fn keyed() -> Self {
         Self::new(false, Duration::ZERO, false)
     }
 
-    /// The same as [`Self::fenced`], and what it has taken may be lost by a failover for so long.
+    /// The same as [`Self::fenced`], but a failover may lose what it stored in this time.
     #[must_use]
     pub fn replicated(settle: Duration) -> Self {
         Self::new(true, settle, false)
@@ -73,29 +73,29 @@ impl MemoryHandle {
         Standby(self.state().data.clone())
     }
 
-    /// A copy takes over: what came after it is lost, and what was answered before isn't taken back.
+    /// A copy takes over: later events are lost, although they were answered.
     pub fn fail_over(&self, standby: Standby) {
         self.state().data = standby.0;
     }
 
-    /// Makes the next `calls` calls of `connect`, `cursor` and `write` fail as `Unavailable`, without effect.
-    /// Replaces what was left of an earlier order; 0 heals.
+    /// Makes the next `calls` calls of `connect`, `cursor` and `write` fail as `Unavailable`, without effect. Replaces
+    /// an earlier number; 0 ends it.
     pub fn fail_next(&self, calls: usize) {
         self.state().failing = calls;
     }
 
-    /// Makes the next `writes` writes take effect and fail as `Unavailable` still: their answers are lost.
+    /// Makes the next `writes` writes take effect but fail as `Unavailable`: their answers are lost.
     pub fn lose_answers(&self, writes: usize) {
-        self.lose_answers_behind(0, writes);
+        self.lose_answers_after(0, writes);
     }
 
-    /// The same with `writes` writes that come after so many which are answered.
-    pub fn lose_answers_behind(&self, answered: usize, writes: usize) {
+    /// The same for `writes` writes, after the next `answered` ones are answered.
+    pub fn lose_answers_after(&self, answered: usize, writes: usize) {
         let mut state = self.state();
         (state.sparing, state.losing) = (answered, writes);
     }
 
-    /// Makes the next exchanges of claims take effect and fail as `Unavailable` still.
+    /// Makes the next exchanges of claims take effect but fail as `Unavailable`.
     pub fn lose_claims(&self, exchanges: usize) {
         self.state().losing_claims = exchanges;
     }
@@ -105,19 +105,19 @@ impl MemoryHandle {
         self.state().panics = true;
     }
 
-    /// Refuses the event `id` permanently, until [`Self::heal`].
+    /// Rejects the event `id` permanently, until [`Self::heal`].
     pub fn refuse_id(&self, id: EventId) {
         self.state().refused_ids.insert(id);
     }
 
-    /// Refuses the event `id` permanently, until [`Self::heal`]. A transactional store that takes none of a batch can't
-    /// tell such an event's fault from its own, and fails as `Misconfigured`; an idempotent store answers
+    /// Rejects the event `id` permanently, until [`Self::heal`]. A transactional store that accepts nothing of a batch
+    /// cannot distinguish such an event's fault from its own, and fails as `Misconfigured`; an idempotent store answers
     /// [`sink::RetryScope::Unclear`].
     pub fn doubt_id(&self, id: EventId) {
         self.state().doubted_ids.insert(id);
     }
 
-    /// Refuses events of type `name` permanently, until [`Self::heal`].
+    /// Rejects events of type `name` permanently, until [`Self::heal`].
     pub fn refuse_type(&self, name: &str) {
         self.state().refused_types.insert(name.into());
     }
@@ -128,17 +128,17 @@ impl MemoryHandle {
         self.state().retried_ids.insert(id);
     }
 
-    /// Takes back every order but [`Self::block`].
+    /// Ends every fault except [`Self::block`].
     pub fn heal(&self) {
         self.state().heal();
     }
 
-    /// Holds up every write from now on, before it takes effect, until [`Self::release`].
+    /// Blocks every write before it takes effect, until [`Self::release`].
     pub fn block(&self) {
         self.shared.blocked.send_replace(true);
     }
 
-    /// Lets the writes that are held up continue.
+    /// Continues the blocked writes.
     pub fn release(&self) {
         self.shared.blocked.send_replace(false);
     }
@@ -167,7 +167,7 @@ impl MemoryHandle {
         self.state().calls.clone()
     }
 
-    /// Up to where `lane` is stored, in a transactional store; 0 for a lane that was never written.
+    /// The lane's cursor in a transactional store; 0 for a lane that was never written.
     #[must_use]
     pub fn position(&self, lane: &Lane) -> u64 {
         self.state().position(lane)
@@ -197,7 +197,7 @@ impl Store for MemoryHandle {
     }
 
     async fn connect(&self) -> Result<(), SinkError> {
-        assert!(!self.state().panics, "the memory store was told to panic");
+        assert!(!self.state().panics, "the memory store is set to panic");
         let connected = self.state().fail();
         self.count_call();
         connected

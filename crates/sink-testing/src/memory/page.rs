@@ -5,7 +5,7 @@ use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadError, R
 
 use super::state::StoredRecord;
 
-/// A bookmark of a page from the newest back begins with this.
+/// Prefix of the bookmarks of pages that begin with the newest event.
 const BACK: u8 = b'b';
 
 pub(super) fn read(events: &[StoredRecord], query: &Query) -> Result<Page, ReadError> {
@@ -37,7 +37,7 @@ fn in_order(events: &[StoredRecord], query: &Query, filter: &Filter) -> Result<P
     Ok(page(places.iter().map(|(_, event)| *event), query, count_before))
 }
 
-/// From the newest back. A bookmark is the number of events before the next page's first, after a byte separate.
+/// Newest first. A bookmark is the number of events before the next page's first, after the prefix byte.
 fn back(events: &[StoredRecord], query: &Query, filter: &Filter) -> Result<Page, ReadError> {
     let end = match query.after.as_ref().map(bytes::<9>).transpose()? {
         None => events.len(),
@@ -62,17 +62,17 @@ fn bytes<const N: usize>(Bookmark(bytes): &Bookmark) -> Result<[u8; N], ReadErro
     bytes.as_slice().try_into().map_err(|_| ReadError::Bookmark)
 }
 
-/// What fits of these, and the place after the last of them where there are more.
+/// The events that fit, and the position after the last of them if there are more.
 fn page<'a>(
     events: impl Iterator<Item = &'a StoredRecord>,
     query: &Query,
-    place_behind: impl Fn(&StoredRecord) -> Vec<u8>,
+    bookmark_after: impl Fn(&StoredRecord) -> Vec<u8>,
 ) -> Page {
     let mut gathered = Gathered::new(query);
     let mut last = None;
     for event in events {
         if !gathered.take(event.to_read()) {
-            return gathered.page(last.map(|event| Bookmark(place_behind(event))));
+            return gathered.page(last.map(|event| Bookmark(bookmark_after(event))));
         }
         last = Some(event);
     }

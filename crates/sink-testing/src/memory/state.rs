@@ -1,4 +1,4 @@
-//! What the memory store holds, and what a write does to it.
+//! The content of the memory store, and the effects of a write.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +31,7 @@ pub struct StoredRecord {
 pub struct Call {
     /// The batch's lane.
     pub lane: Lane,
-    /// The first position that the batch accounted for.
+    /// The first position that the batch covers.
     pub first: u64,
     /// The last one.
     pub last: u64,
@@ -56,29 +56,29 @@ pub(super) struct State {
     pub(super) calls: Vec<Call>,
     pub(super) failing: usize,
     pub(super) panics: bool,
-    /// So many writes are answered before some aren't.
+    /// This many writes are answered before some are not.
     pub(super) sparing: usize,
     pub(super) losing: usize,
-    /// So many exchanges of claims take effect and aren't answered.
+    /// This many exchanges of claims take effect without an answer.
     pub(super) losing_claims: usize,
     pub(super) refused_ids: HashSet<EventId>,
     pub(super) refused_types: HashSet<String>,
     pub(super) retried_ids: HashSet<EventId>,
-    /// Rejected, and only known to be if another record of the batch isn't.
+    /// Rejected, which is certain only if another record of the batch is accepted.
     pub(super) doubted_ids: HashSet<EventId>,
 }
 
-/// What becomes of one record.
+/// The outcome of one record.
 enum Outcome {
-    /// Nothing is to be done: it has taken effect before, or a later revision has.
+    /// Nothing to do: it, or a later revision, had its effect before.
     Done,
-    /// To be stored, in the place of an earlier revision if there is one.
+    /// To be stored, instead of an earlier revision if there is one.
     Store(Option<u64>),
     Refuse(Reason),
     Retry(Reason),
 }
 
-/// What storing a record changed.
+/// A change by storing a record.
 enum Change {
     Added,
     /// The event at this place was another revision.
@@ -98,7 +98,7 @@ impl State {
         Held::new(self.position(lane), self.data.claims.get(lane).copied())
     }
 
-    /// Exchanges the claim on a lane where that is allowed. The answer may be one of those to be lost.
+    /// Exchanges the claim on a lane if that is allowed. The answer may be one of those that get lost.
     pub(super) fn claim(&mut self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
         self.fail()?;
         if takeover.replaces(self.data.claims.get(lane).copied(), claim) {
@@ -108,7 +108,7 @@ impl State {
         }
         if self.losing_claims > 0 {
             self.losing_claims -= 1;
-            return Err(unavailable("the memory store was told to lose this answer"));
+            return Err(unavailable("the memory store is set to lose this answer"));
         }
         Ok(self.held(lane))
     }
@@ -121,13 +121,13 @@ impl State {
         self.doubted_ids.clear();
     }
 
-    /// Fails if this call was told to.
+    /// Fails if a test has set a fault for this call.
     pub(super) fn fail(&mut self) -> Result<(), SinkError> {
         if self.failing == 0 {
             return Ok(());
         }
         self.failing -= 1;
-        Err(unavailable("the memory store was told to fail"))
+        Err(unavailable("the memory store is set to fail"))
     }
 
     pub(super) fn write(&mut self, batch: &Batch, fenced: bool) -> Result<WriteOutcome, SinkError> {
@@ -143,7 +143,7 @@ impl State {
             self.sparing -= 1;
         } else if answer.is_ok() && self.losing > 0 {
             self.losing -= 1;
-            answer = Err(unavailable("the memory store was told to lose this answer"));
+            answer = Err(unavailable("the memory store is set to lose this answer"));
         }
         let answer = answer.map(|()| report);
         self.calls.push(Call {
@@ -163,7 +163,7 @@ impl State {
             return Err(unavailable(CLAIMED_BY_ANOTHER));
         }
         if cursor < batch.floor() {
-            return Err(unavailable("the memory store has lost a tail"));
+            return Err(unavailable("the memory store has lost its newest events"));
         }
         if batch.last() <= cursor {
             return Ok(WriteOutcome::Committed);
@@ -178,7 +178,7 @@ impl State {
         undo.into_iter().rev().for_each(|change| self.roll_back(change));
         let tried = batch.records().filter(|record| record.sequence > cursor);
         if !self.doubted_ids.is_empty() && tried.count() == refused.len() {
-            return Err(SinkError::Misconfigured("the memory store was told to take none of these events".into()));
+            return Err(SinkError::Misconfigured("the memory store is set to accept none of these events".into()));
         }
         match retry.into_iter().next() {
             Some(retry) => Err(SinkError::Unavailable(retry.reason)),
@@ -209,7 +209,7 @@ impl State {
         WriteOutcome::Partial { refused, retry }
     }
 
-    /// Stores what lies beyond `cursor` and can be stored; tells the rest, and how to undo it.
+    /// Stores the records after `cursor` that can be stored; returns the others, and how to undo it.
     fn apply(&mut self, batch: &Batch, cursor: u64, undo: &mut Vec<Change>) -> (Vec<RejectedRecord>, Vec<Retry>) {
         let (mut refused, mut retry) = (Vec::new(), Vec::new());
         for (index, record) in batch.records().enumerate().filter(|(_, record)| record.sequence > cursor) {
@@ -226,10 +226,10 @@ impl State {
     fn outcome(&self, record: &Record<'_>) -> Outcome {
         let is_refused = [&self.refused_ids, &self.doubted_ids].iter().any(|ids| ids.contains(&record.id));
         if is_refused || self.refused_types.contains(record.type_name) {
-            return Outcome::Refuse(format!("the memory store was told to refuse event {}", record.id).into());
+            return Outcome::Refuse(format!("the memory store is set to reject event {}", record.id).into());
         }
         if self.retried_ids.contains(&record.id) {
-            return Outcome::Retry(format!("the memory store was told to take event {} later", record.id).into());
+            return Outcome::Retry(format!("the memory store is set to accept event {} later", record.id).into());
         }
         let Some(stored) = self.get(record.id) else { return Outcome::Store(revision(record.write)) };
         match (record.write, stored.revision) {
@@ -237,7 +237,7 @@ impl State {
             (Write::Upsert(_), Some(_)) => Outcome::Done,
             (Write::Upsert(new), None) if same(stored, record) => Outcome::Store(Some(new)),
             _ if same(stored, record) => Outcome::Done,
-            _ => Outcome::Refuse(format!("id {} is taken: another payload is stored under it", record.id).into()),
+            _ => Outcome::Refuse(format!("id {} is in use: another payload is stored under it", record.id).into()),
         }
     }
 
@@ -260,7 +260,7 @@ impl State {
         }
     }
 
-    /// Takes back the newest change.
+    /// Undoes the newest change.
     fn roll_back(&mut self, change: Change) {
         match change {
             Change::Replaced(place, stored) => self.data.events[place] = stored,

@@ -1,4 +1,4 @@
-//! The orders that a test can give to the store in memory.
+//! The faults that a test can set in the memory store.
 
 use bytes::Bytes;
 use event::Origin;
@@ -39,7 +39,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_lost_answer_has_taken_effect() {
+fn lost_answer_had_its_effect() {
     let memory = MemoryHandle::fenced();
     memory.lose_answers(1);
     assert!(run(memory.write(&batch(1, 2))).is_err());
@@ -77,7 +77,7 @@ fn retries_are_answered_by_record_or_by_batch() {
 }
 
 #[test]
-fn refused_types_withhold_the_batch() {
+fn rejected_types_reject_the_batch() {
     let memory = MemoryHandle::fenced();
     memory.refuse_type("type");
     let Ok(WriteOutcome::Rejected { refused }) = run(memory.write(&batch(1, 2))) else { panic!("nothing is stored") };

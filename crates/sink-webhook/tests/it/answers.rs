@@ -1,4 +1,4 @@
-//! What becomes of messages that a receiver doesn't take.
+//! The outcomes of messages that a receiver doesn't accept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ fn sink_to(receiver: &MockServer) -> Sink {
 }
 
 #[tokio::test]
-async fn a_message_that_is_refused_or_fails_alone_holds_up_no_other() {
+async fn rejected_message_does_not_delay_others() {
     let receiver = MockServer::start(|asked| match asked.header("webhook-id").unwrap().chars().last() {
         Some('3') => answer(422),
         Some('5') => answer(500),
@@ -38,7 +38,7 @@ async fn a_message_that_is_refused_or_fails_alone_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_away_isn_t_asked_for_every_event() {
+async fn receiver_that_is_down_gets_few_requests() {
     for (status, acts) in [(429, false), (503, false), (502, false), (301, true), (401, true), (404, true), (410, true)]
     {
         let receiver = MockServer::start(move |_| answer(status));
@@ -53,10 +53,10 @@ async fn a_receiver_that_is_away_isn_t_asked_for_every_event() {
         }
         assert!(receiver.asked().len() <= 4, "those in flight");
     }
-    let nobody = free_address();
-    let sink = sink(config(&format!("http://{nobody}/s3cret")));
-    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("nobody listens") };
-    assert!(reason.contains(&nobody.to_string()) && !reason.contains("s3cret"), "{reason}");
+    let closed = free_address();
+    let sink = sink(config(&format!("http://{closed}/s3cret")));
+    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("nothing listens") };
+    assert!(reason.contains(&closed.to_string()) && !reason.contains("s3cret"), "{reason}");
 }
 
 #[tokio::test]
@@ -77,14 +77,14 @@ async fn receiver_that_rejects_everything_rejects_no_message() {
 }
 
 #[tokio::test]
-async fn what_was_taken_before_a_receiver_went_away_isn_t_sent_again() {
+async fn accepted_messages_are_not_resent_after_an_outage() {
     let count = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&count);
     let receiver =
         MockServer::start(move |_| answer(if asked.fetch_add(1, Ordering::Relaxed) < 10 { 200 } else { 503 }));
     let batch = plain(0, 1, 30);
     let Ok(WriteOutcome::Partial { refused, retry }) = sink_to(&receiver).write(&batch).await else {
-        panic!("ten were taken")
+        panic!("ten were accepted")
     };
     assert_eq!((refused.len(), retry.len()), (0, 20));
     assert!(retry[0].reason.contains("503"), "{}", retry[0].reason);
@@ -92,7 +92,7 @@ async fn what_was_taken_before_a_receiver_went_away_isn_t_sent_again() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_asks_for_it_is_left_alone() {
+async fn requested_pause_is_respected() {
     let count = AtomicUsize::new(0);
     let receiver = MockServer::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
         0 => (429, vec![("Retry-After", "1".to_owned())], Vec::new()),
@@ -106,7 +106,7 @@ async fn a_receiver_that_asks_for_it_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_a_receiver_says_has_no_effect_on_a_terminal_or_a_log() {
+async fn receivers_message_is_escaped_in_errors() {
     let words = "\u{1b}[2J\u{9b}31m\nforged \u{202e}txt";
     for (status, is_refused) in [(422, true), (503, false)] {
         let receiver = MockServer::start(move |_| (status, Vec::new(), words.as_bytes().to_vec()));

@@ -8,7 +8,7 @@ use crate::receiver::Receiver;
 use testkit::proxy::{FaultGuard, Proxy};
 
 const SEQUENCES: u32 = 24;
-/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+/// The proxy cuts after multiples of this many bytes of responses, up to this many times.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 7;
 
@@ -49,7 +49,7 @@ impl SinkHarness for TestedSink {
 }
 
 #[test]
-fn a_receiver_that_knows_ids_gets_each_event_once() {
+fn receiver_with_ids_gets_each_event_once() {
     check::<TestedSink>();
     sequences::<TestedSink>(SEQUENCES);
 }

@@ -1,5 +1,5 @@
-//! Web hooks to a receiver of the tests' own, over real HTTP: the suite of all sinks, what answers mean, and that a receiver which follows
-//! the standard can tell who sent a message and whether it came before.
+//! Webhooks to a receiver of the tests, over real HTTP: the conformance suite of all sinks, the meaning of responses,
+//! and that a receiver which follows the standard can verify the sender of a message and detect duplicates.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod answers;

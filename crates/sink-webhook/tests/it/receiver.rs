@@ -1,4 +1,4 @@
-//! A receiver that does what the standard asks of it: it remembers each message by its id, and takes it once.
+//! A receiver that follows the standard: it stores each message by its id, and accepts it once.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ impl Receiver {
         self.server.url().trim_start_matches("http://").parse().unwrap()
     }
 
-    /// Has it know a message of another content under an event's id.
+    /// Adds a message with other content and an event's id.
     pub(crate) fn poison(&self, id: EventId) {
         self.messages.lock().unwrap().insert(id.to_string(), b"spoilt".to_vec());
     }
@@ -52,7 +52,7 @@ fn take(messages: &Messages, request: &Request) -> (u16, String) {
     let id = request.head.split_once("webhook-id: ").unwrap().1.lines().next().unwrap().to_owned();
     let (event, revision) = id.split_at(EventId([0; 16]).to_string().len());
     let mut messages = messages.lock().unwrap();
-    // A result can't be under the id of an event; one that is there stays.
+    // A result can't have the id of an event; an existing event is kept.
     let is_result = !revision.is_empty();
     if is_result && messages.contains_key(event) {
         return (422, "an event has this id".to_owned());

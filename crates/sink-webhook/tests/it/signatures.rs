@@ -1,4 +1,4 @@
-//! What a receiver finds in a message.
+//! The content of a message at a receiver.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use crate::{config, sink};
 use sink_testing::events::{batch, id};
 use testkit::mock_server::{MockRequest, MockServer};
 
-/// As a receiver checks it: by the bytes that came, for one of the signatures.
+/// Checks a signature like a receiver: by the received bytes, for one of the signatures.
 fn is_signed_by(asked: &MockRequest, key: &[u8]) -> bool {
     let header = |name| asked.header(name).unwrap();
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
@@ -22,7 +22,7 @@ fn is_signed_by(asked: &MockRequest, key: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn a_message_is_signed_with_each_secret_and_has_its_headers() {
+async fn message_is_signed_with_each_secret() {
     let receiver = MockServer::start(|_| (200, Vec::new(), Vec::new()));
     let (new, old) = ([1; 32].to_vec(), [2; 24].to_vec());
     let mut config = config(&format!("http://{}/a/{{type}}?b=c", receiver.address));
@@ -46,7 +46,7 @@ async fn a_message_is_signed_with_each_secret_and_has_its_headers() {
 }
 
 #[tokio::test]
-async fn a_message_may_have_the_form_that_the_standard_recommends_and_no_signature() {
+async fn message_may_have_an_envelope_and_no_signature() {
     let receiver = MockServer::start(|_| (200, Vec::new(), Vec::new()));
     let mut config = config(&format!("http://{}/", receiver.address));
     config.shape = MessageShape::Envelope;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Made, unfit};
+use super::{ChangeResult, unfit};
 use crate::tables::Table;
 use json::text;
 
@@ -15,14 +15,14 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    pub(super) fn apply(&self, json: &str, out: &mut String) -> Result<Made, String> {
+    pub(super) fn apply(&self, json: &str, out: &mut String) -> Result<ChangeResult, String> {
         let Some(key) = text::scalar(json) else { return unfit(json, "a string, a number or a boolean") };
         match self.table.get(&key).or(self.otherwise.as_deref()) {
             Some(found) => {
                 out.push_str(found);
-                Ok(Made::Value)
+                Ok(ChangeResult::Value)
             }
-            None => Ok(Made::Nothing),
+            None => Ok(ChangeResult::Nothing),
         }
     }
 }

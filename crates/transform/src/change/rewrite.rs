@@ -105,7 +105,7 @@ fn replace_pattern(
 ) -> Result<Option<String>, String> {
     let (mut out, mut end, mut from) = (String::new(), None, 0);
     while from <= text.len() {
-        let Scouted { operations, may_find } = scout.look(text, from, budget.left());
+        let Scouted { operations, may_find } = scout.scan(text, from, budget.left());
         budget.spend(operations.saturating_add(SEARCH))?;
         if !may_find {
             break;

@@ -13,7 +13,7 @@ impl Tree {
     pub(in super::super) fn put(&mut self, pointer: &JsonPointer, json: &str) -> Result<(), EditError> {
         check_depth(pointer, json)?;
         let Some((last, way)) = pointer.steps().split_last() else {
-            return self.put_whole(json);
+            return self.set_document(json);
         };
         let at = match self.follow(way) {
             Some(at) if self.open(at) != Shape::Closed => at,
@@ -30,7 +30,7 @@ impl Tree {
         Ok(())
     }
 
-    fn put_whole(&mut self, json: &str) -> Result<(), EditError> {
+    fn set_document(&mut self, json: &str) -> Result<(), EditError> {
         if self.nodes[0].stale || self.text(self.nodes[0].value) != json {
             let value = self.add(json)?;
             self.node_mut(NodeId::ROOT).replace(value);

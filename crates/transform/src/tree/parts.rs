@@ -17,7 +17,7 @@ impl Tag {
     /// The tag of a name with escapes: it must be compared. No text has the byte 255, so no name has this tag.
     const ESCAPED: Self = Self(u32::MAX);
     /// The tag of a removed part.
-    const GONE: Self = Self(u32::MAX >> 8);
+    const REMOVED: Self = Self(u32::MAX >> 8);
 
     /// The length, and the bytes at the beginning, in the middle and at the end.
     pub(super) fn of(name: &[u8]) -> Self {
@@ -138,7 +138,7 @@ impl Tree {
             self.read_parts(node.value.start as usize, shape == Shape::Object);
             begun
         };
-        let parts = self.came_since(begun);
+        let parts = self.appended(begun);
         let number = offset(self.parts.len());
         self.parts.push(parts);
         let node = self.node_mut(id);
@@ -161,7 +161,7 @@ impl Tree {
         }
     }
 
-    fn came_since(&self, begun: usize) -> Parts {
+    fn appended(&self, begun: usize) -> Parts {
         let end = self.nodes.len();
         let id = |at: usize| (end > begun).then(|| NodeId(offset(at)));
         let came = Span::new(begun, end);
@@ -224,7 +224,7 @@ impl Tree {
     /// Removes the part after that one.
     fn take_out(&mut self, of: NodeId, before: Option<NodeId>, id: NodeId) {
         let next = self.node(id).next;
-        self.tags[id.index()] = Tag::GONE;
+        self.tags[id.index()] = Tag::REMOVED;
         if let Some(before) = before {
             self.node_mut(before).next = next;
         }

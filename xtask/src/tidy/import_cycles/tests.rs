@@ -78,7 +78,7 @@ fn tests_do_not_count() {
 }
 
 #[test]
-fn reexport_counts_as_import_from_module_behind_it() {
+fn reexport_counts_as_import_from_its_module() {
     let c = ("c.rs", "pub use crate::a::A;\npub use crate::b::B;\n");
     let lib = ("lib.rs", "mod a;\nmod b;\nmod c;\npub use a::A;\n");
     let b = ("b.rs", "use crate::A;\npub struct B;\n");

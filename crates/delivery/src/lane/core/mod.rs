@@ -7,9 +7,9 @@
 mod parts;
 mod rejections;
 mod resends;
+mod schedule;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use sink::{Batch, Claim, Held, Reason, RejectedRecord, Retry, RetryScope, SinkEr
 
 pub(crate) use parts::left;
 pub(crate) use resends::{Resent, dead_after_resend};
-pub(crate) use turn::{Turn, is_batch_due, is_object_due, when_caught_up};
+pub(crate) use schedule::{NextStep, is_batch_due, is_object_due, when_caught_up};
 
 use rejections::Rejections;
 
@@ -234,7 +234,7 @@ impl BatchProgress {
         let deferred: Vec<Retry> =
             again.extract_if(.., |retry| can_defer && retry.scope == RetryScope::Record).collect();
         let judgement = Judgement { part, rejected, deferred, again: Some(again) };
-        if judgement.deferred.is_empty() { self.give_up(judgement, now) } else { Next::Defer(judgement) }
+        if judgement.deferred.is_empty() { self.reject_expired(judgement, now) } else { Next::Defer(judgement) }
     }
 
     /// The records without room stay in the batch.
@@ -244,14 +244,14 @@ impl BatchProgress {
             again.extend(without_room.into_iter().map(parts::without_room));
             again.sort_by_key(|retry| retry.index);
         }
-        self.give_up(judgement, now)
+        self.reject_expired(judgement, now)
     }
 
     /// Rejects the records that the store has rejected for now for too long.
-    fn give_up(&mut self, mut judgement: Judgement, now: Duration) -> Next {
+    fn reject_expired(&mut self, mut judgement: Judgement, now: Duration) -> Next {
         let Judgement { rejected, again, .. } = &mut judgement;
         if let Some(again) = again {
-            rejected.extend(self.rejections.give_up(again, self.has_accepted, self.policy.alone_max, now));
+            rejected.extend(self.rejections.split_expired(again, self.has_accepted, self.policy.alone_max, now));
             rejected.sort_by_key(|rejected| rejected.index);
         }
         if judgement.rejected.is_empty() { self.end_records(judgement) } else { Next::DeadLetter(judgement) }

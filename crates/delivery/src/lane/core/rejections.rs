@@ -71,7 +71,7 @@ impl Rejections {
 
     /// Splits off the records that the store has rejected for now for `alone_max`, if it has accepted others. An error of the store says nothing
     /// about a record, however long it lasts.
-    pub(super) fn give_up(
+    pub(super) fn split_expired(
         &mut self,
         retry: &mut Vec<Retry>,
         has_accepted: bool,
@@ -80,8 +80,8 @@ impl Rejections {
     ) -> impl Iterator<Item = RejectedRecord> {
         let elapsed = now.saturating_sub(*self.since.get_or_insert(now));
         let is_too_long = has_accepted && elapsed >= alone_max;
-        let given_up = retry.extract_if(.., move |retry| is_too_long && retry.scope == RetryScope::Record);
-        given_up.map(move |Retry { index, reason, .. }| {
+        let expired = retry.extract_if(.., move |retry| is_too_long && retry.scope == RetryScope::Record);
+        expired.map(move |Retry { index, reason, .. }| {
             let reason = dead_letters::not_stored_in_time(elapsed.as_secs(), &reason).into();
             RejectedRecord { index, reason }
         })

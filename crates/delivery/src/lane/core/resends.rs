@@ -37,11 +37,11 @@ pub(crate) fn dead_after_resend(
 ) -> Vec<(usize, String)> {
     let rejected = rejected.iter().filter(|rejected| rejected_for(rejected.index).is_some());
     let rejected = rejected.map(|rejected| (rejected.index, rejected.reason.to_string()));
-    let given_up = retry.iter().filter(|retry| retry.scope != RetryScope::Store).filter_map(|retry| {
+    let expired = retry.iter().filter(|retry| retry.scope != RetryScope::Store).filter_map(|retry| {
         let time = rejected_for(retry.index).filter(|time| *time >= alone_max)?;
         Some((retry.index, dead_letters::not_stored_in_time(time.as_secs(), &retry.reason)))
     });
-    let mut dead: Vec<(usize, String)> = rejected.chain(given_up).collect();
+    let mut dead: Vec<(usize, String)> = rejected.chain(expired).collect();
     dead.sort_unstable();
     dead
 }

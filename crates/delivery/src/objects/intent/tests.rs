@@ -1,4 +1,4 @@
-//! Intents are loaded as they were saved, by this version or by version 1.
+//! Intents are loaded with the content that this version or version 1 saved.
 
 use event::Origin;
 use objects::{AttachmentRule, Codec, Line, SideFolder};

@@ -178,21 +178,21 @@ fn append_ends_if_its_original_was_forgotten() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     assert!(matches!(harness.run(async |harness| harness.post(0, 1, "1").await), Outcome::New(_)));
     let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
-    let has_leant = |round: u32| {
-        let mut refused = large(&harness, None, round);
-        refused.options.atomic = true;
-        let number = refused.records().len();
+    let has_waited = |round: u32| {
+        let mut rejected = large(&harness, None, round);
+        rejected.options.atomic = true;
+        let number = rejected.records().len();
         let conflicting = JournalRecord { id: EventId([1; 16]), content: Some(9), request_start: false, ..record("2") };
-        refused.push(&conflicting, SourceLine { number, type_id });
+        rejected.push(&conflicting, SourceLine { number, type_id });
         let before = harness.log.ids_remembered();
         std::thread::scope(|scope| {
-            let refuses = scope.spawn(|| matches!(append(harness.shard(0), &mut refused), Poll::Ready(None)));
-            while harness.log.ids_remembered() == before && !refuses.is_finished() {
+            let rejects = scope.spawn(|| matches!(append(harness.shard(0), &mut rejected), Poll::Ready(None)));
+            while harness.log.ids_remembered() == before && !rejects.is_finished() {
                 std::hint::spin_loop();
             }
-            let leans = JournalRecord { id: id(round, 0), content: Some(7), ..record("1") };
-            let taken = harness.shard(1).append_one(&leans, type_id).unwrap();
-            let leant = if let AppendOutcome::Duplicate(earlier) = taken {
+            let dependent = JournalRecord { id: id(round, 0), content: Some(7), ..record("1") };
+            let outcome = harness.shard(1).append_one(&dependent, type_id).unwrap();
+            let waited = if let AppendOutcome::Duplicate(earlier) = outcome {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
                 let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, earlier.durable()).await });
                 assert_eq!(
@@ -204,9 +204,9 @@ fn append_ends_if_its_original_was_forgotten() {
                 false
             };
             harness.shard(1).commit_pending();
-            assert!(refuses.join().unwrap());
-            leant
+            assert!(rejects.join().unwrap());
+            waited
         })
     };
-    assert!((0..10_000).any(has_leant), "the thread is never quick enough");
+    assert!((0..10_000).any(has_waited), "the thread is never quick enough");
 }

@@ -90,6 +90,6 @@ impl RecordBuilder {
 
     /// Whether an event was dropped as a duplicate of another one, which must become durable.
     pub(crate) fn depends_on_others(&self) -> bool {
-        self.filtered_events.counts.iter().any(|(_, by, _)| by.came_before())
+        self.filtered_events.counts.iter().any(|(_, by, _)| by.is_duplicate())
     }
 }

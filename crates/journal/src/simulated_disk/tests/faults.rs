@@ -161,7 +161,7 @@ fn directory_sync_lies_after_a_failed_one() {
 }
 
 #[test]
-fn full_disk_writes_a_part_until_space_is_freed() {
+fn full_disk_writes_a_part_until_freed() {
     let (disk, file) = disk_with(1, &[1; 4096]);
     disk.put("/other", &[1; 100]).unwrap();
     disk.set_capacity(Some(3 * 4096));

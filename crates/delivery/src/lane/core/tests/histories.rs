@@ -1,11 +1,12 @@
 //! Random histories of a lane and its store. In each of them:
 //!
 //! * No cursor passes a record that hasn't ended.
-//! * Each record ends once: the store has it, it is a dead letter, or its route doesn't lead to the store. What is deferred ends later.
+//! * Each record ends once: the store has it, it is a dead letter, or its route does not include the store. Deferred
+//!   events end later.
 //! * A record whose fault isn't certain becomes a dead letter only if the store rejected it twice while it accepted others, so none does while
 //!   the store accepts nothing.
 //! * Nothing is sent after the store has said that it holds another claim, and nothing after a failed call before the store was asked.
-//! * A lane that takes its place again sends what follows the store's cursor.
+//! * A lane that takes its position again sends what follows the store's cursor.
 //! * If the store works in the end, the lane passes the whole log.
 //!
 //! `PROPTEST_CASES` sets how many histories are played, at least 20,000.

@@ -3,9 +3,9 @@
 
 mod histories;
 mod mutants;
+mod schedule;
 mod store;
 mod table;
-mod turns;
 mod world;
 
 use std::time::Duration;

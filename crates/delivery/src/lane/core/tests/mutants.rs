@@ -25,13 +25,13 @@ pub(super) enum Bug {
     KeepsSuspects,
     /// A record that is rejected for now becomes a dead letter without delay.
     GivesUpEarly,
-    /// Rejected records aren't made dead letters.
+    /// Rejected records do not become dead letters.
     SkipsDeadLetters,
     /// Records aren't deferred, and count as such.
     SkipsDeferral,
     /// Records that are deferred stay in the batch.
     DefersAndSends,
-    /// The indices of a sample are taken for those of the batch.
+    /// The indices of a sample count as those of the batch.
     ConfusesIndices,
     /// The lane continues although the store holds another claim.
     IgnoresLostClaim,
@@ -162,7 +162,7 @@ fn unclear(happened: &Happened) -> Vec<RejectedRecord> {
     unclear.cloned().map(RejectedRecord::from).collect()
 }
 
-/// What a resend comes to.
+/// The result of a resend.
 pub(super) fn resent(answer: Result<WriteOutcome, SinkError>, count: usize, bug: Option<Bug>) -> Resent {
     match Resent::of(answer, count) {
         Resent::Outage if bug == Some(Bug::TrustsFailedResends) => {

@@ -366,7 +366,7 @@ fn pause_is_an_outage_while_nothing_is_accepted() {
 }
 
 #[test]
-fn pause_leads_to_its_purpose_or_ends_early() {
+fn pause_is_followed_by_its_purpose() {
     let thens = [
         AfterWait::Send,
         AfterWait::AskStore { needs_later: false },

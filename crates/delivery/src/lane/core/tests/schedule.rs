@@ -5,7 +5,7 @@ use std::time::Duration;
 use aggregation::Halt;
 use sink::{RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
-use super::super::{Resent, Turn, dead_after_resend, is_batch_due, is_object_due, when_caught_up};
+use super::super::{NextStep, Resent, dead_after_resend, is_batch_due, is_object_due, when_caught_up};
 use super::ALONE_MAX;
 use crate::log_cursor::FillResult;
 
@@ -13,13 +13,16 @@ const FILLS: [FillResult; 4] = [FillResult::Full, FillResult::CaughtUp, FillResu
 
 #[test]
 fn caught_up_lane_ends_when_its_work_is_done() {
-    let turn = |halt, has_read_all, has_deferred| when_caught_up(halt, has_read_all, || has_deferred);
+    let next = |halt, has_read_all, has_deferred| when_caught_up(halt, has_read_all, || has_deferred);
     for (has_read_all, has_deferred) in [(false, false), (false, true), (true, false), (true, true)] {
-        let done = if has_read_all { Turn::End } else { Turn::ReadOn };
-        assert_eq!(turn(Halt::No, has_read_all, has_deferred), Turn::Idle);
-        assert_eq!(turn(Halt::WhenDone, has_read_all, has_deferred), done);
-        assert_eq!(turn(Halt::Now, has_read_all, has_deferred), done);
-        assert_eq!(turn(Halt::WhenDrained, has_read_all, has_deferred), if has_deferred { Turn::Idle } else { done });
+        let done = if has_read_all { NextStep::End } else { NextStep::ReadOn };
+        assert_eq!(next(Halt::No, has_read_all, has_deferred), NextStep::Idle);
+        assert_eq!(next(Halt::WhenDone, has_read_all, has_deferred), done);
+        assert_eq!(next(Halt::Now, has_read_all, has_deferred), done);
+        assert_eq!(
+            next(Halt::WhenDrained, has_read_all, has_deferred),
+            if has_deferred { NextStep::Idle } else { done }
+        );
     }
 }
 
@@ -64,7 +67,7 @@ fn every_answer_to_a_resend_is_decided() {
 }
 
 #[test]
-fn resent_event_is_dead_when_rejected_for_too_long() {
+fn resent_event_is_dead_after_long_rejection() {
     let ages = [None, Some(ALONE_MAX - Duration::from_nanos(1)), Some(ALONE_MAX)];
     let dead = |rejected: &[RejectedRecord], retry: &[Retry], age| -> Vec<usize> {
         dead_after_resend(rejected, retry, |_| age, ALONE_MAX).into_iter().map(|(index, _)| index).collect()

@@ -4,7 +4,7 @@ use crate::dead_record::RecordKind;
 
 /// The state of a rejected event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LetterState {
+pub(super) enum DeadLetterState {
     /// It waits for the operator.
     Held,
     /// The sink stored it on a replay.
@@ -13,11 +13,11 @@ pub(super) enum LetterState {
     Dropped,
 }
 
-impl LetterState {
+impl DeadLetterState {
     /// `None` for an event that is or was deferred: it is no dead letter.
     pub(super) const fn of(kind: RecordKind) -> Option<Self> {
         match kind {
-            RecordKind::Letter => Some(Self::Held),
+            RecordKind::DeadLetter => Some(Self::Held),
             RecordKind::Replayed => Some(Self::Replayed),
             RecordKind::Dropped => Some(Self::Dropped),
             RecordKind::Deferred | RecordKind::Stored | RecordKind::Released => None,

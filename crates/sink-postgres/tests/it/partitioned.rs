@@ -1,4 +1,4 @@
-//! Tables that are divided by day: which partitions there are, who waits for whom, and what once means in them.
+//! Tables that are partitioned by day: which partitions there are, which calls wait, and how duplicates are found.
 
 use sink::{Batch, Cursor, Record, SinkError, Write, WriteOutcome};
 use sink_postgres::{Partition, PayloadKind, RowConflictPolicy};
@@ -10,14 +10,14 @@ use testkit::postgres::PostgresServer;
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
-/// A schema whose table is to be divided.
-async fn divided(server: &PostgresServer) -> Fixture {
+/// A schema whose table is to be partitioned.
+async fn partitioned(server: &PostgresServer) -> Fixture {
     let mut fixture = Fixture::new(server, PayloadKind::Text).await;
     fixture.config.partition = Partition::Day;
     fixture
 }
 
-/// Events that happened so much after they were received, each at its own time.
+/// Events whose own times are this far from the times they were received at.
 fn timed(shard: u16, first: u64, after: &[i64]) -> Batch {
     batch_of(shard, first, &vec!["{}"; after.len()], |record| {
         let after = after[usize::try_from(record.sequence - first).unwrap()];
@@ -38,9 +38,9 @@ fn parts(server: &PostgresServer, fixture: &Fixture) -> String {
 }
 
 #[tokio::test]
-async fn each_near_day_has_a_partition_and_the_next_one_has_it_ahead() {
+async fn each_near_day_gets_a_partition_ahead() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;
     assert_eq!(parts(server, &fixture), "20251009=5 20251010=0 default=0 ");
@@ -49,16 +49,16 @@ async fn each_near_day_has_a_partition_and_the_next_one_has_it_ahead() {
     assert_eq!(
         parts(server, &fixture),
         "20241008=1 20251007=1 20251008=1 20251009=5 20251010=1 default=3 ",
-        "what is too far away has no partition of its own"
+        "a day that is too far away has no partition"
     );
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(12)));
     assert_eq!(fixture.count(server).await, 12);
 }
 
 #[tokio::test]
-async fn many_connections_make_the_same_partitions_at_once() {
+async fn concurrent_connections_create_the_same_partitions() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let days: Vec<i64> = (0..10).map(|day| -day * DAY).collect();
     let mut writes = Vec::new();
     for shard in 0..6 {
@@ -78,9 +78,9 @@ async fn many_connections_make_the_same_partitions_at_once() {
 }
 
 #[tokio::test]
-async fn an_event_that_comes_again_with_its_time_is_stored_once_and_another_payload_is_refused() {
+async fn duplicate_with_equal_time_is_stored_once() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let again = |shard, first, payload: &str, at: i64| {
         batch_of(shard, first, &[payload], |record| Record {
             id: id(0, 1),
@@ -94,20 +94,20 @@ async fn an_event_that_comes_again_with_its_time_is_stored_once_and_another_payl
     let Ok(WriteOutcome::Rejected { refused }) = sink.write(&again(2, 1, "2", 0)).await else {
         panic!("it is another one")
     };
-    assert!(refused[0].reason.contains("its id is taken"), "{refused:?}");
+    assert!(refused[0].reason.contains("its id exists"), "{refused:?}");
     assert_eq!(fixture.count(server).await, 1);
-    // This is how far it goes: the key of a partition has its time in it.
+    // This is the limit of deduplication: the key of a partition includes the time.
     assert_eq!(sink.write(&again(3, 1, "2", 2 * HOUR)).await, Ok(WriteOutcome::Committed));
     assert_eq!(fixture.count(server).await, 2);
-    // It is held against the row of its own time only.
+    // It is compared only with the row that has the same time.
     assert_eq!(sink.write(&again(4, 1, "1", 0)).await, Ok(WriteOutcome::Committed));
     assert_eq!(fixture.count(server).await, 2);
 }
 
 #[tokio::test]
-async fn by_rule_what_comes_again_with_its_time_is_let_go() {
+async fn ignore_rule_drops_duplicates_with_equal_time() {
     let Some(server) = server() else { return };
-    let mut fixture = divided(server).await;
+    let mut fixture = partitioned(server).await;
     fixture.config.conflict = RowConflictPolicy::Ignore;
     let sink = fixture.sink();
     for (shard, payload) in (0..).zip(["1", "2"]) {
@@ -122,9 +122,9 @@ async fn by_rule_what_comes_again_with_its_time_is_let_go() {
 }
 
 #[tokio::test]
-async fn a_result_replaces_its_older_revision_in_whichever_partition_that_is() {
+async fn result_replaces_older_revision_in_any_partition() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let sink = fixture.sink();
     let results = |first, revision: u64, payload: &str, at: i64| {
         batch_of(0, first, &[payload], |record| Record {
@@ -154,9 +154,9 @@ async fn wait_for_a_lock(server: &PostgresServer, schema: &str, query: &str) {
 }
 
 #[tokio::test]
-async fn a_long_report_holds_up_no_batch_and_the_rows_are_moved_when_it_is_done() {
+async fn long_report_does_not_block_batches() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;
     let report = client(server).await;
@@ -165,16 +165,16 @@ async fn a_long_report_holds_up_no_batch_and_the_rows_are_moved_when_it_is_done(
     assert_eq!(parts(server, &fixture), "20251009=5 20251010=0 default=2 ");
     deliver(&sink, &timed(0, 8, &[-DAY])).await;
     report.batch_execute("commit").await.unwrap();
-    // Whoever comes next doesn't know that it didn't go.
+    // A new connection doesn't know that it failed before.
     deliver(&fixture.sink(), &timed(0, 9, &[-DAY])).await;
     assert_eq!(parts(server, &fixture), "20251008=4 20251009=5 20251010=0 default=0 ");
     assert_eq!(fixture.rows(server).await.len(), 9);
 }
 
 #[tokio::test]
-async fn a_partition_that_is_made_while_rows_are_on_their_way_to_the_default_one_buries_none() {
+async fn partition_created_during_a_write_loses_no_row() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &plain(0, 1, 1)).await;
     let other = client(server).await;
@@ -206,9 +206,9 @@ async fn a_partition_that_is_made_while_rows_are_on_their_way_to_the_default_one
 }
 
 #[tokio::test]
-async fn what_was_dropped_with_its_day_stays_away_and_what_comes_late_has_a_place() {
+async fn late_events_of_a_dropped_partition_are_stored() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let (sink, schema) = (fixture.sink(), &fixture.schema);
     let batch = timed(0, 1, &[-DAY, 0]);
     deliver(&sink, &batch).await;
@@ -217,16 +217,16 @@ async fn what_was_dropped_with_its_day_stays_away_and_what_comes_late_has_a_plac
     assert_eq!(fixture.count(server).await, 1, "the cursor is past it");
     deliver(&sink, &timed(0, 3, &[-DAY])).await;
     assert_eq!(fixture.count(server).await, 2);
-    // A day that was only taken out keeps its name.
+    // A detached partition keeps its name.
     server.psql(&format!("alter table {schema}.events detach partition {schema}.events_20251009"));
     deliver(&fixture.sink(), &timed(0, 4, &[0, -DAY])).await;
     assert_eq!(parts(server, &fixture), "20251008=2 20251010=0 default=1 ");
 }
 
 #[tokio::test]
-async fn partitions_of_somebodys_own_are_used() {
+async fn partitions_created_by_users_are_used() {
     let Some(server) = server() else { return };
-    let fixture = divided(server).await;
+    let fixture = partitioned(server).await;
     let schema = &fixture.schema;
     server.psql(&format!(
         "create table {schema}.events (note text default 'none', id uuid, event_time timestamptz, type text, source text,
@@ -241,7 +241,7 @@ async fn partitions_of_somebodys_own_are_used() {
         event_time: Some(RECEIVED_AT + if record.sequence == 2 { -far } else { 0 }),
         ..record
     });
-    let Ok(WriteOutcome::Rejected { refused }) = sink.write(&batch).await else { panic!("0 isn't taken") };
+    let Ok(WriteOutcome::Rejected { refused }) = sink.write(&batch).await else { panic!("0 isn't accepted") };
     assert_eq!(refused[0].index, 2);
     deliver(&sink, &batch.without(&[2])).await;
     assert_eq!(parts(server, &fixture), "20250810=1 october=1 rest=0 ");
@@ -249,9 +249,9 @@ async fn partitions_of_somebodys_own_are_used() {
 }
 
 #[tokio::test]
-async fn who_may_not_make_partitions_writes_to_those_that_are_there() {
+async fn user_without_create_right_writes_to_existing_partitions() {
     let Some(server) = server() else { return };
-    let mut fixture = divided(server).await;
+    let mut fixture = partitioned(server).await;
     let schema = fixture.schema.clone();
     deliver(&fixture.sink(), &plain(0, 1, 1)).await;
     server.psql(&format!(
@@ -266,12 +266,12 @@ async fn who_may_not_make_partitions_writes_to_those_that_are_there() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_not_divided_so_says_what_to_do() {
+async fn wrongly_partitioned_table_is_rejected_with_advice() {
     let Some(server) = server() else { return };
     let columns = "id uuid, type text, source text, received_at timestamptz, payload jsonb";
     for (rest, word) in [
         ("(COLUMNS, event_time timestamptz, primary key (id))", "isn't partitioned"),
-        ("(COLUMNS, event_time timestamptz, primary key (id)) partition by hash (id)", "divided in another way"),
+        ("(COLUMNS, event_time timestamptz, primary key (id)) partition by hash (id)", "by range of event_time alone"),
         ("(COLUMNS, event_time timestamptz, primary key (id, event_time)) partition by range (event_time)", "default"),
         (
             "(COLUMNS, event_time timestamptz) partition by range (event_time);
@@ -288,18 +288,18 @@ async fn a_table_that_is_not_divided_so_says_what_to_do() {
           create table SCHEMA.d partition of SCHEMA.events default;
           create table SCHEMA.p partition of SCHEMA.events for values from ('2025-01-01') to ('2025-02-01')
           partition by range (event_time)",
-            "divided themselves",
+            "partitioned or foreign tables",
         ),
     ] {
-        let fixture = divided(server).await;
+        let fixture = partitioned(server).await;
         let rest = rest.replace("COLUMNS", columns).replace("SCHEMA", &fixture.schema);
         server.psql(&format!("create table {}.events {rest}", fixture.schema));
         let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("{word}") };
         assert!(reason.contains(word), "{reason}");
     }
-    let mut fixture = divided(server).await;
+    let mut fixture = partitioned(server).await;
     fixture.sink().connect().await.unwrap();
     fixture.config.partition = Partition::None;
-    let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("it is divided") };
+    let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("it is partitioned") };
     assert!(reason.contains("partition = \"day\""), "{reason}");
 }

@@ -6,7 +6,7 @@ use crate::log_cursor::FillResult;
 
 /// The next step of a lane that has read the log to its end and has written what was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum NextStep {
     /// The lane has done what it was asked to do before it stops.
     End,
     /// More events are durable, and the lane doesn't wait for others.
@@ -17,12 +17,12 @@ pub(crate) enum Turn {
 
 /// `has_read_all`: the lane has read all durable events. `has_deferred`: the lane has deferred events, which a drain
 /// waits for.
-pub(crate) fn when_caught_up(halt: Halt, has_read_all: bool, has_deferred: impl FnOnce() -> bool) -> Turn {
+pub(crate) fn when_caught_up(halt: Halt, has_read_all: bool, has_deferred: impl FnOnce() -> bool) -> NextStep {
     match halt {
-        Halt::No => Turn::Idle,
-        Halt::WhenDrained if has_deferred() => Turn::Idle,
-        Halt::WhenDone | Halt::WhenDrained | Halt::Now if has_read_all => Turn::End,
-        Halt::WhenDone | Halt::WhenDrained | Halt::Now => Turn::ReadOn,
+        Halt::No => NextStep::Idle,
+        Halt::WhenDrained if has_deferred() => NextStep::Idle,
+        Halt::WhenDone | Halt::WhenDrained | Halt::Now if has_read_all => NextStep::End,
+        Halt::WhenDone | Halt::WhenDrained | Halt::Now => NextStep::ReadOn,
     }
 }
 
