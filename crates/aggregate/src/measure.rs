@@ -172,7 +172,7 @@ mod tests {
             ("distnct:/a", "did you mean `distinct`?"),
             ("sum", "`sum:/…`"),
             ("sum:a", "begins with `/`"),
-            ("quantile:/a", "say which"),
+            ("quantile:/a", "needs its number"),
             ("quantile(99):/a", "from 0 to 1"),
             ("p101:/a", "from 0 to 100"),
             ("p1e1:/a", "from 0 to 100"),

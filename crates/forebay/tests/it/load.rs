@@ -251,7 +251,7 @@ fn first_rejected_lines_are_reported() {
     for _ in 0..2 {
         let (code, text) = finish(load(&[&file, "--url", &server.url()]));
         assert_eq!((code, counts(&text, "sent"), counts(&text, "rejected")), (3, 0, 0), "{text}");
-        assert!(text.contains("sent again: 30 lines"), "{text}");
+        assert!(text.contains("30 lines rejected and reported in earlier runs"), "{text}");
     }
 }
 

@@ -396,7 +396,7 @@ mod tests {
         for following in ["4", "34\n", "\r3\n", " x\n"] {
             let error = check_line_end(following.as_bytes(), at).unwrap_err();
             let error = error.to_string();
-            assert!(error.starts_with("line 3 ") && error.contains("at byte 9:"), "{following:?}: {error}");
+            assert!(error.starts_with("line 3 ") && error.contains("at byte 9 now"), "{following:?}: {error}");
         }
     }
 }
