@@ -299,7 +299,7 @@ fn check_line_end(following: &[u8], at: Place) -> anyhow::Result<()> {
     let (line, offset) = (at.lines + 1, at.offset);
     if !is_blank {
         bail!(
-            "line {line} was loaded without a line break, and continues at byte {offset} now. Nothing more was sent. If it was whole, insert \
+            "line {line} was loaded without a line break, and continues at byte {offset} now. Nothing was sent. If it was whole, insert \
              a line break there. If not, load the rest: `tail -n +{line} FILE | forebay load - --id NAME`, or use --follow"
         );
     }
