@@ -181,7 +181,7 @@ mod tests {
             ("top(101):/a", "from 1 to 100"),
             ("top(+5):/a", "from 1 to 100"),
             ("top(5:/a", "closing parenthesis"),
-            ("sum(5):/a", "nothing in parentheses"),
+            ("sum(5):/a", "has no parameter in parentheses"),
             ("", "there are count"),
         ] {
             let error = Measure::parse(text).unwrap_err();
