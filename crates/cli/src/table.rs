@@ -192,7 +192,7 @@ mod tests {
                         access       12  2651fa94  no bad ones are allowed here\n\
                         商品          3  7         red \\u001b[31m\n";
         assert_eq!(example().text(None), expected);
-        assert_eq!(example().text(Some(53)), expected);
+        assert_eq!(example().text(Some(55)), expected);
     }
 
     #[test]
