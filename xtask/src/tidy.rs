@@ -24,7 +24,6 @@ mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -79,7 +78,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(line_links::misplaced_lines(&sources));
     findings.extend(type_names::repeated_types(&sources));
     findings.extend(anchors::broken_anchors(&sources));
-    findings.extend(prose::breaches(&sources, &read_ratchet(&root)?));
+    findings.extend(prose::breaches(&sources));
     for finding in &findings {
         println!("{finding}");
     }
@@ -101,14 +100,6 @@ fn files() -> Result<BTreeSet<String>> {
 /// The paths of the texts that the project wrote.
 pub(crate) fn our_texts() -> Result<Vec<String>> {
     Ok(files()?.into_iter().filter(|path| source::is_our_text(path)).collect())
-}
-
-/// Empty if the file is deleted: then nothing is accepted.
-fn read_ratchet(root: &Path) -> Result<String> {
-    match std::fs::read_to_string(root.join(prose::RATCHET)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        read => read.with_context(|| format!("reading {}", prose::RATCHET)),
-    }
 }
 
 fn read_sources(root: &Path, paths: &BTreeSet<String>) -> Result<Vec<Source>> {

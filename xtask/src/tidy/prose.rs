@@ -10,7 +10,6 @@ pub(super) mod passages;
 mod phrase_list;
 mod phrases;
 mod plain_text;
-mod ratchet;
 mod test_names;
 mod wording;
 
@@ -18,7 +17,6 @@ use super::Finding;
 use super::source::Source;
 use allowed::AllowList;
 pub(super) use lengths::{is_message, words};
-pub(super) use ratchet::PATH as RATCHET;
 
 /// A text that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,19 +32,24 @@ struct Breach {
 /// The list has the phrases in its strings.
 const LIST: &str = "xtask/src/tidy/prose/phrase_list.rs";
 
-/// The rule of all files: what `allowed.rs` and `ratchet.txt` don't cover.
-pub(super) fn breaches(sources: &[Source], ratchet: &str) -> Vec<Finding> {
+/// The breaches in all files, except those that `allowed.rs` allows.
+pub(super) fn breaches(sources: &[Source]) -> Vec<Finding> {
     let mut allow_list = AllowList::new(allowed::ALLOWED);
-    let mut counts = ratchet::Counts::parse(ratchet);
     let mut findings = Vec::new();
     for source in sources.iter().filter(|source| source.path != LIST) {
         let mut found = breaches_of(source);
         found.retain(|breach| !allow_list.allows(&source.path, &breach.quoted));
-        findings.extend(counts.apply(source, found));
+        findings.extend(found.into_iter().map(|breach| breach.finding(source)));
     }
     findings.extend(allow_list.faults());
-    findings.extend(counts.unused());
     findings
+}
+
+impl Breach {
+    fn finding(self, source: &Source) -> Finding {
+        let Self { rule, line, quoted, instead } = self;
+        source.finding(line, format!("{rule}: \"{quoted}\" → write {instead}"))
+    }
 }
 
 fn breaches_of(source: &Source) -> Vec<Breach> {
@@ -232,7 +235,7 @@ mod tests {
     #[test]
     fn finding_names_the_rule_and_the_replacement() {
         let page = Source::new("docs/a.md", "# A\n\nOne\ngoes\non.\n".into());
-        let findings = breaches(&[page], "");
+        let findings = breaches(&[page]);
         let shown: Vec<_> =
             findings.iter().filter(|finding| finding.path == "docs/a.md").map(|f| f.to_string()).collect();
         let expected = format!("docs/a.md:4: prose_words: \"{}\" → write continues, resumes", "goes on");
@@ -240,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_those_not_accepted() {
+    fn findings_are_those_not_allowed() {
         let used = allowed::ALLOWED.iter().skip(1);
         let mut sources: Vec<_> = used.map(|(path, phrase, _)| Source::new(path, format!("// {phrase}\n"))).collect();
         sources.push(Source::new(LIST, concat!("// bur", "ied\n").into()));
         sources.push(Source::new("docs/a.md", concat!("bur", "ied\n").into()));
-        let findings = breaches(&sources, "1 docs/a.md\n1 docs/b.md\n");
+        let findings = breaches(&sources);
         let paths: Vec<_> = findings.iter().map(|finding| finding.path.as_str()).collect();
-        assert_eq!(paths, ["xtask/src/tidy/prose/allowed.rs", "docs/b.md"]);
+        assert_eq!(paths, ["docs/a.md", "xtask/src/tidy/prose/allowed.rs"]);
     }
 
     #[test]
