@@ -7,7 +7,7 @@ use dead_letters::DeadLetterService;
 use delivery::{LaneState, LaneStatus};
 use ledger::{LedgerRow, SinkRow};
 use serde::{Deserialize, Serialize};
-use text::{counted, rfc3339};
+use text::{OperatorCommand, counted, rfc3339};
 
 use crate::route::{LastDeadJson, Trouble};
 use crate::upstream::WriterStatusJson;
@@ -128,9 +128,9 @@ impl SinkStatusJson {
             "stopped" => Some(format!("sink {sink} has stopped: {reason}")),
             "failing" => Some(format!("sink {sink} fails: {reason}")),
             "removed" if pending > 0 => Some(format!(
-                "sink {sink} was removed from the configuration and has a backlog of {}: add it again, \
-                              or run forebay route drop {sink}",
-                counted(pending, "event")
+                "sink {sink} was removed from the configuration and has a backlog of {}: add it again, or run {}",
+                counted(pending, "event"),
+                OperatorCommand::RouteDrop(sink)
             )),
             _ => None,
         }

@@ -172,7 +172,7 @@ mod tests {
             ("distnct:/a", "did you mean `distinct`?"),
             ("sum", "`sum:/…`"),
             ("sum:a", "begins with `/`"),
-            ("quantile:/a", "say which"),
+            ("quantile:/a", "needs its number"),
             ("quantile(99):/a", "from 0 to 1"),
             ("p101:/a", "from 0 to 100"),
             ("p1e1:/a", "from 0 to 100"),
@@ -181,7 +181,7 @@ mod tests {
             ("top(101):/a", "from 1 to 100"),
             ("top(+5):/a", "from 1 to 100"),
             ("top(5:/a", "closing parenthesis"),
-            ("sum(5):/a", "nothing in parentheses"),
+            ("sum(5):/a", "has no parameter in parentheses"),
             ("", "there are count"),
         ] {
             let error = Measure::parse(text).unwrap_err();

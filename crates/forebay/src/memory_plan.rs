@@ -60,7 +60,7 @@ impl Plan {
         let (bytes, source) = self.limit.as_ref()?;
         let needed = self.needed?;
         Some(format!(
-            "this configuration may take {} of memory with the smallest budgets, and the limit is {} ({source}): the process may be killed. \
+            "this configuration may take {} of memory with the smallest budgets; the limit is {} ({source}): the process may be killed. \
              Raise the limit, or configure fewer sinks, shards, connections, or less `memory` of aggregates and `object_cache`",
             size(needed),
             size(*bytes),

@@ -164,7 +164,7 @@ mod tests {
             ("1", Some("everysec"), "everysec"),
             ("1", Some("no"), "appendfsync no"),
             ("1", None, "hides"),
-            ("0", Some("always"), "without appendonly"),
+            ("0", Some("always"), "appendonly is off"),
         ] {
             assert!(warning(aof, fsync).unwrap().contains(words), "{aof} {fsync:?}");
         }

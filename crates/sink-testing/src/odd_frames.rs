@@ -172,7 +172,8 @@ fn frames() -> Vec<Vec<u8>> {
 fn post(writer: SocketAddr, frame: &[u8]) -> String {
     let (lane, content_type) = (wire::lane_text(&lane(0xaa)), wire::CONTENT_TYPE);
     let head = format!(
-        "POST {}/store HTTP/1.1\r\nHost: {writer}\r\nConnection: close\r\nForebay-Protocol: {}\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-2\r\n\
+        "POST {}/store HTTP/1.1\r\nHost: {writer}\r\nConnection: close\r\nForebay-Protocol: {}\r\n\
+         Forebay-Lane: {lane}\r\nForebay-Positions: 1-2\r\n\
          Forebay-Min-Position: 0\r\nForebay-Resent-Through: 0\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
         wire::PATH,
         version::OWN,

@@ -54,7 +54,8 @@ fn head(sink: &str, bytes: usize, more: &str) -> String {
     let (lane, content_type) = (wire::lane_text(&lane(sink)), wire::CONTENT_TYPE);
     format!(
         "POST /ingest/data/{sink} HTTP/1.1\r\nHost: localhost\r\nForebay-Protocol: {}\r\nForebay-Lane: {lane}\r\n\
-         Forebay-Positions: 1-1\r\nForebay-Min-Position: 0\r\nForebay-Resent-Through: 0\r\nContent-Type: {content_type}\r\nContent-Length: {bytes}\r\n{more}\r\n",
+         Forebay-Positions: 1-1\r\nForebay-Min-Position: 0\r\nForebay-Resent-Through: 0\r\n\
+         Content-Type: {content_type}\r\nContent-Length: {bytes}\r\n{more}\r\n",
         version::OWN
     )
 }

@@ -151,7 +151,7 @@ fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
     let choice = DeadChoice { sink: sink.clone(), id: Some(*id), ..DeadChoice::default() };
     let found = read(at, query(&choice, Some(max), false), &format!("/{id}"))?;
     if found.letters.is_empty() {
-        tracing::warn!("there is no dead letter with the id {id}: list them with forebay dead list");
+        tracing::warn!("there is no dead letter with the id {id}: it was replayed or dropped, or the id is mistyped");
     }
     Ok(found)
 }
@@ -203,7 +203,7 @@ fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -
     };
     let answer = server.ask(at, method, &format!("{}/{path}", paths::DEAD), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
-        tracing::warn!("there is no dead letter with this id: list them with forebay dead list");
+        tracing::warn!("there is no dead letter with this id: it was replayed or dropped, or the id is mistyped");
         return Ok(EXIT_SOME_STAY);
     };
     let sinks: Vec<_> =

@@ -104,8 +104,8 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
         let manifest: Value = serde_json::from_slice(&content(name)).unwrap();
         let file = manifest["file"].as_str().unwrap();
-        let described = format!("{file}.manifest.json");
-        assert!(*name == described || *name == format!("{MANIFESTS}/{described}"), "{name} describes {file}");
+        let own_name = format!("{file}.manifest.json");
+        assert!(*name == own_name || *name == format!("{MANIFESTS}/{own_name}"), "{name} describes {file}");
         assert!(described.insert(file.to_owned()), "an object has two manifests: {names:?}");
         assert!(names.contains(file), "a manifest is there without its object: {names:?}");
         let bytes = content(file);

@@ -182,7 +182,7 @@ fn restored_backup_continues_when_the_operator_accepts() {
             let late = append(&mut restored, 20).await;
             seconds(5).await;
             let calls = restored.fenced.calls().len();
-            assert!(stopped(&restored).unwrap().contains("restored from a backup"), "{:?}", restored.messages());
+            assert!(stopped(&restored).unwrap().contains("restored backup"), "{:?}", restored.messages());
             assert_eq!(accept(&restored, resend).await.unwrap(), 1);
             restored.wait_until_settled().await;
             assert_eq!(

@@ -150,7 +150,7 @@ fn rejected_replay_keeps_the_newer_reason() {
         harness.kill(1).await;
         harness.start();
         let list = harness.list(&all()).letters;
-        assert!(list.len() == 1 && list[0].reason.contains("is taken"), "{list:?}");
+        assert!(list.len() == 1 && list[0].reason.contains("is in use"), "{list:?}");
         assert_eq!(list[0].payload, b"{\"n\":2}");
         harness.check_balance();
         assert_eq!(harness.stored_and_dead(FENCED), (2, 1));
@@ -481,7 +481,7 @@ fn dead_letters_of_removed_sink_can_be_dropped() {
         harness.start();
         assert_eq!(harness.held(FENCED), [2]);
         let outcome = harness.act(DeadAction::Replay, &all()).await;
-        assert!(outcome.stored == 0 && outcome.failure.unwrap().contains("isn't configured"));
+        assert!(outcome.stored == 0 && outcome.failure.unwrap().contains("no longer configured"));
         assert_eq!(harness.act(DeadAction::Drop, &all()).await.dropped, 1);
         assert_eq!(harness.held(FENCED), Vec::<u64>::new());
         harness.check_balance();

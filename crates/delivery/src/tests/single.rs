@@ -501,7 +501,7 @@ fn missing_segment_is_skipped_and_delivery_continues() {
         let lost = 60 * 30 - harness.fenced.count();
         assert!(lost > 0 && lost < 60 * 30, "{lost}");
         assert_eq!(harness.keyed.count(), harness.fenced.count());
-        assert_eq!(harness.messages().iter().filter(|text| text.contains("are missing in the journal")).count(), 2);
+        assert_eq!(harness.messages().iter().filter(|text| text.contains("are missing from the journal")).count(), 2);
         assert_eq!(row(&harness, "both", FENCED).pending, lost as u64, "what is lost stays to be seen");
     });
 }

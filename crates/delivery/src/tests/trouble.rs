@@ -158,8 +158,8 @@ fn panicking_lane_is_reported_as_stopped() {
         seconds(3).await;
         for lane in &harness.process().lanes {
             let LaneState::Stopped(reason) = lane.state() else { panic!("{:?}", lane.state()) };
-            assert!(reason.contains("BUG"), "{reason}");
+            assert!(reason.contains("because of a bug"), "{reason}");
         }
-        assert_eq!(harness.reported("BUG: lane"), harness.process().lanes.len(), "{:?}", harness.messages());
+        assert_eq!(harness.reported("BUG: lane ended"), harness.process().lanes.len(), "{:?}", harness.messages());
     });
 }

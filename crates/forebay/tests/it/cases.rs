@@ -126,7 +126,7 @@ fn impossible_cases_are_reported() {
     expect_error("type access has no aggregate `hist`; it has hits");
     fs::remove_file(folder.path("cases/hits/results.hist.ndjson")).unwrap();
     write(&folder, "cases/hits/input.ndjson", "{}\n");
-    expect_error("input.timed: there is input.ndjson too");
+    expect_error("input.timed: the case has input.ndjson too");
     fs::remove_file(folder.path("cases/hits/input.ndjson")).unwrap();
     folder.write("cases/hits/input.timed", "2026-11-21T10:06:04Z {}\n{}\n");
     expect_error("input.timed: line 2 must be a time, a blank and an event");

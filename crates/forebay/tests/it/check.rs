@@ -36,9 +36,9 @@ fn unread_file_of_the_usual_name_is_reported() {
     fs::write(directory.path().join("forebay.toml"), "wrong").unwrap();
     let output = check(directory.path(), &[], &[]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stderr).contains("isn't read: name it with --config forebay.toml"), "{output:?}");
+    assert!(text(&output.stderr).contains("is not read: name it with --config forebay.toml"), "{output:?}");
     let output = check(directory.path(), &["--config", "forebay.toml"], &[]);
-    assert!(!text(&output.stderr).contains("isn't read"), "{output:?}");
+    assert!(!text(&output.stderr).contains("is not read"), "{output:?}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn accept(server: &Server) {
     assert_eq!(route(server, &["accept", "s"]), (0, accepted.to_owned()));
     server.wait_delivered();
     let (code, text) = route(server, &["accept", "s"]);
-    assert!(code != 0 && text.contains("no lane of a sink s has stopped"), "{code} {text}");
+    assert!(code != 0 && text.contains("no lane of sink s has stopped"), "{code} {text}");
 }
 
 /// Of two servers on copies of one directory one continues, and the other says why it stops.
@@ -339,7 +339,7 @@ fn backup_including_the_embedded_store_stops_nothing() {
     let numbers = crate::support::payloads(&folder.data());
     assert_eq!(sorted(numbers.iter().map(|text| number(text))), (0..20).chain(40..50).collect::<Vec<_>>());
     let nothing = route(&server, &["accept", "s"]);
-    assert!(nothing.0 == 1 && nothing.1.contains("no lane of a sink s has stopped"), "{nothing:?}");
+    assert!(nothing.0 == 1 && nothing.1.contains("no lane of sink s has stopped"), "{nothing:?}");
     assert_eq!(server.metric("forebay_events_stored_total{"), 30);
 }
 

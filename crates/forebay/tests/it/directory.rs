@@ -189,7 +189,7 @@ fn missing_directory_is_reported_and_awaited() {
     std::fs::rename(&archive, &aside).unwrap();
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(wait_until(|| log().contains("is gone")), "{}", log());
+    assert!(wait_until(|| log().contains("is missing")), "{}", log());
     assert!(!archive.exists(), "it isn't created where a disk may be mounted");
     std::fs::rename(&aside, &archive).unwrap();
     server.wait_delivered();

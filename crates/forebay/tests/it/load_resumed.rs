@@ -45,7 +45,10 @@ fn growing_last_line_is_not_split() {
             let (code, text) = finish(load(arguments));
             assert_eq!(code, 1, "{name}: {text}");
             let at = if name == "carriage" { 6 } else { 4 };
-            assert!(text.contains("line 2 had no line break") && text.contains(&format!("at byte {at}")), "{text}");
+            assert!(
+                text.contains("line 2 was loaded without a line break") && text.contains(&format!("at byte {at}")),
+                "{text}"
+            );
         }
         assert_eq!(server.metric("forebay_events_accepted_total"), accepted, "{name}: something was sent");
     }
@@ -100,7 +103,10 @@ fn sent_last_line_that_grows_is_not_split() {
     fs::write(&state, killed.to_string()).unwrap();
     append(&folder.path("a"), b"34\n5\n");
     let (code, text) = finish(load(&[&file, "--url", &url]));
-    assert!(code == 1 && text.contains("line 2 had no line break") && text.contains("at byte 4"), "{text}");
+    assert!(
+        code == 1 && text.contains("line 2 was loaded without a line break") && text.contains("at byte 4"),
+        "{text}"
+    );
     server.wait_delivered();
     assert_eq!(payloads(&data), ["1", "12"]);
 }

@@ -108,7 +108,7 @@ fn every_line_of_a_running_role_is_json() {
     wait_message(&lines, "rejected");
     folder.write("forebay.toml", "nonsense\n[log]\nformat = \"json\"\n");
     server.signal("-HUP");
-    wait_message(&lines, "nothing has changed");
+    wait_message(&lines, "Nothing has changed");
     server.signal("-TERM");
     wait_message(&lines, "stopped");
     assert_eq!(server.wait_end(), Some(0));
@@ -169,7 +169,7 @@ fn every_line_of_a_failed_start_is_json() {
     let mut unreadable = forebay();
     unreadable.args(["serve", "--config"]).arg(folder.path("none")).env("FOREBAY_LOG_FORMAT", "json");
     let (ended, messages) = to_the_end(unreadable);
-    assert!(ended == Some(2) && messages.concat().contains("can't read"), "{messages:?}");
+    assert!(ended == Some(2) && messages.concat().contains("cannot read"), "{messages:?}");
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn verify_only_reads() {
     std::fs::write(other.join("letter.txt"), "x").unwrap();
     for command in ["verify", "dump", "export", "repair", "accept-loss"] {
         let (code, text) = journal(command, &other);
-        assert!(code == 1 && text.contains("is no data directory"), "{command}: {text}");
+        assert!(code == 1 && text.contains("is not a data directory"), "{command}: {text}");
     }
     let list = forebay().args(["dead", "list", "--data"]).arg(&other).output().unwrap();
     assert_eq!(list.status.code(), Some(1), "{list:?}");

@@ -215,7 +215,7 @@ fn removed_route_holds_events_until_restored_or_dropped() {
         let lock = fixture.lock();
         assert_eq!(fixture.post("b", "5"), 200);
         let (code, text) = fixture.route(&["drop", "two"]);
-        assert!(code == 1 && text.contains("taken out of the configuration"), "{text}");
+        assert!(code == 1 && text.contains("nothing to drop: no removed route"), "{text}");
         fixture.accepts(ONE);
         drop(lock);
         if !online {
@@ -228,7 +228,7 @@ fn removed_route_holds_events_until_restored_or_dropped() {
         }
         assert_eq!(fixture.counts("b", "two"), [before[0], 0, before[2] + 1, 0]);
         let (code, text) = fixture.route(&["drop", "two"]);
-        assert!(code == 1 && text.contains("no route"), "{text}");
+        assert!(code == 1 && text.contains("nothing to drop"), "{text}");
         let (code, text) = fixture.route(&["list"]);
         assert!(code == 0 && has_row(&text, "a one active") && !text.contains("two"), "it holds nothing: {text}");
         fixture.accepts(TWO);

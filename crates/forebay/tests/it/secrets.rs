@@ -13,7 +13,7 @@ struct Shown(String);
 impl Shown {
     fn run(&mut self, token: &str, arguments: &[&str]) {
         let output = forebay().args(arguments).env("FOREBAY_TOKEN", token).output().unwrap();
-        assert_ne!(output.status.code(), Some(0), "{arguments:?} is refused");
+        assert_ne!(output.status.code(), Some(0), "{arguments:?} is rejected");
         self.add(&output.stdout);
         self.add(&output.stderr);
     }

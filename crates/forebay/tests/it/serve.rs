@@ -128,7 +128,7 @@ fn pages_of_other_sites_reach_neither_port() {
             address,
             &format!("{request} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: 1\r\n\r\n1"),
         );
-        (status, body.contains("\"code\":\"page\""))
+        (status, body.contains("\"code\":\"cross_origin\""))
     };
     let rebound = "Host: evil.example:8080\r\n";
     let foreign = "Host: 127.0.0.1\r\nOrigin: http://evil.example\r\nContent-Type: text/plain\r\n";
@@ -231,7 +231,7 @@ fn journal_can_be_dumped_and_exported() {
     let (code, text) = journal("verify");
     assert!(code == 1 && text.contains("case B") && text.contains("lost 1 record"), "{text}");
     let (code, text) = journal("repair");
-    assert!(code == 0 && text.contains("1 segment rewritten, 1 record lost"), "{text}");
+    assert!(code == 0 && text.contains("1 segment rewritten, 1 record permanently lost"), "{text}");
     assert_eq!(journal("verify").0, 0);
 }
 
@@ -266,7 +266,7 @@ fn events_removed_by_repair_can_be_resent() {
     bytes[at + 12] ^= 1;
     std::fs::write(path, bytes).unwrap();
     let repair = forebay().args(["journal", "repair", "--data"]).arg(&data).output().unwrap();
-    assert!(String::from_utf8_lossy(&repair.stdout).contains("1 record lost"), "{repair:?}");
+    assert!(String::from_utf8_lossy(&repair.stdout).contains("1 record permanently lost"), "{repair:?}");
     let server = Server::start(&data);
     assert!(!is_duplicate(&server) && is_duplicate(&server));
 }

@@ -90,7 +90,7 @@ fn start_without_any_space_changes_nothing() {
     let (used, names) = (disk.bytes_used(), disk.list(Path::new(SHARD)).unwrap());
     disk.set_capacity(Some(used + 4 * KIB));
     let refused = open(&disk, 2, None).map(drop).unwrap_err();
-    assert!(refused.contains("free space on that disk"), "{refused}");
+    assert!(refused.contains("free space on it"), "{refused}");
     assert_eq!((disk.bytes_used(), disk.list(Path::new(SHARD)).unwrap()), (used, names));
     disk.set_capacity(None);
     assert_eq!(sequences(&open(&disk, 3, None).unwrap()), [1, 2, 3, 4, 5]);

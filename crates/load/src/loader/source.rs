@@ -299,7 +299,7 @@ fn check_line_end(following: &[u8], at: Place) -> anyhow::Result<()> {
     let (line, offset) = (at.lines + 1, at.offset);
     if !is_blank {
         bail!(
-            "line {line} was loaded without a line break, and continues at byte {offset} now. Nothing more was sent. If it was whole, insert \
+            "line {line} was loaded without a line break, and continues at byte {offset} now. Nothing was sent. If it was whole, insert \
              a line break there. If not, load the rest: `tail -n +{line} FILE | forebay load - --id NAME`, or use --follow"
         );
     }
@@ -396,7 +396,7 @@ mod tests {
         for following in ["4", "34\n", "\r3\n", " x\n"] {
             let error = check_line_end(following.as_bytes(), at).unwrap_err();
             let error = error.to_string();
-            assert!(error.starts_with("line 3 ") && error.contains("at byte 9:"), "{following:?}: {error}");
+            assert!(error.starts_with("line 3 ") && error.contains("at byte 9 now"), "{following:?}: {error}");
         }
     }
 }

@@ -61,7 +61,8 @@ fn upload(address: SocketAddr, name: &str, announced: usize, digest: &str, body:
     let lane = format!("{}/0/archive", "01".repeat(16));
     let head = format!(
         "PUT /ingest/data/store/objects/{name} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-         Forebay-Protocol: {}\r\nForebay-Lane: {lane}\r\nContent-Type: application/x-ndjson\r\nContent-Digest: {digest}\r\nContent-Length: {announced}\r\n\
+         Forebay-Protocol: {}\r\nForebay-Lane: {lane}\r\nContent-Type: application/x-ndjson\r\n\
+         Content-Digest: {digest}\r\nContent-Length: {announced}\r\n\
          If-None-Match: *\r\n\r\n",
         version::OWN
     );

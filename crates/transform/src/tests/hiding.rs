@@ -57,7 +57,8 @@ fn other_steps_and_other_names_keep_their_bytes() {
 fn repeated_name_in_hiding_condition_is_rejected() {
     let refused = |when: &str, event: &str| {
         let steps = format!(r#"[{{"drop": "/secret", "when": "{when}", "on_error": "skip"}}]"#);
-        run(&steps, event).is_err_and(|why| why.contains("a name occurs twice in what the condition"))
+        run(&steps, event)
+            .is_err_and(|why| why.contains("a name occurs twice in the values that this step's condition"))
     };
     for (when, event) in [
         ("!public", r#"{"secret":1,"public":false,"public":true}"#),

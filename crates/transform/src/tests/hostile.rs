@@ -17,7 +17,7 @@ fn spent(steps: &str, event: &str) -> (Result<bool, String>, usize) {
 }
 
 fn is_too_much(outcome: &Result<bool, String>) -> bool {
-    outcome.as_ref().is_err_and(|why| why.contains("take more than 16777216 operations"))
+    outcome.as_ref().is_err_and(|why| why.contains("need more than 16777216 operations"))
         || outcome.as_ref().is_err_and(|why| why.contains("too many steps"))
 }
 

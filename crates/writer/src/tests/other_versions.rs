@@ -3,20 +3,15 @@
 
 use super::*;
 
-macro_rules! of_version_1 {
-    ($name:literal) => {
-        include_bytes!(concat!("../../../writer_protocol/fixtures/version-1/requests/", $name, ".http"))
-    };
-}
 /// The requests of a gateway that names no version.
 const OF_VERSION_1: [&[u8]; 7] = [
-    of_version_1!("connect"),
-    of_version_1!("cursor"),
-    of_version_1!("claim"),
-    of_version_1!("batch"),
-    of_version_1!("read"),
-    of_version_1!("upload"),
-    of_version_1!("download"),
+    include_bytes!("../../../writer_protocol/fixtures/version-1/requests/connect.http"),
+    include_bytes!("../../../writer_protocol/fixtures/version-1/requests/cursor.http"),
+    include_bytes!("../../../writer_protocol/fixtures/version-1/requests/claim.http"),
+    include_bytes!("../../../writer_protocol/fixtures/version-1/requests/batch.http"),
+    include_bytes!("../../../writer_protocol/fixtures/version-1/requests/read.http"),
+    include_bytes!("../../../writer_protocol/fixtures/version-1/requests/upload.http"),
+    include_bytes!("../../../writer_protocol/fixtures/version-1/requests/download.http"),
 ];
 
 /// Sends the request to a writer with both sinks. Returns the response, after checking that no call reached a sink.

@@ -14,7 +14,7 @@ mount --rbind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/run"
 mount -t tmpfs tmpfs "$root/tmp"
 mount --bind "$2" "$root/mnt"
-# Only systemd starts by itself and no disk is mounted. Packages may start their services, and dpkg installs documentation.
+# Only systemd starts automatically, and no disk is mounted. Packages may start their services, and dpkg installs documentation.
 rm -rf "$root"/etc/systemd/system/*.wants "$root"/usr/lib/systemd/system/*.wants
 rm -rf "$root/usr/sbin/policy-rc.d" "$root"/etc/dpkg/dpkg.cfg.d/*
 # The index of all manual pages takes long and isn't used.

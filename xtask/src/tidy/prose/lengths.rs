@@ -77,7 +77,8 @@ pub(in super::super) fn is_message(passage: &Passage) -> bool {
         return false;
     }
     let begins_query = QUERIES.iter().any(|verb| text.trim_start().starts_with(verb));
-    let is_query = begins_query || (text.contains("select ") && text.contains("from "));
+    let is_query =
+        begins_query || (text.contains("select ") && text.contains("from ")) || text.contains("order by rowid");
     !is_query && signs_of_code(&passage.plain) * CODE_SHARE < words(&passage.plain)
 }
 

@@ -89,5 +89,5 @@ fn dead_letter_is_reported_to_readers() {
     server.wait_delivered();
     store.execute("delete from events where payload = '2'", []).unwrap();
     let (status, body) = get(&server, &format!("/events/{kept}"));
-    assert!(status == 404 && body.contains("removed"), "{status} {body}");
+    assert!(status == 404 && body.contains("deleted from the store"), "{status} {body}");
 }

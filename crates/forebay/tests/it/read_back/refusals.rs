@@ -69,7 +69,7 @@ fn invalid_parameters_are_rejected() {
     }
     assert_eq!(ask(&server, "POST", "/events", "Content-Length: 0\r\n").0, 405);
     for query in ["", "&order=asc"] {
-        assert_eq!(page(&server, &format!("?limit=1000&cursor={next}{query}")).events.len(), 2, "it goes on");
+        assert_eq!(page(&server, &format!("?limit=1000&cursor={next}{query}")).events.len(), 2, "paging continues");
     }
     for name in 0..1_100 {
         assert_eq!(get(&server, &format!("/events?type=t{name}")).0, 200);

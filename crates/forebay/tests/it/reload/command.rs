@@ -65,7 +65,10 @@ fn invalid_file_changes_nothing_and_errors_are_shown() {
     assert_eq!((fixture.post("a", "1"), fixture.post("c", "1")), (200, 404));
 
     let (code, _, errors) = reload(&fixture, &format!("[gateway]\nshards = 7\n{ONE}"), &[]);
-    assert!(code == 2 && errors.contains("`gateway.shards` is 7 now") && errors.contains("only a restart"), "{errors}");
+    assert!(
+        code == 2 && errors.contains("`gateway.shards` is 7 now") && errors.contains("restart Forebay to apply it"),
+        "{errors}"
+    );
     let (code, json, _) = reload(&fixture, "[types", &["--output", "json"]);
     assert!(code == 2 && json.starts_with("{\"status\":422,\"code\":\"configuration\",\"detail\":\"error: "), "{json}");
 }

@@ -48,7 +48,7 @@ impl Drop for Front {
     }
 }
 
-/// Swift has no TLS of its own, and names itself by the request's scheme: nginx corrects that.
+/// Swift has no TLS, and names itself by the request's scheme: nginx corrects that.
 fn configuration(folder: &str, listen: SocketAddr, swift: SocketAddr) -> String {
     format!(
         "daemon off; master_process off; pid {folder}/pid;

@@ -4,24 +4,18 @@ use event::read::{Filter, Wanted};
 
 use super::*;
 
-macro_rules! of_version_1 {
-    ($name:literal) => {
-        include_str!(concat!("../../../../writer_protocol/fixtures/version-1/responses/", $name, ".http"))
-    };
-}
-
 /// The response of a writer of version 1 to this request line.
 pub(super) fn of_version_1(line: &str) -> &'static str {
     let path = line.split(' ').nth(1).unwrap();
     match (line.starts_with("GET"), path.strip_prefix("/ingest/data/store").unwrap()) {
-        (true, "") => of_version_1!("connect"),
-        (true, "/cursor") => of_version_1!("cursor"),
-        (true, _) => of_version_1!("download"),
-        (false, "/claim") => of_version_1!("claim"),
-        (false, "/read") => of_version_1!("read"),
+        (true, "") => include_str!("../../../../writer_protocol/fixtures/version-1/responses/connect.http"),
+        (true, "/cursor") => include_str!("../../../../writer_protocol/fixtures/version-1/responses/cursor.http"),
+        (true, _) => include_str!("../../../../writer_protocol/fixtures/version-1/responses/download.http"),
+        (false, "/claim") => include_str!("../../../../writer_protocol/fixtures/version-1/responses/claim.http"),
+        (false, "/read") => include_str!("../../../../writer_protocol/fixtures/version-1/responses/read.http"),
         // It does not know the header fields of this release.
-        (false, "") => of_version_1!("batch"),
-        (false, _) => of_version_1!("upload"),
+        (false, "") => include_str!("../../../../writer_protocol/fixtures/version-1/responses/batch.http"),
+        (false, _) => include_str!("../../../../writer_protocol/fixtures/version-1/responses/upload.http"),
     }
 }
 
