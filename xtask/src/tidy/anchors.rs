@@ -123,32 +123,35 @@ mod tests {
             (" What's *in* a `name`?", "whats-in-a-name"),
             (" `on_error` and [steps](a.md#b): more", "on_error-and-steps-more"),
             (" A – b & c, d/e", "a--b--c-de"),
-            (" Größe 1.2", "größe-12"),
+            (" Größe 1.2, opt-in", "größe-12-opt-in"),
         ] {
             assert_eq!(slug(title), expected);
         }
         assert_eq!(
-            anchors("# A\n## A\n```\n# b\n```\n#c\n<a id=\"d\"></a>\n"),
-            BTreeSet::from(["a", "a-1", "d"].map(str::to_owned))
+            anchors("# A\n## A\n```\n# b\n```\n#c\n<a id=\"d\"></a>\n<a name=\"e\"></a>\n  ```\n# f\n  ```\n g\n"),
+            BTreeSet::from(["a", "a-1", "d", "e"].map(str::to_owned))
         );
     }
 
     #[test]
     fn anchor_without_heading_is_found() {
-        let page =
-            Source::new("docs/a.md", "# Dead letters\n[b](#dead-letters)\n[b](#dead-events)\n`[b](#c)`\n".into());
-        let other =
-            Source::new("README.md", "[b](docs/a.md#dead-letters)\n\n[b](docs/a.md#gone) [c](d.rs#L1)\n".into());
-        let code = "// docs/a.md#dead-letters\nf(\"see https://b.c/docs/a.md#letters-that-are-dead.\");\n\"docs/b.md#c\" \"x.md#d\"\n";
+        let page = "# Dead letters\n[b](#dead-letters)\n[b](#all-dead-letters)\n`[b](#c)`\n[b](a.md#gone)\n# Notes to dead ends\n";
+        let page = Source::new("docs/a.md", page.into());
+        let other = "[b](docs/a.md#dead-letters)\n\n[b](docs/a.md#gone-to) [c](d.rs#L1) [e](https://f/docs/a.md#g)\n";
+        let other = Source::new("README.md", other.into());
+        let own = Source::new(OWN, "// docs/a.md#gone\n".into());
+        let code = "// docs/a.md#dead-letters\nf(\"see https://b.c/docs/a.md#letters-that-are-dead.\");\n\"docs/b.md#c\" \"x.md#d\"\n// README.md#e docs/a.md#{f}\n";
         let code = Source::new("crates/event/src/a.rs", code.into());
-        let findings: Vec<String> = broken_anchors(&[page, other, code]).iter().map(Finding::to_string).collect();
+        let findings: Vec<String> = broken_anchors(&[page, other, own, code]).iter().map(Finding::to_string).collect();
         assert_eq!(
             findings,
             [
-                "docs/a.md:3: anchors: \"docs/a.md#dead-events\" → write #dead-letters",
-                "README.md:3: anchors: \"docs/a.md#gone\" → link to a heading that is there",
+                "docs/a.md:3: anchors: \"docs/a.md#all-dead-letters\" → write #dead-letters",
+                "docs/a.md:5: anchors: \"docs/a.md#gone\" → link to a heading that is there",
+                "README.md:3: anchors: \"docs/a.md#gone-to\" → link to a heading that is there",
                 "crates/event/src/a.rs:2: anchors: \"docs/a.md#letters-that-are-dead\" → write #dead-letters",
                 "crates/event/src/a.rs:3: anchors: \"docs/b.md#c\" → link to a heading that is there",
+                "crates/event/src/a.rs:4: anchors: \"README.md#e\" → link to a heading that is there",
             ]
         );
     }

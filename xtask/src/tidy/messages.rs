@@ -124,4 +124,35 @@ mod tests {
         ];
         assert_eq!(messages(&source), expected.map(|(line, kind, text)| (line, kind, text.to_owned())));
     }
+
+    /// The lines and kinds of the messages of a file.
+    fn kinds(text: &str) -> Vec<(usize, String)> {
+        let source = Source::new("crates/a/src/b.rs", text.into());
+        messages(&source).into_iter().map(|(line, kind, _)| (line, kind.to_owned())).collect()
+    }
+
+    #[test]
+    fn help_is_in_the_type_that_derives_it() {
+        let lines = |numbers: &[usize]| numbers.iter().map(|line| (*line, "help".to_owned())).collect::<Vec<_>>();
+        for derive in ["Args", "Parser", "Subcommand", "ValueEnum"] {
+            let text = format!(
+                "#[derive({derive})]\nenum A {{\n    /// Help.\n    B {{ c: [u8; 4] }},\n    /// Help.\n    D,\n}}\n"
+            );
+            assert_eq!(kinds(&text), lines(&[3, 5]), "{derive}");
+        }
+        let text = "/// None.\nfn a() {}\n/// Help.\n#[derive(Args)]\nstruct B(u8);\n/// None.\nfn c() {}\n";
+        assert_eq!(kinds(text), lines(&[3]));
+    }
+
+    #[test]
+    fn text_of_developers_is_no_message() {
+        for receiver in ["#[allow", "assert!", "assert_eq!", "#[cfg", "debug_assert!", "a.expect"] {
+            assert_eq!(kinds(&format!("{receiver}(b, \"one two three\")")), [], "{receiver}");
+        }
+        for text in ["f(A { b: \"one two three\" })", "f(&[\"one two three\"], \"one two\")"] {
+            assert_eq!(kinds(text), [(1, "text".to_owned())], "{text}");
+        }
+        let text = "#[derive(Args)]\nstruct A {\n    /// Help.\n    #[arg(help = \"one two three\")]\n    b: u8,\n}\n";
+        assert_eq!(kinds(text), [(3, "help".to_owned()), (4, "arg".to_owned())], "in the order of lines");
+    }
 }

@@ -68,6 +68,7 @@ mod tests {
             [("docs/a.md", "hole", "a range without data in a sparse file"); ALLOWED_MAX + 1];
         let faults = AllowList::new(&LONG).faults();
         assert!(faults.last().is_some_and(|fault| fault.message == "151 entries, at most 150"), "{faults:?}");
+        assert_eq!(AllowList::new(&LONG[1..]).faults().len(), ALLOWED_MAX, "unused, each");
     }
 
     #[test]

@@ -94,7 +94,29 @@ mod tests {
 
     #[test]
     fn fence_ends_at_its_own_mark() {
-        let found = blocks((1..).zip("```\na\n~~~\nb\n```\nc".lines()));
-        assert_eq!(found.iter().map(|block| block.line).collect::<Vec<_>>(), [6]);
+        for (page, lines) in [
+            ("z\n```\na\n~~~\nb\n```\nc", [1, 7]),
+            ("z\n~~~\na\n```\nb\n~~~\nc", [1, 7]),
+            ("> z\n>\n> ```\n> a\n> ```\n> c", [1, 6]),
+        ] {
+            let found = blocks((1..).zip(page.lines()));
+            assert_eq!(found.iter().map(|block| block.line).collect::<Vec<_>>(), lines, "{page}");
+        }
+    }
+
+    #[test]
+    fn block_ends_at_each_mark() {
+        for mark in ["", "===", "---", "| a |", "# a"] {
+            assert_eq!(
+                blocks((1..).zip(["a", mark, "b"])).iter().filter(|block| block.text != mark).count(),
+                2,
+                "{mark}"
+            );
+        }
+        for item in ["* a", "- a", "+ a", "1. a", "12) a", "> * a"] {
+            assert_eq!(blocks((1..).zip(["a", item])).len(), 2, "{item}");
+        }
+        assert_eq!(blocks((1..).zip(["> a", ">", "> b"])).len(), 2);
+        assert_eq!(blocks((1..).zip(["a", "#12 b"])).len(), 1);
     }
 }

@@ -109,7 +109,10 @@ mod tests {
             ("One: Two; (three) four", 3),
             ("One.)\nTwo", 2),
             ("One? `two` three", 2),
-            ("1.5 is not. an end", 1),
+            ("One! Two", 2),
+            ("\"One.\" **Two.** `Three.` Four", 4),
+            ("One. \"Two.\" *Three.* [Four.] Five", 4),
+            ("1.5 is not. an end, nor Is This", 1),
         ] {
             assert_eq!(sentences(text).len(), count, "{text}");
             assert_eq!(sentences(text).concat(), text);
@@ -133,12 +136,40 @@ mod tests {
             "r#\"{\"type\": \"object\", \"required\": [\"id\"], \"properties\": {}}\"#",
             "\"<b>two</b> and <i>three</i> words\"",
             "\"GET / HTTP/1.1\\r\\nHost: one two three four\"",
+            "\"one two three\\r four five\"",
+            "\"insert into a b c d\"",
+            "\"delete from a b c d\"",
+            "\"create table a b c d\"",
+            "\"create function a b c d\"",
+            "\"alter table a b c d\"",
+            "\"lock table a b c d\"",
+            "\"begin; a b c d e f\"",
+            "\"a b c d order by rowid\"",
+            "\"one two a.b\"",
+            "\"one two a:b\"",
+            "\"one two a(b\"",
             "\"one line\\nanother line of a long help\"",
             "\"one line\n another line of a long help\"",
         ] {
             assert!(!is_message(literal), "{literal}");
         }
-        let message = "\"sink {sink} has reached max_backlog: {count} events wait (set `limit`) \\\n   for room\\n\"";
-        assert!(is_message(message), "{message}");
+        for message in [
+            "\"sink {sink} has reached max_backlog: {count} events wait (set `limit`) \\\n   for room\\n\"",
+            "\"select one or two sinks\"",
+            "\"one event from a sink\"",
+            "\"One: 4.5 two.\"",
+        ] {
+            assert!(is_message(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn sign_of_code_takes_four_words() {
+        for sign in "=;$<>[]{}|@\\".chars() {
+            for (words, is_prose) in [("one two three four", false), ("one two three four five", true)] {
+                let source = Source::new("crates/event/src/a.rs", format!("const A: &str = r\"{words}{sign}\";"));
+                assert_eq!(passages(&source).iter().any(is_message), is_prose, "{words}{sign}");
+            }
+        }
     }
 }

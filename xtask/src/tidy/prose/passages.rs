@@ -173,7 +173,8 @@ mod tests {
     #[test]
     fn rust_has_comments_and_literals() {
         let text = "//! One\n//! two.\n\n// Three\n// four.\nlet a = b\"five \\\n    six\"; // seven\n// eight\n/* nine\n ten */\n\
-                    fn c<'d>() { e('f', r#\"g\"h\"#) }\n/// ```\n/// code\n/// ```\n///\n/// Eleven\n";
+                    fn c<'d>() { e('\"', r#\"g\"h\"#) }\n/// ```\n/// code\n/// ```\n///\n/// Eleven\n// twelve\n\
+                    i(); // thirteen\n//// fourteen\n/// fifteen\n";
         let mut found = shown("crates/event/src/a.rs", text);
         found.sort_by_key(|(_, line, _)| *line);
         let expected = [
@@ -185,6 +186,10 @@ mod tests {
             (Origin::Comment, 9, "nine\nten "),
             (Origin::Literal, 11, "g\"h"),
             (Origin::Doc, 16, " Eleven"),
+            (Origin::Comment, 17, " twelve"),
+            (Origin::Comment, 18, " thirteen"),
+            (Origin::Comment, 19, " fourteen"),
+            (Origin::Doc, 20, " fifteen"),
         ];
         assert_eq!(found, expected.map(|(origin, line, text)| (origin, line, text.to_owned())));
     }

@@ -107,6 +107,7 @@ mod tests {
             ("[`a`](b) c", "[` c"),
             ("a <https://b/c> <i>d</i> e < f > g", "a  d e < f > g"),
             ("a https://b.c/d?e f", "a  f"),
+            ("an http://b.c d <> http e", "an  d <> http e"),
             ("a<!-- b\nc -->d", "a\nd"),
         ] {
             assert_eq!(of_markdown(text), plain, "{text}");
@@ -120,8 +121,10 @@ mod tests {
             ("a \\\n   b", "a  \n   b"),
             ("{} a {told} b {told:>5}", " a ` b `"),
             ("{{told}} a", "told}} a"),
+            ("{told {told} {a\n}", "{told ` {a\n}"),
         ] {
             assert_eq!(of_literal(text), plain, "{text}");
         }
+        assert_eq!(of_raw_literal(r"a\nb {told} `c` d"), r"a\nb ` ` d");
     }
 }
