@@ -21,7 +21,7 @@ fn verdict(schema: &str, payload: &str) -> String {
     let schema = Schema::compile("schema.json", schema, &SchemaOptions { documents: &documents, formats: true });
     let payload = json::check(payload.as_bytes()).expect("the example is JSON");
     match schema.expect("the example is a schema").check(payload) {
-        Ok(()) => "taken".to_owned(),
+        Ok(()) => "accepted".to_owned(),
         Err(violations) => {
             let all = violations.list.iter().map(|v| format!("at `{}` by `{}`: {v}", v.pointer, v.schema_pointer));
             all.collect::<Vec<_>>().join("; ")
