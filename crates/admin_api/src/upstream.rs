@@ -58,7 +58,7 @@ impl WriterStatusJson {
         if self.state != ServerState::Ejected.as_str() {
             return None;
         }
-        let last = self.last_success.as_ref().map_or_else(|| "never".to_owned(), |at| format!("{at}"));
+        let last = self.last_success.as_deref().unwrap_or("never");
         let reason = self.reason.as_deref().unwrap_or("reason unknown");
         Some(format!("writer {} of upstream {} is ejected (last answer: {last}): {reason}", self.server, self.upstream))
     }
