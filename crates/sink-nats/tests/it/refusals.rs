@@ -29,7 +29,11 @@ async fn too_large_event_is_rejected_alone() {
         panic!("the second is too large")
     };
     assert_eq!((refused.len(), refused[0].index), (1, 1));
-    assert!(refused[0].reason.contains("accepts 10240") && refused[0].reason.contains("max_payload"), "{:?}", refused[0]);
+    assert!(
+        refused[0].reason.contains("accepts 10240") && refused[0].reason.contains("max_payload"),
+        "{:?}",
+        refused[0]
+    );
     assert_eq!(fixture.count(), 0, "nothing is stored until it is a dead letter");
     assert_eq!(fixture.sink().write(&whole.without(&[1])).await, Ok(WriteOutcome::Committed));
     assert_eq!(fixture.messages().len(), 2);
