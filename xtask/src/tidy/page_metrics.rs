@@ -6,7 +6,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The page with all metrics.
-const METRICS: &str = "docs/metrics.md";
+const METRICS: &str = "docs/reference/metrics.md";
 /// Names of tables, secrets and volumes that pages have.
 const NO_METRICS: &[&str] = &[
     "forebay_cursors",

@@ -465,7 +465,7 @@ mod tests {
         }
         let (cli, mut known) = (Cli::command(), Vec::new());
         all(&cli, &mut known);
-        // Of every command that has a configuration: docs/configuration.md.
+        // Of every command that has a configuration: docs/reference/configuration.md.
         let common: Vec<String> = longs(&cli).collect();
         for (name, page) in [("load", "load.md"), ("bench", "bench.md"), ("try", "trying.md"), ("test", "trying.md")] {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
