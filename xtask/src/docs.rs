@@ -2,15 +2,17 @@
 
 mod expected;
 mod page;
-pub(crate) mod run_page;
+mod run_page;
 mod session;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
+use crate::campaign::tutorial;
 use crate::workspace::{root, scratch_directory, tested_binary};
 use run_page::run_page;
+pub(crate) use run_page::run_page_in;
 
 /// Options of `cargo xtask docs`.
 #[derive(clap::Args)]
@@ -48,9 +50,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The pages of the repository, without those that the tests of packages have.
+/// The pages of the repository, without the tutorial, which `cargo xtask campaign tutorial` runs in a machine.
 fn all_pages() -> Result<Vec<PathBuf>> {
     let root = root()?;
-    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md"));
+    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md") && path != tutorial::PAGE);
     Ok(pages.map(|path| root.join(path)).collect())
 }
