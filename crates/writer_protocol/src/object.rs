@@ -33,13 +33,16 @@ impl ObjectLimits {
     /// A message, if the gateway allows larger objects.
     pub fn check(self, writer: Option<Self>, sink: &str) -> Result<(), String> {
         let Some(writer) = writer else {
-            return Err(format!("its sink `{sink}` has no limits of objects"));
+            return Err(format!(
+                "its sink `{sink}` does not store objects: configure a sink of the same kind in the writer"
+            ));
         };
         let limits =
             [("max_bytes", self.max_bytes, writer.max_bytes), ("max_records", self.max_records, writer.max_records)];
         limits.into_iter().find(|(_, here, there)| here > there).map_or(Ok(()), |(name, here, there)| {
             Err(format!(
-                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: lower it here or raise it there"
+                "`{name}` of its sink `{sink}` is {there}, and {here} in this gateway: lower it in the gateway, or \
+                 raise it in the writer"
             ))
         })
     }
