@@ -74,14 +74,14 @@ mod tests {
         for (gateway, says) in [
             (limits(1000, 10), None),
             (limits(999, 9), None),
-            (limits(1001, 10), Some("`max_bytes` of its sink `archive` is 1000, this gateway's table says 1001")),
-            (limits(1000, 11), Some("`max_records` of its sink `archive` is 10, this gateway's table says 11")),
+            (limits(1001, 10), Some("`max_bytes` of its sink `archive` is 1000, and 1001 in this gateway")),
+            (limits(1000, 11), Some("`max_records` of its sink `archive` is 10, and 11 in this gateway")),
         ] {
             let checked = gateway.check(Some(limits(1000, 10)), "archive");
             assert_eq!(checked.is_ok(), says.is_none(), "{checked:?}");
             assert!(says.is_none_or(|says| checked.as_ref().unwrap_err().contains(says)), "{checked:?}");
         }
-        assert!(limits(1, 1).check(None, "archive").unwrap_err().contains("no limits of objects"));
+        assert!(limits(1, 1).check(None, "archive").unwrap_err().contains("does not store objects"));
     }
 
     #[test]

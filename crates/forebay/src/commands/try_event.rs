@@ -142,8 +142,8 @@ fn result_of(did: &Did) -> String {
     match did {
         Did::Done => "done".to_owned(),
         Did::NotMet => "its condition is false".to_owned(),
-        Did::Skipped(why) => format!("skipped, since {why}"),
-        Did::Refused(why) => format!("refused, since {why}"),
+        Did::Skipped(why) => format!("skipped, because {why}"),
+        Did::Refused(why) => format!("rejected, because {why}"),
         Did::Filtered => "filtered".to_owned(),
         Did::Exploded(count) => format!("became {}", text::counted(*count, "event")),
     }

@@ -97,7 +97,10 @@ impl Verifier {
     }
 
     fn failed(&self, source: rusqlite::Error) -> anyhow::Error {
-        anyhow!("the store {}: {source}", self.path.display())
+        anyhow!(
+            "can't read the store {}: {source}. With --verify, name the SQLite file of the server",
+            self.path.display()
+        )
     }
 
     /// Waits until every acknowledged event is there, or nothing more arrives.

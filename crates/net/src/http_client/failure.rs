@@ -32,10 +32,10 @@ pub enum HttpFailureKind {
     #[error("no connection within {0:?}: check the server and the network")]
     ConnectTimeout(Duration),
     /// The connection was closed before anything was sent.
-    #[error("the server closed the connection")]
+    #[error("the server closed the connection: check the server and the network")]
     Closed,
     /// The connection broke, or the response isn't HTTP: the outcome is unknown.
-    #[error("the connection broke: {0}")]
+    #[error("the connection broke: {0}. Check the server and the network")]
     Broken(String),
     /// No response arrived for so long: the outcome is unknown.
     #[error("no response for {0:?}: check the server and the network; no data is lost")]

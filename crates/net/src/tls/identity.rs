@@ -39,7 +39,7 @@ pub enum IdentityError {
     #[error("the private key belongs to another certificate: the first one of the file must be the server's own")]
     Mismatch,
     /// The operating system has no randomness, or another failure that should never happen.
-    #[error("TLS can't be set up on this machine")]
+    #[error("TLS can't be set up on this machine: check that /dev/urandom can be read, or report this")]
     Unusable,
 }
 

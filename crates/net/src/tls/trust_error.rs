@@ -13,6 +13,6 @@ pub enum TrustError {
     #[error("this machine has no list of authorities to trust: name a file with --ca")]
     NoSystemRoots,
     /// A failure that should never happen.
-    #[error("TLS can't be set up on this machine")]
+    #[error("TLS can't be set up on this machine: check that /dev/urandom can be read, or report this")]
     Unusable,
 }

@@ -104,8 +104,8 @@ mod tests {
             ("A=1", "unknown parameter `A`"),
             ("=1", "unknown parameter ``"),
             ("a=1&a=1", "parameter `a` is given more than once"),
-            ("a=%ff", "parameter `a` is not percent-encoded UTF-8"),
-            ("a=%f", "parameter `a` is not percent-encoded UTF-8"),
+            ("a=%ff", "parameter `a` must be percent-encoded UTF-8"),
+            ("a=%f", "parameter `a` must be percent-encoded UTF-8"),
             ("a=", "parameter `a` is empty"),
             ("a", "parameter `a` is empty"),
         ] {
