@@ -1,5 +1,5 @@
 # The image of Forebay: one static binary and the files that it reads. `docker build --tag forebay .` builds it from the sources.
-# `cargo xtask image` builds the same image without a registry, from a binary of the machine. See docs/containers.md.
+# `cargo xtask image` builds the same image without a registry, from a binary of the machine. See docs/guides/containers.md.
 
 FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /source

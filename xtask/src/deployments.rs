@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn alerts_and_the_dashboard_use_existing_metrics() {
         let root = workspace::root().unwrap();
-        let documented = fs::read_to_string(root.join("docs/metrics.md")).unwrap();
+        let documented = fs::read_to_string(root.join("docs/reference/metrics.md")).unwrap();
         let documented = metrics(&documented);
         for file in ["alerts.yml", "grafana/dashboards/forebay.json"] {
             let text = fs::read_to_string(root.join("deploy/compose").join(file)).unwrap();

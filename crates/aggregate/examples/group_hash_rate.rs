@@ -1,5 +1,5 @@
 //! Measures maps that could hold the groups of a window: hash maps with several hashes, and a tree ordered by a hash;
-//! with plain keys and with keys built to collide. `docs/decisions/012-order-independent-aggregates.md` draws the
+//! with plain keys and with keys built to collide. `docs/internals/decisions/012-order-independent-aggregates.md` draws the
 //! conclusion.
 //!
 //! `cargo run --release --package aggregate --example group_hash_rate`

@@ -3,8 +3,8 @@
 //! [`Fold`] is a pure function with a state: events with their positions and times go in, results come out, and no
 //! clock, disk or network is touched. The state can be saved, and continues from there to the same results. What comes
 //! out doesn't depend on the order between shards: whether an event is late, which groups are kept and what a result's
-//! revision is depend on the events alone. `docs/aggregates.md` says what there is, and
-//! `docs/decisions/012-order-independent-aggregates.md` why it is so and how a delivery uses it.
+//! revision is depend on the events alone. `docs/reference/aggregates.md` says what there is, and
+//! `docs/internals/decisions/012-order-independent-aggregates.md` why it is so and how a delivery uses it.
 
 mod accumulator;
 mod codec;

@@ -52,7 +52,7 @@ pub enum Emit {
     Final,
 }
 
-/// The definition of an aggregate. Settings that are not set have the defaults of `docs/aggregates.md`.
+/// The definition of an aggregate. Settings that are not set have the defaults of `docs/reference/aggregates.md`.
 #[derive(Clone, Debug, Default)]
 pub struct Definition {
     /// `1m`, `5m every 1m` or `session 30m`.

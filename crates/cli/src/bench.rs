@@ -110,8 +110,8 @@ mod tests {
     fn page_shows_the_progress_line() {
         let whole = Duration::from_secs(30);
         let text = line(Duration::from_millis(12_010), whole, 203_344, 17_021.4, 0);
-        let page = include_str!("../../../docs/bench.md");
-        assert!(page.contains(&format!("```text\n{text}\n```\n")), "docs/bench.md lacks:\n{text}");
+        let page = include_str!("../../../docs/guides/measure.md");
+        assert!(page.contains(&format!("```text\n{text}\n```\n")), "docs/guides/measure.md lacks:\n{text}");
         let late = line(whole * 2, whole, 4_294_967_296, 9_999_999.0, 65_536);
         assert!(late.contains(" 30 of 30 s ") && late.ends_with("  65536 FAILED") && late.len() < 90, "{late}");
     }

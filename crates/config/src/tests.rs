@@ -135,7 +135,7 @@ fn only_a_hundred_mistakes_are_shown() {
 
 #[test]
 fn every_setting_is_documented() {
-    let page = fs::read_to_string(folder("../../docs/configuration.md")).unwrap();
+    let page = fs::read_to_string(folder("../../docs/reference/configuration.md")).unwrap();
     let sinks = kinds::keys().filter(|key| !["columns", "shards"].contains(key));
     let sinks = sinks.map(|key| ("sinks", "X", key));
     // A list of tables has no variable, and aggregates have separate settings.

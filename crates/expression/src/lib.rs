@@ -2,7 +2,7 @@
 //!
 //! An expression is compiled once. On a document it reads only the values that it names, and never takes more than
 //! [`limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can block the caller.
-//! `docs/expressions.md` describes the language and its differences from CEL; `docs/decisions/010-own-expressions.md`
+//! `docs/reference/expressions.md` describes the language and its differences from CEL; `docs/internals/decisions/010-own-expressions.md`
 //! explains why no external crate is used.
 
 mod convert;

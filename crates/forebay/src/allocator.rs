@@ -1,6 +1,6 @@
 //! Sets the process's allocator, that of the C library, to use one heap and to return unused memory.
 //!
-//! One of the project's audited modules with `unsafe`: calls of two functions that no safe crate has. See docs/decisions/009.
+//! One of the project's audited modules with `unsafe`: calls of two functions that no safe crate has. See docs/internals/decisions/009.
 #![cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     allow(unsafe_code, reason = "mallopt and malloc_trim, which touch no memory of the program")

@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn docs_list_every_code_with_its_status() {
-        let page = include_str!("../../../docs/http.md");
+        let page = include_str!("../../../docs/reference/http-ingest.md");
         for code in ErrorCode::ALL {
             let row = format!("| {} | `{}` |", code.status().as_u16(), code.as_str());
-            assert!(page.contains(&row), "docs/http.md lacks {row}");
+            assert!(page.contains(&row), "docs/reference/http-ingest.md lacks {row}");
         }
         let rows = page.lines().filter(|line| line.starts_with("| 4") || line.starts_with("| 5"));
         assert_eq!(

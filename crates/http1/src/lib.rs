@@ -1,5 +1,5 @@
 //! The transport: HTTP/1.1 as the ingest port speaks it, one request after the other on each connection.
-//! `docs/decisions/006-own-http-layer.md` says why it is our own. It knows no route: it calls a [`Handler`].
+//! `docs/internals/decisions/006-own-http-layer.md` says why it is our own. It knows no route: it calls a [`Handler`].
 //!
 //! A request that two readers could understand in two ways is rejected with 400, and the connection is closed (RFC 9112 §11.2).
 

@@ -1,5 +1,5 @@
 //! A block is one commit: a header, then the records of all requests that were committed together.
-//! `docs/journal-format.md` has the layout.
+//! `docs/internals/journal-format.md` has the layout.
 
 use bytes::Bytes;
 use limits::PAGE_BYTES;

@@ -1,4 +1,4 @@
-//! One event as in a block: a fixed part, then tagged fields. `docs/journal-format.md` has the layout.
+//! One event as in a block: a fixed part, then tagged fields. `docs/internals/journal-format.md` has the layout.
 //!
 //! The fixed part begins with a *head* of 24 bytes: length, index within the block, checksum of the rest, and a
 //! check of these three under the segment's seed. Index and check are filled in when the block is sealed.

@@ -6,7 +6,7 @@
 //! themselves stay unchanged.
 //!
 //! serde_json checks the syntax without building anything. The checks that it doesn't make are added here, with filters
-//! that cost a few nanoseconds if there is nothing to find: UTF-8, depth, halves of surrogate pairs. `docs/json.md`
+//! that cost a few nanoseconds if there is nothing to find: UTF-8, depth, halves of surrogate pairs. `docs/reference/json.md`
 //! lists how each uncertain text is handled.
 
 pub mod batch;

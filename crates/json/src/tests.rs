@@ -138,7 +138,7 @@ fn faults_are_reported_in_documented_order() {
     assert_eq!(fault([closed.as_bytes(), b"x\xff"].concat()).1, JsonErrorKind::Utf8);
 }
 
-/// A reader that builds a document must agree, except on what `docs/json.md` lists: numbers that no float holds, depth, and lone
+/// A reader that builds a document must agree, except on what `docs/reference/json.md` lists: numbers that no float holds, depth, and lone
 /// surrogates.
 fn agrees_with_the_oracle(text: &[u8]) -> Result<(), TestCaseError> {
     let ours = check(text);

@@ -1,4 +1,4 @@
-//! The ledger as it is saved: [facts](eventlog::encode_facts). `docs/journal-format.md` has an example.
+//! The ledger as it is saved: [facts](eventlog::encode_facts). `docs/internals/journal-format.md` has an example.
 //!
 //! A list by shard begins with shard 0. After [`Fact::Sink`] come the facts of this sink, and after [`Fact::Lane`] and
 //! [`Fact::RouteState`] those that add to them.
@@ -44,7 +44,7 @@ pub struct Document {
     pub state: LedgerState,
 }
 
-/// `docs/journal-format.md` says what they mean. The order of fields is version 1's.
+/// `docs/internals/journal-format.md` says what they mean. The order of fields is version 1's.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Fact {

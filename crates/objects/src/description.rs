@@ -1,6 +1,6 @@
 //! The description of an object for readers of the store: a JSON text that says what the object holds. With it a reader
 //! can check whether the object is complete, and whether all objects exist. Its format is described in
-//! `docs/directory.md`.
+//! `docs/guides/stores/directory.md`.
 
 use std::fmt::{Display, Write};
 

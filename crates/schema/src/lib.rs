@@ -1,8 +1,8 @@
 //! JSON Schema: validates payloads, and lists the violations.
 //!
 //! A schema is compiled once, with every document that it refers to: nothing is fetched. A check reads the payload once, converts no
-//! number, and never takes more than [`limits::SCHEMA_STEPS_MAX`] steps. `docs/schemas.md` lists the features, and the differences from
-//! other validators; `docs/decisions/011-own-schema-validator.md` says why this is our own crate.
+//! number, and never takes more than [`limits::SCHEMA_STEPS_MAX`] steps. `docs/reference/json-schema.md` lists the features, and the differences from
+//! other validators; `docs/internals/decisions/011-own-schema-validator.md` says why this is our own crate.
 
 mod check;
 mod compile;

@@ -84,10 +84,12 @@ impl Failure {
         let Self::Status(status, _) = self else { return None };
         match status.as_u16() {
             401 => Some("check that the user of `url`, or the key in `api_key`, may log in"),
-            403 => Some("grant the user or key the privileges in docs/elasticsearch.md"),
+            403 => Some("grant the user or key the privileges in docs/guides/stores/elasticsearch.md"),
             300..=399 => Some("set `url` to the target of the redirection"),
             404 | 405 => Some("check that it is an Elasticsearch or OpenSearch server, and the path in `url`"),
-            400 => Some("it rejects Forebay's request: check that docs/elasticsearch.md lists its version"),
+            400 => {
+                Some("it rejects Forebay's request: check that docs/guides/stores/elasticsearch.md lists its version")
+            }
             _ => None,
         }
     }

@@ -77,7 +77,7 @@ fn misfit(name: &str) -> Failure {
     let kinds = if name == RECEIVED_AT { "`keyword` or `date`" } else { "`keyword`" };
     Failure::Misfit(format!(
         "events can't be found by `{name}`, which isn't mapped as {kinds} in all indices: give them a template with \
-         the mapping in docs/elasticsearch.md"
+         the mapping in docs/guides/stores/elasticsearch.md"
     ))
 }
 

@@ -61,7 +61,7 @@ async fn read(server: &Server) -> Result<Option<Mark>, Failure> {
     })
 }
 
-/// Explains a rejection: `docs/elasticsearch.md` lists the privileges on this index.
+/// Explains a rejection: `docs/guides/stores/elasticsearch.md` lists the privileges on this index.
 fn unmarked(status: StatusCode, said: &Bytes) -> Failure {
     let message = super::error::message(said);
     if status == StatusCode::FORBIDDEN {

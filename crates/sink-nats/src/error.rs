@@ -110,7 +110,7 @@ fn of_server(said: &str) -> Advice {
     let lower = said.to_lowercase();
     let has = |text: &str| lower.contains(text);
     if has("permissions violation") {
-        Advice::Fix("grant its user the permissions in docs/nats.md")
+        Advice::Fix("grant its user the permissions in docs/guides/stores/nats.md")
     } else if has("expired") || has("revoked") {
         Advice::Fix("give its user new credentials")
     } else if has("authorization") || has("authentication") {
@@ -135,7 +135,9 @@ const fn of_jetstream(code: u32) -> Advice {
             "another stream listens to some of these subjects: set another `subject`, or that stream in `stream`",
         ),
         10074 | 10005 => Advice::Fix("there are fewer servers than `replicas` requires: lower it, or add servers"),
-        10052 | 10025 => Advice::Fix("the server can't create such a stream: create it as docs/nats.md describes"),
+        10052 | 10025 => {
+            Advice::Fix("the server can't create such a stream: create it as docs/guides/stores/nats.md describes")
+        }
         10109 => Advice::Fix("the stream is sealed, and rejects messages: set another `stream`"),
         10174 => Advice::Fix("set allow_atomic true"),
         10210 => Advice::Wait(Some(

@@ -253,7 +253,7 @@ fn advice(code: &SqlState) -> Option<&'static str> {
              schema; only the owner of a partitioned table can create its partitions",
         ),
         // A table that was dropped is created again at the next attempt.
-        "42" => Some("compare the table with docs/postgres.md and alter it, or name another in `table`"),
+        "42" => Some("compare the table with docs/guides/stores/postgres.md and alter it, or name another in `table`"),
         _ if fault(code) != Fault::Store => {
             Some("the table rejects what Forebay writes; check its triggers, constraints and generated columns")
         }

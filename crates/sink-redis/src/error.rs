@@ -137,7 +137,7 @@ fn advice(said: &str, deployment: &Deployment) -> Advice {
              them",
         )),
         "NOAUTH" | "WRONGPASS" => Advice::Fix("check that the user of `url` may log in with its password"),
-        "NOPERM" => Advice::Fix("grant its user the permissions in docs/redis.md"),
+        "NOPERM" => Advice::Fix("grant its user the permissions in docs/guides/stores/redis.md"),
         "WRONGTYPE" => Advice::Fix("the key has another type of value: move it away, or set another `key`"),
         "MOVED" | "ASK" | "CROSSSLOT" => Advice::Fix("the server is a node of a cluster: set cluster = true"),
         "CLUSTERDOWN" => {
@@ -150,7 +150,7 @@ fn advice(said: &str, deployment: &Deployment) -> Advice {
             Advice::Fix("check the password in `url`: it must be the server's, and absent if the server has none")
         }
         "ERR" if said.contains("user executing the script") => {
-            Advice::Fix("grant its user the permissions in docs/redis.md")
+            Advice::Fix("grant its user the permissions in docs/guides/stores/redis.md")
         }
         "ERR" if said.contains("DB index") => Advice::Fix("set a database in `url` that the server has"),
         _ => Advice::Wait(None),

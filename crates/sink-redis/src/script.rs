@@ -68,7 +68,7 @@ pub(super) fn claim_field(lane: &Lane) -> String {
 /// The position up to which `lane` is stored, 0 for a lane that was never written, and its claim.
 pub(super) async fn read<A: Execute>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<Held, Failure> {
     // In this order: if the claim is still this process's own, no other process has moved the cursor. Not in one
-    // command, because a user may have only the permissions in docs/redis.md.
+    // command, because a user may have only the permissions in docs/guides/stores/redis.md.
     let cursor = read_cursor(server, own, lane).await?;
     Ok(Held::new(cursor, read_claim(server, own, lane).await?))
 }

@@ -1,7 +1,7 @@
 //! Changes events by configured steps before they are stored.
 //!
 //! Steps are compiled once. On an event they open only the values that they name; everything else stays unchanged, byte
-//! for byte. Their cost is bounded in time and in bytes, for any steps and any event. `docs/transform.md` describes
+//! for byte. Their cost is bounded in time and in bytes, for any steps and any event. `docs/reference/transforms.md` describes
 //! them all.
 
 mod budget;

@@ -1,7 +1,7 @@
 //! The back-end's port: gateways send batches to it, and it writes them to its sinks. It keeps no progress: the gateway owns the lane, and
 //! the store's cursor decides.
 //!
-//! `docs/writer-protocol.md` describes the protocol; `sink-remote` is the client.
+//! `docs/internals/writer-protocol.md` describes the protocol; `sink-remote` is the client.
 
 mod answer;
 mod auth;

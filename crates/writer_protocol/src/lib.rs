@@ -1,4 +1,4 @@
-//! The protocol between a gateway and a writer: `sink-remote` is its client, `writer` its server. `docs/writer-protocol.md` documents it.
+//! The protocol between a gateway and a writer: `sink-remote` is its client, `writer` its server. `docs/internals/writer-protocol.md` documents it.
 
 mod claim;
 pub mod frame;

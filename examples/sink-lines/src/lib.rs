@@ -1,4 +1,4 @@
-//! An example of a store: it appends events to a file, as lines of JSON. `docs/adding-a-store.md` shows how it was written.
+//! An example of a store: it appends events to a file, as lines of JSON. `docs/internals/adding-a-store.md` shows how it was written.
 //!
 //! Transactional: the line after a batch's events has the lane's cursor. Events without such a line after them aren't stored.
 

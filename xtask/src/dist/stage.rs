@@ -24,7 +24,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("LICENSE", "LICENSE", "usr/share/doc/forebay/copyright"),
     ("README.md", "README.md", "usr/share/doc/forebay/README.md"),
     ("CHANGELOG.md", "CHANGELOG.md", "usr/share/doc/forebay/CHANGELOG.md"),
-    ("docs/install.md", "INSTALL.md", "usr/share/doc/forebay/INSTALL.md"),
+    ("docs/start/install.md", "INSTALL.md", "usr/share/doc/forebay/INSTALL.md"),
     ("packaging/forebay.toml", "forebay.toml", "etc/forebay/forebay.toml"),
     ("packaging/examples/gateway.toml", "examples/gateway.toml", "usr/share/doc/forebay/examples/gateway.toml"),
     ("packaging/examples/writer.toml", "examples/writer.toml", "usr/share/doc/forebay/examples/writer.toml"),

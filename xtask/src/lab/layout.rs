@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 pub(super) const GATEWAYS: u16 = 2;
 pub(super) const WRITERS: u16 = 3;
 
-/// All ports, by the first of them. `docs/two-services.md` lists them.
+/// All ports, by the first of them. `docs/guides/two-services.md` lists them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ports {
     first: u16,

@@ -203,7 +203,7 @@ const BANNED: &[(&str, &[&str], &str)] = &[
     ("transform", &["tokio", "hyper", "rustix"], "no I/O: take bytes and times as arguments"),
     ("schema_tools", &["tokio", "hyper", "rustix"], "no I/O: take bytes and times as arguments"),
     ("aggregate", &["tokio", "hyper", "rustix"], "no I/O: take bytes and times as arguments"),
-    ("gateway", &["hyper"], "one reader of requests, `http1`: docs/decisions/006"),
+    ("gateway", &["hyper"], "one reader of requests, `http1`: docs/internals/decisions/006"),
     ("gateway", &["rusqlite"], "the gateway knows no store: it declares what it needs and the binary wires it"),
 ];
 
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(messages("config", "sink-testing", &Value::Null), 1);
     }
 
-    /// As `docs/adding-a-store.md` says.
+    /// As `docs/internals/adding-a-store.md` says.
     #[test]
     fn a_store_costs_four_lines_outside_its_crate() {
         let names = ["sink-", "sink_"].map(|prefix| format!("{prefix}{}", "webhook"));

@@ -1,4 +1,4 @@
-//! Compares aggregates with the examples in `docs/aggregates.md`: each definition with its events and results, and the
+//! Compares aggregates with the examples in `docs/reference/aggregates.md`: each definition with its events and results, and the
 //! table of measures.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here is the test")]
@@ -10,7 +10,7 @@ use event::{Origin, Position, TypeName};
 use text::rfc3339;
 use toml::{Table, Value};
 
-const PAGE: &str = include_str!("../../../../docs/aggregates.md");
+const PAGE: &str = include_str!("../../../../docs/reference/aggregates.md");
 
 fn text(value: &Value) -> &str {
     value.as_str().expect("a text")

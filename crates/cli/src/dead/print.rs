@@ -155,8 +155,8 @@ mod tests {
         .map(letter);
         let now = rfc3339::parse("2026-11-21T10:07:30Z").unwrap();
         let text = table(&letters, Some(80), now);
-        let page = include_str!("../../../../docs/dead-letters.md");
-        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/dead-letters.md lacks:\n{text}");
+        let page = include_str!("../../../../docs/guides/dead-letters.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/dead-letters.md lacks:\n{text}");
         let whole = table(&letters, None, now);
         assert!(
             whole.starts_with("RECEIVED")

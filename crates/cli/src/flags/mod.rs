@@ -7,6 +7,7 @@ mod dead;
 mod drain;
 mod dry_run;
 mod early;
+mod example;
 mod health;
 mod load;
 mod old_flags;
@@ -46,6 +47,7 @@ pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, D
 pub use drain::DrainFlags;
 pub use dry_run::{TestFlags, TryFlags};
 pub use early::EarlyFile;
+pub(crate) use example::ExampleFlags;
 pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
 pub(crate) use output::OutputFlags;
@@ -180,6 +182,11 @@ pub(crate) enum Command {
     /// A token allows a client to post, read, administer or deliver. A running server notices a change within two seconds.
     #[command(subcommand, after_help = "Example: forebay token new shop --scope ingest --data /var/lib/forebay")]
     Token(TokenCommand),
+    /// Lists complete examples, or writes one to a folder
+    ///
+    /// An example has a README, a configuration, schemas, test cases, and a script that posts events. The command replaces no existing file.
+    #[command(after_help = "Example: forebay example\n         forebay example tokens-and-tls /tmp/try")]
+    Example(ExampleFlags),
     /// Prints a script for shell completion of commands and flags
     #[command(after_help = "Example: forebay completions bash > ~/.local/share/bash-completion/completions/forebay")]
     Completions {
@@ -465,10 +472,11 @@ mod tests {
         }
         let (cli, mut known) = (Cli::command(), Vec::new());
         all(&cli, &mut known);
-        // Of every command that has a configuration: docs/configuration.md.
+        // Of every command that has a configuration: docs/reference/configuration.md.
         let common: Vec<String> = longs(&cli).collect();
-        for (name, page) in [("load", "load.md"), ("bench", "bench.md"), ("try", "trying.md"), ("test", "trying.md")] {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        const CASES: &str = "test-a-configuration.md";
+        for (name, page) in [("load", "load-files.md"), ("bench", "measure.md"), ("try", CASES), ("test", CASES)] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides").join(page);
             let text = std::fs::read_to_string(path).unwrap();
             let named: Vec<&str> = text.split(|c: char| !c.is_ascii_lowercase() && c != '-').collect();
             let command = cli.find_subcommand(name).unwrap();

@@ -74,7 +74,7 @@ mod tests {
         };
         let text = line(&now, Duration::from_secs(74));
         assert!(text.len() < 80, "{text}");
-        let page = include_str!("../../../../docs/load.md");
-        assert!(page.contains(&format!("```text\n{text}\n```\n")), "docs/load.md lacks:\n{text}");
+        let page = include_str!("../../../../docs/guides/load-files.md");
+        assert!(page.contains(&format!("```text\n{text}\n```\n")), "docs/guides/load-files.md lacks:\n{text}");
     }
 }

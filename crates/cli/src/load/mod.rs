@@ -123,8 +123,8 @@ mod tests {
             ..Counts::default()
         };
         let text = summary(&counts, Duration::from_millis(133_400));
-        let page = include_str!("../../../../docs/load.md");
-        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/load.md lacks:\n{text}");
+        let page = include_str!("../../../../docs/guides/load-files.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/load-files.md lacks:\n{text}");
         let alone = summary(&Counts { lines_before: 0, refused_before: 0, ..counts }, Duration::ZERO);
         assert!(!alone.contains("earlier"), "{alone}");
     }

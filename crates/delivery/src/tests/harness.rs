@@ -610,7 +610,7 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalReco
 const REPLAYED: u8 = 1;
 const DROPPED: u8 = 2;
 
-/// What a record of a journal of dead letters says in addition to the event, as `docs/journal-format.md` has it.
+/// What a record of a journal of dead letters says in addition to the event, as `docs/internals/journal-format.md` has it.
 struct DeadFields<'a> {
     shard: u16,
     sequence: u64,

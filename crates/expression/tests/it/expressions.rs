@@ -1,8 +1,8 @@
-//! Compares expressions with the table of examples in `docs/expressions.md`.
+//! Compares expressions with the table of examples in `docs/reference/expressions.md`.
 
 use expression::Expression;
 
-const PAGE: &str = include_str!("../../../../docs/expressions.md");
+const PAGE: &str = include_str!("../../../../docs/reference/expressions.md");
 
 /// The cells of a row, split at the bars that aren't escaped.
 fn cells(row: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Bodies that are built to be expensive: each is answered as docs/http.md says, stays within its memory limit, and harms no other
+//! Bodies that are built to be expensive: each is answered as docs/reference/http-ingest.md says, stays within its memory limit, and harms no other
 //! client.
 
 use std::io::{ErrorKind, Read, Write};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::{Folder, forebay};
 
-const PAGE: &str = include_str!("../../../../docs/trying.md");
+const PAGE: &str = include_str!("../../../../docs/guides/test-a-configuration.md");
 
 fn run(folder: &Folder, more: &[&str]) -> (i32, String, String) {
     let arguments = [&["test", "--config", "forebay.toml"], more].concat();

@@ -104,7 +104,7 @@ fn unknown_variable_gets_a_suggestion() {
 
 #[test]
 fn impossible_pointer_warning_is_as_documented() {
-    const PAGE: &str = include_str!("../../../../docs/trying.md");
+    const PAGE: &str = include_str!("../../../../docs/guides/test-a-configuration.md");
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
     let shown = PAGE.split("```text\nwarning: ").nth(1).unwrap().split("```").next().unwrap();

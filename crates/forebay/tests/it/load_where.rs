@@ -123,7 +123,7 @@ fn examples_of_the_page_count_as_documented() {
         }),
     ];
     assert!(expected.iter().all(|count| (1..2_000).contains(count)), "{expected:?}");
-    let page = include_str!("../../../../docs/load.md");
+    let page = include_str!("../../../../docs/guides/load-files.md");
     let commands: Vec<_> =
         page.lines().filter(|line| line.contains("--count --") && line.contains("--where '")).collect();
     assert_eq!(commands.len(), expected.len());

@@ -1,4 +1,4 @@
-//! Events in the log are selected by their fields, as docs/logs.md shows: all events of one sink, lane, shard, type or writer, and no others.
+//! Events in the log are selected by their fields, as docs/reference/logs.md shows: all events of one sink, lane, shard, type or writer, and no others.
 
 use std::collections::BTreeSet;
 use std::fs::{File, read_to_string};
@@ -126,7 +126,7 @@ fn eventful_run() -> (Site, Vec<String>, [u64; 2]) {
     (site, lines, ejections)
 }
 
-/// A selection of docs/logs.md, and which lines it must select, by their texts.
+/// A selection of docs/reference/logs.md, and which lines it must select, by their texts.
 struct Selection<'a> {
     filter: String,
     selects: Box<dyn Fn(&Value) -> bool + 'a>,
@@ -180,9 +180,9 @@ fn selections(url: &str) -> Vec<Selection<'_>> {
     ]
 }
 
-/// The filters that docs/logs.md runs on a file, for this test's names.
+/// The filters that docs/reference/logs.md runs on a file, for this test's names.
 fn documented(url: &str) -> BTreeSet<String> {
-    let page = read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/logs.md")).unwrap();
+    let page = read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/logs.md")).unwrap();
     let page = page.replace("search\"", "search-a\"").replace("http://w1:8081", url);
     let filters = page.lines().filter_map(|line| line.strip_prefix("jq -c '")?.split('\'').next());
     filters.map(str::to_owned).collect()

@@ -177,7 +177,7 @@ fn diff_shows_rejections_of_newer_schema() {
     assert_eq!(run(&folder, &["schema", "diff", "new.json", "wrong.json"]).0, 2);
 }
 
-const PAGE: &str = include_str!("../../../../docs/schemas.md");
+const PAGE: &str = include_str!("../../../../docs/reference/json-schema.md");
 
 /// The texts of the page's blocks of one language.
 fn blocks(language: &str) -> Vec<&'static str> {

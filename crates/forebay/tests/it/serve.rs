@@ -181,7 +181,7 @@ fn metrics_and_their_documentation_match() {
     let config = folder.write("writer.toml", etcd);
     let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &["--config", &config]);
     let text = server.metrics() + &writer.metrics();
-    let page = include_str!("../../../../docs/metrics.md");
+    let page = include_str!("../../../../docs/reference/metrics.md");
     let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     for name in &shown {
         assert!(

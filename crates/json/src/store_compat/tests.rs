@@ -53,10 +53,10 @@ fn a_repair_touches_nothing_else() {
     }
 }
 
-/// The table of `docs/json.md`.
+/// The table of `docs/reference/json.md`.
 #[test]
 fn repairs_are_those_of_the_page() {
-    let page = include_str!("../../../../docs/json.md");
+    let page = include_str!("../../../../docs/reference/json.md");
     let table = page.split("| payload | repaired |\n|---|---|\n").nth(1).unwrap();
     let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
     assert_eq!(rows.len(), 3);

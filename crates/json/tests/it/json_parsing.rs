@@ -1,4 +1,4 @@
-//! Holds the check to JSONTestSuite, and to the table of `docs/json.md` for the texts that the suite leaves open.
+//! Holds the check to JSONTestSuite, and to the table of `docs/reference/json.md` for the texts that the suite leaves open.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
@@ -19,7 +19,8 @@ fn verdict(text: &[u8]) -> &'static str {
 
 /// The verdicts of the document: rows whose first cell is the name of a text.
 fn documented() -> BTreeMap<String, String> {
-    let document = std::fs::read_to_string(Path::new(WORKSPACE).join("docs/json.md")).expect("the document is there");
+    let document =
+        std::fs::read_to_string(Path::new(WORKSPACE).join("docs/reference/json.md")).expect("the document is there");
     let cells = |row: &str| row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
     let rows = document.lines().map(cells).filter(|cells| cells.len() == 5 && cells[1].starts_with("i_"));
     rows.map(|cells| (cells[1].clone(), cells[2].clone())).collect()

@@ -215,8 +215,8 @@ mod tests {
         };
         let check = StoreCheck { acknowledged: 510_627, lost: 0, doubled: 0, unacknowledged_stored: 0 };
         let text = format!("{report}{check}{}", report.conclusion());
-        let page = include_str!("../../../../docs/bench.md");
-        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/bench.md lacks:\n{text}");
+        let page = include_str!("../../../../docs/guides/measure.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/measure.md lacks:\n{text}");
     }
 
     #[test]

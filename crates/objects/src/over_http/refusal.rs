@@ -87,7 +87,8 @@ impl ServiceRefusal {
             | "InvalidLocationConstraint"
             | "InvalidRegion" => fix(self.region_advice()),
             "AccessDenied" | "AllAccessDisabled" | "AccountProblem" => {
-                fix("the key lacks a permission: grant those in docs/objects.md, or set another key".into())
+                fix("the key lacks a permission: grant those in docs/guides/stores/objects.md, or set another key"
+                    .into())
             }
             "InvalidBucketName" => fix("the store rejects this bucket name: set another `bucket`".into()),
             "NoSuchBucket" => wait("the bucket is missing: Forebay creates it if it may"),

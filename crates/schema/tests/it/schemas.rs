@@ -1,8 +1,8 @@
-//! Runs the table of examples in `docs/schemas.md`, and compares that page with the list of exceptions from the official suite.
+//! Runs the table of examples in `docs/reference/json-schema.md`, and compares that page with the list of exceptions from the official suite.
 
 use schema::{Documents, Schema, SchemaOptions};
 
-const PAGE: &str = include_str!("../../../../docs/schemas.md");
+const PAGE: &str = include_str!("../../../../docs/reference/json-schema.md");
 const SUITE: &str = include_str!("schema_suite.rs");
 
 fn code(cell: &str) -> &str {

@@ -171,7 +171,7 @@ async fn certain_writes_cause_no_lookups() {
     assert_eq!(store.asked(), ["GET /i/_settings", "POST /_bulk"]);
 }
 
-/// This is the limit that docs/elasticsearch.md describes: an event that is posted again is another event to Forebay,
+/// This is the limit that docs/guides/stores/elasticsearch.md describes: an event that is posted again is another event to Forebay,
 /// which looks for it in one index.
 #[tokio::test]
 async fn new_post_after_a_rollover_is_stored_again() {

@@ -24,7 +24,7 @@ use table::Readable;
 /// The message for a table that is read by `ctid`, which is only roughly the insertion order, and not that of its
 /// partitions.
 const NOT_NEWEST_FIRST: &str = "the table has no insertion-order columns with an index (stored_in, stored_number), so order=desc isn't available: \
-     see docs/postgres.md";
+     see docs/guides/stores/postgres.md";
 
 /// Reads a page, or returns why the query isn't possible.
 pub(super) async fn read(

@@ -47,7 +47,7 @@ fn forget_order(server: &PostgresServer, schema: &str) {
     server.psql(&format!("alter table {schema}.events drop column stored_in, drop column stored_number"));
 }
 
-/// A reader that keeps the last bookmark and polls, as docs/read-back.md describes.
+/// A reader that keeps the last bookmark and polls, as docs/reference/http-read.md describes.
 #[derive(Default)]
 struct Follower {
     bookmark: Option<Bookmark>,
@@ -261,7 +261,11 @@ async fn restored_rows_are_read_by_ctid() {
     server.psql(&format!("update {schema}.events set stored_in = stored_in + 1000000000 where payload in ('1', '2')"));
     assert_eq!(read_on(&sink, &mut all(3)).await.len(), 4, "with numbers that this server hasn't assigned");
     server.psql(&format!("update {schema}.events set stored_in = 0 where payload in ('1', '2')"));
-    assert_eq!(read_on(&sink, &mut all(3)).await, [1, 2, 3, 4], "and as docs/postgres.md describes the fix");
+    assert_eq!(
+        read_on(&sink, &mut all(3)).await,
+        [1, 2, 3, 4],
+        "and as docs/guides/stores/postgres.md describes the fix"
+    );
 }
 
 /// Events of several days, by their places in a partitioned table: the fourth in the default partition, then the third,
@@ -303,7 +307,7 @@ async fn unordered_partitions_are_read_one_after_another() {
     assert_eq!(read_on(&sink, &mut query).await, [1, 5], "and gone");
     let ids = Query { wanted: Wanted::Ids { first: id(0, 4), last: id(0, 5) }, ..all(2) };
     assert_eq!(read_on(&sink, &mut ids.clone()).await, [4, 5]);
-    // As docs/postgres.md describes how to add the columns.
+    // As docs/guides/stores/postgres.md describes how to add the columns.
     server.psql(&format!(
         "alter table {schema}.events add stored_in bigint not null default 0, add stored_number bigserial;
          alter table {schema}.events alter stored_in set default txid_current();

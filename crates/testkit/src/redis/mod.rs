@@ -154,7 +154,7 @@ impl RedisServer {
         self.repair_log();
     }
 
-    /// Cuts an incomplete transaction off the append-only file, as docs/redis.md advises after a crash. Redis 7.0.15 cuts inside of it if
+    /// Cuts an incomplete transaction off the append-only file, as docs/guides/stores/redis.md advises after a crash. Redis 7.0.15 cuts inside of it if
     /// a command is incomplete too, and the second start executes the rest: events are then stored twice.
     fn repair_log(&self) {
         let manifest = self.folder.join("appendonlydir/appendonly.aof.manifest");

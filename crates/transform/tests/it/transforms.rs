@@ -1,11 +1,11 @@
-//! Holds transforms to the tables of examples in `docs/transform.md`.
+//! Holds transforms to the tables of examples in `docs/reference/transforms.md`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use transform::{Context, Scratch, StepSpec, Tables, Traced, Transform, TransformOutcome};
 
-const PAGE: &str = include_str!("../../../../docs/transform.md");
+const PAGE: &str = include_str!("../../../../docs/reference/transforms.md");
 const HEAD: &str = "| steps | event | becomes |";
 const CONTEXT: Context<'static> = Context {
     received_at: 1_795_341_600_000_000,

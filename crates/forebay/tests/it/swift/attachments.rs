@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{Folder, Server, forebay};
 use testkit::swift::SwiftServer;
 
-const PAGE: &str = include_str!("../../../../../docs/objects.md");
+const PAGE: &str = include_str!("../../../../../docs/guides/stores/objects.md");
 const CONTAINER: &str = "shots";
 
 /// The text of the page after this heading, in a block of this language.

@@ -4,7 +4,7 @@ use limits::HEADER_BYTES_MAX;
 
 use super::probe::{Probe, bad, chunked, good, post, refused as refused_with};
 
-/// Header lines that a head may have, and bytes of a chunk's extension, as docs/http.md has them.
+/// Header lines that a head may have, and bytes of a chunk's extension, as docs/reference/http-ingest.md has them.
 const LINES_MAX: usize = 100;
 const EXTENSION_BYTES_MAX: usize = 256;
 

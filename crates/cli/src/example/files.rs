@@ -1,0 +1,175 @@
+//! The files of the folder `examples`, within the binary.
+
+/// A folder of `examples`.
+pub(super) struct Example {
+    pub(super) name: &'static str,
+    /// What it shows, in one line.
+    pub(super) about: &'static str,
+    /// Each with its path within the folder, and its text.
+    pub(super) files: &'static [(&'static str, &'static str)],
+}
+
+/// All examples, in the order in which the command lists them.
+pub(super) const EXAMPLES: &[Example] = &[
+    Example {
+        name: "access-logs-with-aggregates",
+        about: "Parses lines of an access log, and counts them by minute and by visit (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/access-logs-with-aggregates/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/access-logs-with-aggregates/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/access-logs-with-aggregates/post.sh")),
+            (
+                "cases/minute/case.toml",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/minute/case.toml"),
+            ),
+            (
+                "cases/minute/expected.ndjson",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/minute/expected.ndjson"),
+            ),
+            (
+                "cases/minute/filtered.ndjson",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/minute/filtered.ndjson"),
+            ),
+            (
+                "cases/minute/input.timed",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/minute/input.timed"),
+            ),
+            (
+                "cases/minute/results.minute.ndjson",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/minute/results.minute.ndjson"),
+            ),
+            (
+                "cases/minute/results.visit.ndjson",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/minute/results.visit.ndjson"),
+            ),
+            (
+                "cases/rejected/case.toml",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/rejected/case.toml"),
+            ),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/access-logs-with-aggregates/cases/rejected/refused.ndjson"),
+            ),
+            (
+                "schemas/access.json",
+                include_str!("../../../../examples/access-logs-with-aggregates/schemas/access.json"),
+            ),
+        ],
+    },
+    Example {
+        name: "redact-personal-data",
+        about: "Removes, hashes and masks personal data before anything is stored (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/redact-personal-data/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/redact-personal-data/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/redact-personal-data/post.sh")),
+            (
+                "cases/rejected/case.toml",
+                include_str!("../../../../examples/redact-personal-data/cases/rejected/case.toml"),
+            ),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/redact-personal-data/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/redact-personal-data/cases/rejected/refused.ndjson"),
+            ),
+            (
+                "cases/signup/case.toml",
+                include_str!("../../../../examples/redact-personal-data/cases/signup/case.toml"),
+            ),
+            (
+                "cases/signup/expected.ndjson",
+                include_str!("../../../../examples/redact-personal-data/cases/signup/expected.ndjson"),
+            ),
+            (
+                "cases/signup/input.ndjson",
+                include_str!("../../../../examples/redact-personal-data/cases/signup/input.ndjson"),
+            ),
+            ("schemas/signup.json", include_str!("../../../../examples/redact-personal-data/schemas/signup.json")),
+        ],
+    },
+    Example {
+        name: "retention-and-backup",
+        about: "Keeps 30 days in SQLite and everything in files, and backs up the data directory",
+        files: &[
+            ("README.md", include_str!("../../../../examples/retention-and-backup/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/retention-and-backup/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/retention-and-backup/post.sh")),
+            ("backup.sh", include_str!("../../../../examples/retention-and-backup/backup.sh")),
+            ("cases/kept/case.toml", include_str!("../../../../examples/retention-and-backup/cases/kept/case.toml")),
+            (
+                "cases/kept/expected.ndjson",
+                include_str!("../../../../examples/retention-and-backup/cases/kept/expected.ndjson"),
+            ),
+            (
+                "cases/kept/input.ndjson",
+                include_str!("../../../../examples/retention-and-backup/cases/kept/input.ndjson"),
+            ),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// All files below a folder, by their paths within it.
+    fn files_below(folder: &Path, prefix: &str) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let name = |path: &PathBuf| format!("{prefix}{}", path.file_name().unwrap().to_str().unwrap());
+        entries
+            .flat_map(|path| match path.is_dir() {
+                true => files_below(&path, &format!("{}/", name(&path))),
+                false => vec![name(&path)],
+            })
+            .collect()
+    }
+
+    #[test]
+    fn table_has_every_file_of_examples() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let mut there = files_below(&folder, "");
+        // A crate, and the list of all examples.
+        there.retain(|path| !path.starts_with("sink-lines/") && path != "README.md");
+        let mut listed: Vec<String> = Vec::new();
+        for Example { name, files, .. } in EXAMPLES {
+            for (path, text) in *files {
+                let path = format!("{name}/{path}");
+                assert_eq!(
+                    fs::read_to_string(folder.join(&path)).ok().as_deref(),
+                    Some(*text),
+                    "{path} is another file"
+                );
+                listed.push(path);
+            }
+        }
+        there.sort();
+        listed.sort();
+        assert_eq!(listed, there, "crates/cli/src/example/files.rs and the folder examples differ");
+    }
+
+    #[test]
+    fn examples_are_small() {
+        const BYTES_MAX: usize = 60 * 1024;
+        let bytes: usize = EXAMPLES.iter().flat_map(|example| example.files).map(|(_, text)| text.len()).sum();
+        assert!(bytes <= BYTES_MAX, "{bytes} bytes of text are within the binary");
+    }
+
+    #[test]
+    fn page_lists_every_example() {
+        let page = include_str!("../../../../examples/README.md");
+        for Example { name, about, .. } in EXAMPLES {
+            let row = format!("| [`{name}`]({name}/README.md) | {about} |");
+            assert!(page.contains(&row), "examples/README.md lacks {row}");
+        }
+    }
+}
