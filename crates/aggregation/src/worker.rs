@@ -177,7 +177,8 @@ impl Worker {
             tracing::warn!(
                 aggregate = %self.name(), shard, lost, position,
                 "results of the aggregate lack events up to this position, because the journal is damaged: stop \
-                 Forebay, and run forebay journal verify"
+                 Forebay, and run {}",
+                text::OperatorCommand::JournalVerify
             );
         }
         if !self.fold.has_results() {
