@@ -1,9 +1,13 @@
-//! `cargo xtask docs`: the documentation, run.
+//! `cargo xtask docs`: the documentation as a site, and its commands, run.
 
+pub(crate) mod book;
 mod expected;
+mod html_links;
+pub(crate) mod mdbook;
 mod page;
 mod run_page;
 mod session;
+mod summary;
 
 use std::path::PathBuf;
 
@@ -17,7 +21,7 @@ pub(crate) use run_page::run_page_in;
 /// Options of `cargo xtask docs`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Runs the marked blocks of all pages with a real server.
+    /// Builds the site, and runs the marked blocks of all pages with a real server.
     #[arg(long)]
     all: bool,
     /// Runs only this page; can be repeated.
@@ -28,11 +32,14 @@ pub(crate) struct Arguments {
     binary: Option<PathBuf>,
 }
 
-/// Runs pages.
+/// Builds the site in `target/book`, or runs pages.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.page.is_empty() {
+        book::build()?;
+    }
     let pages = if arguments.all { all_pages()? } else { arguments.page.clone() };
     if pages.is_empty() {
-        bail!("nothing to do: name pages with --page, or run all with --all");
+        return Ok(());
     }
     let binary = tested_binary(arguments.binary.as_deref())?;
     let scratch = scratch_directory("docs")?;
