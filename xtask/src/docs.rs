@@ -13,10 +13,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::campaign::tutorial;
 use crate::workspace::{root, scratch_directory, tested_binary};
 use run_page::run_page;
 pub(crate) use run_page::run_page_in;
+
+/// The page that `cargo xtask campaign tutorial` runs, in a machine.
+pub(crate) const TUTORIAL: &str = "docs/start/tutorial.md";
 
 /// Options of `cargo xtask docs`.
 #[derive(clap::Args)]
@@ -57,9 +59,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The pages of the repository, without the tutorial, which `cargo xtask campaign tutorial` runs in a machine.
+/// The pages of the repository, without the tutorial.
 fn all_pages() -> Result<Vec<PathBuf>> {
     let root = root()?;
-    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md") && path != tutorial::PAGE);
+    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md") && path != TUTORIAL);
     Ok(pages.map(|path| root.join(path)).collect())
 }

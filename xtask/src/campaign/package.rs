@@ -3,7 +3,6 @@
 
 mod archive;
 mod in_flight;
-pub(crate) mod machine;
 mod refused;
 mod roles;
 
@@ -19,10 +18,10 @@ use super::kills::clients::Shared;
 use super::kills::oracle::Oracle;
 use super::kills::{acknowledged_while, judge_rows};
 use crate::dist::{Compression, Release, VERSION};
+use crate::machine::{Machine, Network};
 use crate::wait::until;
 use crate::{http, metrics, workspace};
 use in_flight::{IS_SUCH, InFlight};
-use machine::{Machine, Network};
 use testkit::ports::free_address;
 
 #[derive(clap::Args)]

@@ -5,12 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::frame::{Frame, FrameOptions, short_with};
-use super::package::machine::{Machine, Network};
 use crate::dist::{Compression, Release, VERSION};
-use crate::docs::run_page_in;
+use crate::docs::{TUTORIAL as PAGE, run_page_in};
+use crate::machine::{Machine, Network};
 use crate::workspace;
 
-pub(crate) const PAGE: &str = "docs/start/tutorial.md";
 const PROGRAMS: &[&str] = &["curl", "sqlite3", "psql", "script", "ss"];
 
 /// The tutorial with the server that the tests were built with.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use super::expected::is_as_shown;
 use super::page::{Action, What, actions};
 use super::session::Session;
-use crate::campaign::package::machine::Machine;
+use crate::machine::Machine;
 
 /// A server on a machine with few file descriptors logs it at its start.
 const OF_SMALL_MACHINES: &str = "connections can be open at a time";

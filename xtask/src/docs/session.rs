@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::campaign::package::machine::Machine;
+use crate::machine::Machine;
 use crate::workspace::{empty_directory, root};
 
 /// The longest time of one block.

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use crate::wait::until;
 use crate::workspace::{has_program, output};
 
-const BOOT: &str = include_str!("boot.sh");
+const BOOT: &str = include_str!("machine/boot.sh");
 const BOOT_MAX: Duration = Duration::from_secs(60);
 const SYSTEMD: &str = "/lib/systemd/systemd";
 const PROGRAMS: &[&str] = &["dpkg", "adduser", "deb-systemd-invoke", "unshare", "nsenter", "mount"];
