@@ -9,6 +9,7 @@ mod cli;
 mod deployments;
 mod dist;
 mod docker;
+mod docs;
 mod duckdb;
 mod fuzz;
 mod image;

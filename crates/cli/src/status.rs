@@ -96,7 +96,7 @@ fn sinks(sinks: &[SinkStatusJson], terminal: Option<usize>) -> String {
 }
 
 fn writers(writers: &[WriterStatusJson], terminal: Option<usize>) -> String {
-    let columns = ["UPSTREAM", "WRITER", "STATE", "LAST ANSWER"].map(Column::text);
+    let columns = ["UPSTREAM", "WRITER", "STATE", "LAST RESPONSE"].map(Column::text);
     let mut table = Table::new(columns.into_iter().chain([Column::note("NOTE")]).collect::<Vec<_>>());
     for writer in writers {
         let WriterStatusJson { upstream, server, state, last_success, reason, ejected_for } = writer;
@@ -211,11 +211,11 @@ mod tests {
         assert!(writer("http://w1:8081", "untried").problem().is_none());
         let problem = dead.problem().unwrap();
         assert!(
-            problem.contains("http://w2:8081") && problem.contains("last answer: 2026-11-21T10:00:02Z"),
+            problem.contains("http://w2:8081") && problem.contains("last response: 2026-11-21T10:00:02Z"),
             "{problem}"
         );
         let text = screen(&StatusJson { writers: vec![writer("http://w1:8081", "untried"), dead], ..status() }, None);
-        let table = "UPSTREAM  WRITER          STATE    LAST ANSWER           NOTE\n\
+        let table = "UPSTREAM  WRITER          STATE    LAST RESPONSE         NOTE\n\
                      back      http://w1:8081  untried  -\n\
                      back      http://w2:8081  ejected  2026-11-21T10:00:02Z  writer http://w2:8081: no connection within 2s\n";
         assert!(text.contains(table), "{text}");

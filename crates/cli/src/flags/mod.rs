@@ -107,15 +107,15 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Checks whether a server on this machine is alive
     ///
-    /// Meant as the health check of a container. It sends a request without a token to the admin port of the configuration, and waits 3 seconds at
-    /// most for each step. Exits with 0 if the answer is 200, and with 1 otherwise.
+    /// Use it as the health check of a container. It sends a request without a token to the admin port of the configuration, and waits 3 seconds at
+    /// most for each step. Exits with 0 if the response is 200, and with 1 otherwise.
     #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
     Health(HealthFlags),
     /// Shows health, sinks, backlogs, errors, journal and disk of a process
     ///
-    /// It asks over the admin port, twice within a second for the rate. Exits with 0 if the process is healthy, with 3 if not, and with 1 if the
+    /// The command asks the admin port twice within a second, to find the rate. Exits with 0 if the process is healthy, with 3 if not, and with 1 if the
     /// command can't ask the process. It is unhealthy if it isn't ready, a sink waits, fails or has stopped, a removed sink holds events, events or
-    /// dead letters are lost, or a writer isn't registered. Dead letters and a backlog are shown, but are no problem.
+    /// dead letters are lost, or a writer isn't registered. Dead letters and a backlog are shown, but do not make it unhealthy.
     #[command(
         after_help = "Example: forebay status --config forebay.toml\n         forebay status --role writer --output json"
     )]
@@ -173,7 +173,7 @@ pub(crate) enum Command {
     Load(Box<LoadFlags>),
     /// Sends events and measures throughput and response times
     ///
-    /// Exits with 3 if a request wasn't answered 200, if an event isn't in the store exactly once, or if more than one in a hundred requests of
+    /// Exits with 3 if a request got another status than 200, if an event isn't in the store exactly once, or if more than one in a hundred requests of
     /// --rate weren't sent in time.
     #[command(after_help = "Example: forebay bench --rate 20000 --duration 30s --verify forebay-data/events.db")]
     Bench(Box<BenchFlags>),

@@ -133,7 +133,7 @@ async fn act(
     query: &DeadQuery,
 ) -> AdminResponse {
     if action == DeadAction::Drop && query.filter == DeadFilter::default() && !query.all {
-        let detail = "this would drop all dead letters: add a filter, or all=true (--all)";
+        let detail = "this request would drop all dead letters: add a filter, or all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());
     }
     let outcomes = dead_letters.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;

@@ -321,7 +321,7 @@ fn editor_changes_the_payload() {
         let output = command.arg("--data").arg(fixture.folder.data()).output().unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    for (editor, wanted) in [("true", "is unchanged"), ("false", "nothing is changed"), ("", "--payload FILE")] {
+    for (editor, wanted) in [("true", "is unchanged"), ("false", "nothing was saved"), ("", "--payload FILE")] {
         let (code, error) = edit(editor);
         assert!(code == 1 && error.contains(wanted), "{editor}: {error}");
     }

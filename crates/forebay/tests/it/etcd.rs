@@ -143,7 +143,7 @@ fn writer_and_gateway_start_without_etcd() {
     etcd.run();
     front.server.wait_delivered();
     let log = std::fs::read_to_string(front.folder.path("log")).unwrap();
-    assert_eq!(log.matches("etcd names no writers").count(), 1, "it is said once: {log}");
+    assert_eq!(log.matches("etcd returned no writers").count(), 1, "it is said once: {log}");
 }
 
 #[test]

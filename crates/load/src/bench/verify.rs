@@ -71,7 +71,7 @@ impl Verifier {
     fn check_table(&self) -> anyhow::Result<()> {
         if !self.path.exists() {
             bail!(
-                "there is no file {}: --verify names the server's SQLite file, and the server must run on it",
+                "there is no file {}: with --verify, name the SQLite file to which the server writes",
                 self.path.display()
             );
         }

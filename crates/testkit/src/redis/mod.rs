@@ -155,7 +155,7 @@ impl RedisServer {
     }
 
     /// Cuts an incomplete transaction off the append-only file, as docs/guides/stores/redis.md advises after a crash. Redis 7.0.15 cuts inside of it if
-    /// a command is incomplete too, and the start after the next crash executes the rest: events are then stored twice.
+    /// a command is incomplete too, and the second start executes the rest: events are then stored twice.
     fn repair_log(&self) {
         let manifest = self.folder.join("appendonlydir/appendonly.aof.manifest");
         if !manifest.exists() {
