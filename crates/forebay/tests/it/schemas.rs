@@ -189,8 +189,7 @@ fn blocks(language: &str) -> Vec<&'static str> {
 #[test]
 fn page_shows_the_response() {
     let folder = files();
-    let sinks = "[sinks.local]\nkind = \"sqlite\"\n";
-    folder.write("forebay.toml", format!("{}{sinks}", blocks("toml")[0]));
+    folder.write("forebay.toml", blocks("toml")[0]);
     folder.write("schemas/access.json", blocks("json")[0]);
     folder.write("schemas/shared.json", STATUS);
     let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
