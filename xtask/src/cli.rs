@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::benchmarks::{Passed, run_bench};
 use crate::tidy::{lines, messages};
-use crate::{campaign, ci, deployments, dist, fuzz, image, lab, scale, services, test, tidy};
+use crate::{campaign, ci, deployments, dist, docs, fuzz, image, lab, scale, services, test, tidy};
 
 /// Forebay's tooling.
 #[derive(Parser)]
@@ -35,6 +35,8 @@ enum Task {
     Lines(lines::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
+    /// Builds the documentation as a site in target/book, and runs its commands with --all.
+    Docs(docs::Arguments),
     /// Builds an archive and a Debian package with the static binary, in target/packages.
     Dist(dist::Arguments),
     /// The loops that benchmarks are compared with.
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
         Task::Messages => messages::print(),
         Task::Lines(arguments) => lines::run(&arguments),
         Task::Services(arguments) => services::install(&arguments),
+        Task::Docs(arguments) => docs::run(&arguments),
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Reference(passed) => run_bench("reference", &passed),
         Task::Bench(passed) => run_bench("bench", &passed),

@@ -11,8 +11,7 @@ use super::Cli;
 fn pages_name_flags_that_their_commands_have() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages: Vec<PathBuf> = vec![root.join("README.md")];
-    let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    ["docs", "examples"].into_iter().for_each(|folder| add_pages(&root.join(folder), &mut pages));
     let wrong: Vec<String> = pages
         .iter()
         .flat_map(|path| {
@@ -21,6 +20,17 @@ fn pages_name_flags_that_their_commands_have() {
         })
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Adds all pages below a folder.
+fn add_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            add_pages(&path, pages);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
 }
 
 #[test]
