@@ -35,7 +35,7 @@ enum Task {
     Lines(lines::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
-    /// Runs the documentation's commands.
+    /// Builds the documentation as a site in target/book, and runs its commands with --all.
     Docs(docs::Arguments),
     /// Builds an archive and a Debian package with the static binary, in target/packages.
     Dist(dist::Arguments),

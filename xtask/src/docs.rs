@@ -1,9 +1,13 @@
-//! `cargo xtask docs`: the documentation, run.
+//! `cargo xtask docs`: the documentation as a site, and its commands, run.
 
+pub(crate) mod book;
 mod expected;
+mod html_links;
+pub(crate) mod mdbook;
 mod page;
-pub(crate) mod run_page;
+mod run_page;
 mod session;
+mod summary;
 
 use std::path::PathBuf;
 
@@ -11,11 +15,15 @@ use anyhow::{Result, bail};
 
 use crate::workspace::{root, scratch_directory, tested_binary};
 use run_page::run_page;
+pub(crate) use run_page::run_page_in;
+
+/// The page that `cargo xtask campaign tutorial` runs, in a machine.
+pub(crate) const TUTORIAL: &str = "docs/start/tutorial.md";
 
 /// Options of `cargo xtask docs`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Runs the marked blocks of all pages with a real server.
+    /// Builds the site, and runs the marked blocks of all pages with a real server.
     #[arg(long)]
     all: bool,
     /// Runs only this page; can be repeated.
@@ -26,11 +34,14 @@ pub(crate) struct Arguments {
     binary: Option<PathBuf>,
 }
 
-/// Runs pages.
+/// Builds the site in `target/book`, or runs pages.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.page.is_empty() {
+        book::build()?;
+    }
     let pages = if arguments.all { all_pages()? } else { arguments.page.clone() };
     if pages.is_empty() {
-        bail!("nothing to do: name pages with --page, or run all with --all");
+        return Ok(());
     }
     let binary = tested_binary(arguments.binary.as_deref())?;
     let scratch = scratch_directory("docs")?;
@@ -48,9 +59,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The pages of the repository, without those that the tests of packages have.
+/// The pages of the repository, without the tutorial.
 fn all_pages() -> Result<Vec<PathBuf>> {
     let root = root()?;
-    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md"));
+    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md") && path != TUTORIAL);
     Ok(pages.map(|path| root.join(path)).collect())
 }
