@@ -32,12 +32,12 @@ pub(crate) fn build() -> Result<PathBuf> {
     let broken = html_links::broken(&book)?;
     broken.iter().for_each(|link| println!("{link}"));
     ensure!(broken.is_empty(), "{} links of the site lead nowhere", broken.len());
-    println!("{}: {pages} pages, all links lead somewhere", book.display());
+    println!("{}: {} pages, all links lead somewhere", book.display(), pages.len());
     Ok(book)
 }
 
-/// Copies everything that mdBook reads. Returns the number of pages.
-fn stage(root: &Path, source: &Path) -> Result<usize> {
+/// Copies everything that mdBook reads. Returns the paths of the pages.
+pub(super) fn stage(root: &Path, source: &Path) -> Result<BTreeSet<String>> {
     empty_directory(source)?;
     let read = |page: &str| fs::read_to_string(root.join(page)).with_context(|| format!("reading {page}"));
     let entries = entries(&read)?;
@@ -50,7 +50,7 @@ fn stage(root: &Path, source: &Path) -> Result<usize> {
     write(&pages_folder.join("SUMMARY.md"), &summary(&entries))?;
     write(&source.join("theme/fonts/fonts.css"), NO_FONTS)?;
     write(&source.join("book.toml"), SETTINGS)?;
-    Ok(pages.len())
+    Ok(pages.into_iter().map(str::to_owned).collect())
 }
 
 fn page(entry: &Entry) -> Option<&str> {
