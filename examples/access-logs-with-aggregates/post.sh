@@ -27,7 +27,7 @@ batch() {
 
 good() {
   cat <<'LINES'
-{"line":"192.0.2.1 - - [21/Nov/2025:10:05:03 +0000] \"GET /shop?user=ann HTTP/1.1\" 200 1000 \"-\" \"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\""}
+{"line":"192.0.2.1 - - [21/Nov/2025:10:05:03 +0000] \"GET /shop?user=ann HTTP/1.1\" 200 1000 \"-\" \"curl/8.5\""}
 {"line":"192.0.2.2 - - [21/Nov/2025:10:05:20 +0000] \"GET /missing HTTP/1.1\" 404 10 \"-\" \"curl/8.5\""}
 {"line":"192.0.2.1 - - [21/Nov/2025:10:06:10 +0000] \"GET /shop/cart HTTP/1.1\" 200 500 \"-\" \"curl/8.5\""}
 LINES

@@ -98,7 +98,7 @@ fn commit_time() -> Result<String> {
         return Ok(given);
     }
     let time = output(Command::new("git").args(["log", "-1", "--format=%ct"]));
-    Ok(time.context("set SOURCE_DATE_EPOCH where there is no git")?.trim().to_owned())
+    Ok(time.context("set SOURCE_DATE_EPOCH, because git is missing")?.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod expected;
 mod html_links;
 pub(crate) mod mdbook;
 mod page;
-pub(crate) mod run_page;
+mod run_page;
 mod session;
 mod summary;
 
@@ -15,6 +15,10 @@ use anyhow::{Result, bail};
 
 use crate::workspace::{root, scratch_directory, tested_binary};
 use run_page::run_page;
+pub(crate) use run_page::run_page_in;
+
+/// The page that `cargo xtask campaign tutorial` runs, in a machine.
+pub(crate) const TUTORIAL: &str = "docs/start/tutorial.md";
 
 /// Options of `cargo xtask docs`.
 #[derive(clap::Args)]
@@ -55,10 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The pages of the repository, without those that the tests of packages have.
+/// The pages of the repository, without the tutorial.
 fn all_pages() -> Result<Vec<PathBuf>> {
     let root = root()?;
-    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md"));
+    let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md") && path != TUTORIAL);
     Ok(pages.map(|path| root.join(path)).collect())
 }
 

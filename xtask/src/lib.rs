@@ -16,6 +16,7 @@ mod image;
 mod kubernetes_schema;
 mod lab;
 mod libraries;
+mod machine;
 mod nats;
 mod opensearch;
 mod pip_package;

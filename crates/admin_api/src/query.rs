@@ -44,8 +44,8 @@ impl DeadQuery {
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
-                        "unknown parameter {key}: use sink, type, id, since, until, reason, where, limit, all, \
-                         resend or origin"
+                        "unknown parameter {key}: use sink, type, id, since, until, reason, where, limit, all, resend \
+                         or origin"
                     ));
                 }
             }

@@ -208,8 +208,11 @@ impl AggregateManager {
         }
         let kept: BTreeSet<String> = self.setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
-            tracing::warn!(reason = %error, "can't remove the states of aggregates that are no longer configured: \
-                check the disk and permissions of the data directory");
+            tracing::warn!(
+                reason = %error,
+                "can't remove the states of aggregates that are no longer configured: check the disk and permissions \
+                 of the data directory"
+            );
         }
         self.show();
     }
@@ -272,12 +275,17 @@ impl AggregateManager {
         // with them.
         let kept = setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
-            tracing::warn!(reason = %error, "can't remove the aggregate states of a failed reload, and the next \
-                reload may use them: check the disk and permissions of the data directory");
+            tracing::warn!(
+                reason = %error,
+                "can't remove the aggregate states of a failed reload, and the next reload may use them: check the \
+                 disk and permissions of the data directory"
+            );
         }
         if let Err(error) = self.prepare(&setups, Some(|_: &TypeName| false)).and_then(|()| self.start()) {
-            tracing::warn!(reason = %error, "can't resume aggregates: check the disk and permissions of the data \
-                directory, then restart Forebay");
+            tracing::warn!(
+                reason = %error,
+                "can't resume aggregates: check the disk and permissions of the data directory, then restart Forebay"
+            );
         }
         self.show();
     }
@@ -288,8 +296,10 @@ impl AggregateManager {
         for (name, running) in &self.running {
             if ended(running) {
                 running.halt.send_replace(Halt::Now);
-                tracing::warn!(aggregate = %name, "BUG: the aggregate ended; its events stay in the journal. Restart \
-                    Forebay, and report this");
+                tracing::warn!(
+                    aggregate = %name,
+                    "BUG: the aggregate ended; its events stay in the journal. Restart Forebay, and report this"
+                );
             }
         }
     }

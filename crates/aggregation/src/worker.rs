@@ -146,8 +146,7 @@ impl Worker {
             Ok(None) => true,
             Err(error) => {
                 self.report_failure(
-                    "aggregate can't read the journal, and retries: check the disk of the data \
-                    directory",
+                    "aggregate can't read the journal, and retries: check the disk of the data directory",
                     &error,
                 );
                 self.pause().await;
@@ -272,8 +271,11 @@ impl Worker {
             }
             Err(error) => {
                 // It is then journaled again, with the same id and revision: stores keep one.
-                tracing::warn!(aggregate = %self.name(), reason = %error, "aggregate can't read an earlier result in \
-                    the journal, and appends the result again: check the disk of the data directory");
+                tracing::warn!(
+                    aggregate = %self.name(), reason = %error,
+                    "aggregate can't read an earlier result in the journal, and appends the result again: check the \
+                     disk of the data directory"
+                );
                 *journaled = None;
                 false
             }
@@ -309,8 +311,8 @@ impl Worker {
                 Err(AppendError::Busy) => shard.flush().await,
                 Err(error @ AppendError::NoSpace) => {
                     self.report_failure(
-                        "aggregate can't append its results to the journal, and retries: free space \
-                        on the disk of the data directory",
+                        "aggregate can't append its results to the journal, and retries: free space on the disk of \
+                         the data directory",
                         &error,
                     );
                     self.pause().await;

@@ -71,8 +71,8 @@ impl AdminClient {
     fn failed(&self, error: &io::Error) -> anyhow::Error {
         let address = self.address();
         anyhow!(
-            "can't ask the server at {address}: {error}. Start Forebay, or name its admin address with --admin or \
-             its configuration with --config"
+            "can't ask the server at {address}: {error}. Start Forebay, or name its admin address with --admin or its \
+             configuration with --config"
         )
     }
 

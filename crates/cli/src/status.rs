@@ -175,10 +175,11 @@ mod tests {
         let reason = format!("{} \u{1b}[31m", "long ".repeat(40));
         let mut status = status();
         status.sinks[1].reason = Some(reason);
-        status.problems = ["it is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap()].into();
+        status.problems =
+            ["the process is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap()].into();
         let text = screen(&status, Some(40));
         assert!(
-            text.contains("\nUNHEALTHY it is not ready: the disk is full\n          sink search waits: long"),
+            text.contains("\nUNHEALTHY the process is not ready: the disk is full\n          sink search waits: long"),
             "{text}"
         );
         assert!(text.ends_with("long  \\u001b[31m\n"), "{text}");

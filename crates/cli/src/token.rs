@@ -105,12 +105,8 @@ fn is_same(known: &Token, token: &Token) -> bool {
 
 fn random_secret() -> anyhow::Result<NewToken> {
     let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(|error| {
-        anyhow!(
-            "the operating system returned no random bytes: {error}. \
-        Check /dev/urandom"
-        )
-    })?;
+    getrandom::fill(&mut random)
+        .map_err(|error| anyhow!("the operating system returned no random bytes: {error}. Check /dev/urandom"))?;
     Ok(NewToken::of_random(random))
 }
 

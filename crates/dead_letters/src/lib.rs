@@ -423,7 +423,6 @@ impl Journal {
 
 fn later(error: io::Error) -> Blocked {
     Blocked::Retry(format!(
-        "can't use the journal of dead letters: {error}. Check the disk and permissions of the \
-        data directory"
+        "can't use the journal of dead letters: {error}. Check the disk and permissions of the data directory"
     ))
 }

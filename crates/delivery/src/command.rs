@@ -30,7 +30,7 @@ pub enum ChangeError {
     /// The events that wait for a route can't be counted.
     #[error(
         "can't count the events in the journal: {0}. Check the disk and permissions of the data directory, then \
-        reload again"
+         reload again"
     )]
     Journal(#[source] io::Error),
     /// The states of aggregates can't be read or written.

@@ -100,8 +100,8 @@ impl Registrar {
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut self.has_failed, true) {
-                        let message = "gateways that know this writer keep it, and the writer retries. Check etcd \
-                            and its settings";
+                        let message = "gateways that know this writer keep it, and the writer retries. Check etcd and \
+                            its settings";
                         tracing::warn!(reason = %error, "etcd: the writer can't be registered; {message}");
                     }
                     sleep(if error.is_refusal() { RENEW_MAX } else { pause.min(RETRY_MAX) }).await;

@@ -85,8 +85,8 @@ pub enum OpenLogError {
     Journal(#[from] OpenError),
     /// Events that were accepted since the counts were saved can't be read.
     #[error(
-        "cannot count the events of shard {shard} since the last save: {source}. Check the disk and permissions \
-        of the data directory, then start Forebay again"
+        "cannot count the events of shard {shard} since the last save: {source}. Check the disk and permissions of \
+         the data directory, then start Forebay again"
     )]
     Count {
         /// The shard.
@@ -96,20 +96,20 @@ pub enum OpenLogError {
     },
     /// The segments that wait for stores can't be measured.
     #[error(
-        "cannot measure the journal: {0}. Check the disk and permissions of the data directory, then start \
-        Forebay again"
+        "cannot measure the journal: {0}. Check the disk and permissions of the data directory, then start Forebay \
+         again"
     )]
     Space(io::Error),
     /// Losses that were found can't be read or recorded.
     #[error(
-        "cannot record the loss in losses.0 and losses.1: {0}. Check the disk and permissions of the data \
-        directory, then start Forebay again"
+        "cannot record the loss in losses.0 and losses.1: {0}. Check the disk and permissions of the data directory, \
+         then start Forebay again"
     )]
     Losses(io::Error),
     /// The ids for deduplication can't be read.
     #[error(
-        "cannot read the ids for deduplication: {0}. Check the disk and permissions of the data directory, then \
-        start Forebay again"
+        "cannot read the ids for deduplication: {0}. Check the disk and permissions of the data directory, then start \
+         Forebay again"
     )]
     Ids(io::Error),
 }

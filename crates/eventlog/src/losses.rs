@@ -262,10 +262,9 @@ fn encode(losses: &[Loss]) -> io::Result<Vec<u8>> {
 fn decode(text: &[u8]) -> Result<Vec<Loss>, InvalidFact> {
     let mut losses = Vec::new();
     let add = |fact: Fact| match Loss::from(fact) {
-        Loss { positions: Some((first, last)), .. } if last < first => Err(format!(
-            "the range of positions {first} \
-            to {last} ends before it begins"
-        )),
+        Loss { positions: Some((first, last)), .. } if last < first => {
+            Err(format!("the range of positions {first} to {last} ends before it begins"))
+        }
         loss => {
             losses.push(loss);
             Ok(())

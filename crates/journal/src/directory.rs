@@ -34,8 +34,8 @@ pub enum DirectoryError {
     InUse(PathBuf),
     /// The file system failed.
     #[error(
-        "cannot use the data directory {path}: {source}. Check its disk and permissions, or choose another \
-        directory with --data"
+        "cannot use the data directory {path}: {source}. Check its disk and permissions, or choose another directory \
+         with --data"
     )]
     Io {
         /// The directory.

@@ -13,8 +13,8 @@ use crate::segment;
 pub enum OpenError {
     /// The file system failed.
     #[error(
-        "cannot open the journal in {directory}: {source}. Check the disk and its permissions, then start \
-        Forebay again"
+        "cannot open the journal in {directory}: {source}. Check the disk and its permissions, then start Forebay \
+         again"
     )]
     Io {
         /// The shard's directory.

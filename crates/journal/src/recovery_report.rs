@@ -81,8 +81,7 @@ impl Finding {
             SEGMENT_TRUNCATED => "segment shorter than the length in its header",
             LOG_ENDS_EARLY => "the log ends before accepted events: restore the missing or truncated files from a copy",
             LOG_BEGINS_LATE => {
-                "the log begins after records that are still needed: restore its first files from a \
-                copy"
+                "the log begins after records that are still needed: restore its first files from a copy"
             }
             _ => "unknown damage",
         }

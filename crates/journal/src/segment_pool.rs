@@ -195,8 +195,7 @@ impl SegmentPool {
 fn nothing_left() -> io::Error {
     io::Error::new(
         io::ErrorKind::StorageFull,
-        "the journal has used its share of the disk: free space on it, or use \
-        a larger disk",
+        "the journal has used its share of the disk: free space on it, or use a larger disk",
     )
 }
 

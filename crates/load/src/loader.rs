@@ -265,8 +265,8 @@ impl Load<'_> {
     fn tell_loaded_before(&self, name: &str, entry: &Entry, state: &State) {
         let (Some(loaded_at), Some(path)) = (&entry.loaded_at, state.path()) else { return };
         (self.notify)(&format!(
-            "{name} was completely loaded at {loaded_at}: nothing was sent now. To load the file again as new \
-             events, remove {} or give another --state",
+            "{name} was completely loaded at {loaded_at}: nothing was sent now. To load the file again as new events, \
+             remove {} or give another --state",
             path.display()
         ));
     }
@@ -398,8 +398,7 @@ impl Load<'_> {
         }
         let before = self.counters.change(|counts| counters::add(&mut counts.refused, 1));
         let detail = format!(
-            "the line has {length} bytes, and at most {LINE_BYTES_MAX} are allowed: it was not \
-            sent. Make it shorter"
+            "the line has {length} bytes, and at most {LINE_BYTES_MAX} are allowed: it was not sent. Make it shorter"
         );
         let line = block.lines_before + block.lines + 1;
         // It was skipped, so its text isn't known.

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use super::expected::is_as_shown;
 use super::page::{Action, What, actions};
 use super::session::Session;
+use crate::machine::Machine;
 
 /// A server on a machine with few file descriptors logs it at its start.
 const OF_SMALL_MACHINES: &str = "connections can be open at a time";
@@ -21,13 +22,22 @@ const READING: Duration = Duration::from_millis(400);
 
 /// Runs a page with this server, in sessions below `scratch`. Returns the number of blocks that ran; zero if the page has no marks.
 pub(crate) fn run_page(page: &Path, binary: &Path, scratch: &Path) -> Result<usize> {
+    run_sessions(page, |number| Session::start(&scratch.join(number.to_string()), binary))
+}
+
+/// Runs a page in a machine. Its only session is in `share`, which the machine has at `/mnt`.
+pub(crate) fn run_page_in(machine: &Machine, page: &Path, share: &Path) -> Result<usize> {
+    run_sessions(page, |_| Session::start_in(machine, share, Path::new("/mnt")))
+}
+
+fn run_sessions(page: &Path, start: impl Fn(usize) -> Result<Session>) -> Result<usize> {
     let text = fs::read_to_string(page).with_context(|| format!("reading {}", page.display()))?;
     let actions = actions(&text).with_context(|| page.display().to_string())?;
     let begun = Instant::now();
     let mut blocks = 0;
     for (number, session) in sessions(&actions).enumerate() {
-        blocks += run_session(session, binary, &scratch.join(number.to_string()))
-            .with_context(|| page.display().to_string())?;
+        blocks +=
+            start(number).and_then(|shell| run_session(session, shell)).with_context(|| page.display().to_string())?;
     }
     if blocks > 0 {
         println!("{}: {blocks} blocks ran in {:.1} s", page.display(), begun.elapsed().as_secs_f64());
@@ -39,8 +49,7 @@ fn sessions(actions: &[Action]) -> impl Iterator<Item = &[Action]> {
     actions.split(|action| action.what == What::Session).filter(|session| !session.is_empty())
 }
 
-fn run_session(actions: &[Action], binary: &Path, folder: &Path) -> Result<usize> {
-    let mut session = Session::start(folder, binary)?;
+fn run_session(actions: &[Action], mut session: Session) -> Result<usize> {
     let mut last = Printed::Nothing;
     let mut blocks = 0;
     for Action { line, what } in actions {

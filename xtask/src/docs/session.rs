@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::machine::Machine;
 use crate::workspace::{empty_directory, root};
 
 /// The longest time of one block.
@@ -38,23 +39,41 @@ pub(super) struct Session {
 impl Session {
     /// Starts a shell in a new folder. The `PATH` has the server.
     pub(super) fn start(folder: &Path, binary: &Path) -> Result<Self> {
-        let [work, own, programs, home] = ["work", "own", "bin", "home"].map(|name| folder.join(name));
-        [&work, &own, &programs, &home].into_iter().try_for_each(|path| empty_directory(path))?;
+        let programs = folder.join("bin");
+        empty_directory(&programs)?;
         std::os::unix::fs::symlink(binary, programs.join("forebay")).context("putting the server into the PATH")?;
         let mut command = Command::new("unshare");
         if !rustix::process::geteuid().is_root() {
             command.arg("--map-root-user");
         }
         command.args(["--net", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "--noprofile", "--norc"]);
-        command.env_clear().env("PATH", path_with(&programs)?).env("HOME", &home).env("OWN", &own);
-        command.env("LC_ALL", "C.UTF-8").env("TZ", "UTC").env("TERM", "xterm").env("REPOSITORY", root()?);
+        command.env_clear().env("PATH", path_with(&programs)?).env("REPOSITORY", root()?);
+        Self::begin(command, folder, folder)
+            .context("starting a shell with its own network, which needs root or user namespaces")
+    }
+
+    /// Starts a shell in a machine. `folder` is on this machine what `inside` is in the machine.
+    pub(super) fn start_in(machine: &Machine, folder: &Path, inside: &Path) -> Result<Self> {
+        let mut command = machine.command("env");
+        command.args(["--ignore-environment", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]);
+        command.args(["DEBIAN_FRONTEND=noninteractive", "bash", "--noprofile", "--norc"]);
+        Self::begin(command, folder, inside).context("starting a shell in the machine")
+    }
+
+    /// Runs `command`, a shell, which sees `folder` as `inside`.
+    fn begin(mut command: Command, folder: &Path, inside: &Path) -> Result<Self> {
+        let [work, own, home] = ["work", "own", "home"].map(|name| folder.join(name));
+        [&work, &own, &home].into_iter().try_for_each(|path| fs::create_dir_all(path))?;
         let errors = fs::File::create(own.join("shell.log")).context("creating the log of the shell")?;
-        command.current_dir(&work).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(errors);
-        let mut shell = command.spawn().context("starting `unshare` and `bash`")?;
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(errors);
+        let mut shell = command.spawn().context("starting `bash`")?;
         let commands = shell.stdin.take().context("the shell reads commands")?;
         let mut session = Self { shell, commands, folder: work, own, blocks: 0, seen: 0 };
-        session.order(PRELUDE)?;
-        session.finish(0).context("starting a shell with its own network, which needs root or user namespaces")?;
+        let inside = inside.display();
+        session.order(&format!(
+            "export LC_ALL=C.UTF-8 TZ=UTC TERM=xterm HOME={inside}/home\nOWN={inside}/own\ncd {inside}/work\n{PRELUDE}"
+        ))?;
+        session.finish(0)?;
         Ok(session)
     }
 
@@ -136,7 +155,7 @@ impl Session {
     fn log(&self, terminal: &str) -> String {
         let log = fs::read(self.own.join(format!("{terminal}.log"))).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        log.split_once('\n').map(|(_, shown)| shown.replace('\r', "")).unwrap_or_default()
+        log.split_once('\n').map(|(_, shown)| without_styles(shown).replace('\r', "")).unwrap_or_default()
     }
 }
 
@@ -146,6 +165,13 @@ impl Drop for Session {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
+}
+
+/// The text without bold and colours, which a page can't show: `ESC [ … m`.
+fn without_styles(shown: &str) -> String {
+    let mut parts = shown.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
 fn path_with(programs: &Path) -> Result<std::ffi::OsString> {

@@ -69,7 +69,7 @@ fn in_editor(text: &str) -> anyhow::Result<Vec<u8>> {
     if !ended.success() {
         bail!(
             "the editor {} ended with {ended}: nothing was saved. Edit again, or give the payload with --payload \
-            FILE",
+             FILE",
             editor.display()
         );
     }

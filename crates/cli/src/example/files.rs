@@ -12,6 +12,55 @@ pub(super) struct Example {
 /// All examples, in the order in which the command lists them.
 pub(super) const EXAMPLES: &[Example] = &[
     Example {
+        name: "github-webhooks-to-postgres",
+        about: "Stores each delivery of GitHub once, and pushes in columns (PostgreSQL)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/github-webhooks-to-postgres/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/github-webhooks-to-postgres/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/github-webhooks-to-postgres/post.sh")),
+            (
+                "cases/ping/case.toml",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/ping/case.toml"),
+            ),
+            (
+                "cases/ping/filtered.ndjson",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/ping/filtered.ndjson"),
+            ),
+            (
+                "cases/ping/input.ndjson",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/ping/input.ndjson"),
+            ),
+            (
+                "cases/push/case.toml",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/push/case.toml"),
+            ),
+            (
+                "cases/push/expected.ndjson",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/push/expected.ndjson"),
+            ),
+            (
+                "cases/push/input.ndjson",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/push/input.ndjson"),
+            ),
+            (
+                "cases/rejected/case.toml",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/rejected/case.toml"),
+            ),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/github-webhooks-to-postgres/cases/rejected/refused.ndjson"),
+            ),
+            (
+                "schemas/github.json",
+                include_str!("../../../../examples/github-webhooks-to-postgres/schemas/github.json"),
+            ),
+        ],
+    },
+    Example {
         name: "access-logs-with-aggregates",
         about: "Parses lines of an access log, and counts them by minute and by visit (SQLite)",
         files: &[
@@ -58,6 +107,154 @@ pub(super) const EXAMPLES: &[Example] = &[
                 "schemas/access.json",
                 include_str!("../../../../examples/access-logs-with-aggregates/schemas/access.json"),
             ),
+        ],
+    },
+    Example {
+        name: "job-results",
+        about: "Validates, transforms and counts, with a store for each type (PostgreSQL, OpenSearch, Redis, Swift)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/job-results/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/job-results/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/job-results/post.sh")),
+            ("cases/log/case.toml", include_str!("../../../../examples/job-results/cases/log/case.toml")),
+            ("cases/log/expected.ndjson", include_str!("../../../../examples/job-results/cases/log/expected.ndjson")),
+            ("cases/log/input.ndjson", include_str!("../../../../examples/job-results/cases/log/input.ndjson")),
+            ("cases/progress/case.toml", include_str!("../../../../examples/job-results/cases/progress/case.toml")),
+            (
+                "cases/progress/expected.ndjson",
+                include_str!("../../../../examples/job-results/cases/progress/expected.ndjson"),
+            ),
+            (
+                "cases/progress/input.ndjson",
+                include_str!("../../../../examples/job-results/cases/progress/input.ndjson"),
+            ),
+            (
+                "cases/progress/refused.ndjson",
+                include_str!("../../../../examples/job-results/cases/progress/refused.ndjson"),
+            ),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/job-results/cases/rejected/case.toml")),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/job-results/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/job-results/cases/rejected/refused.ndjson"),
+            ),
+            ("cases/report/case.toml", include_str!("../../../../examples/job-results/cases/report/case.toml")),
+            (
+                "cases/report/expected.ndjson",
+                include_str!("../../../../examples/job-results/cases/report/expected.ndjson"),
+            ),
+            ("cases/report/input.ndjson", include_str!("../../../../examples/job-results/cases/report/input.ndjson")),
+            ("cases/result/case.toml", include_str!("../../../../examples/job-results/cases/result/case.toml")),
+            (
+                "cases/result/expected.ndjson",
+                include_str!("../../../../examples/job-results/cases/result/expected.ndjson"),
+            ),
+            ("cases/result/input.timed", include_str!("../../../../examples/job-results/cases/result/input.timed")),
+            (
+                "cases/result/results.minute.ndjson",
+                include_str!("../../../../examples/job-results/cases/result/results.minute.ndjson"),
+            ),
+            ("schemas/job-log.json", include_str!("../../../../examples/job-results/schemas/job-log.json")),
+            ("schemas/job-progress.json", include_str!("../../../../examples/job-results/schemas/job-progress.json")),
+            ("schemas/job-report.json", include_str!("../../../../examples/job-results/schemas/job-report.json")),
+            ("schemas/job-result.json", include_str!("../../../../examples/job-results/schemas/job-result.json")),
+        ],
+    },
+    Example {
+        name: "images-to-swift",
+        about: "Stores images within events as objects, and serves them (Swift)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/images-to-swift/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/images-to-swift/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/images-to-swift/post.sh")),
+            ("cases/shot/case.toml", include_str!("../../../../examples/images-to-swift/cases/shot/case.toml")),
+            (
+                "cases/shot/expected.ndjson",
+                include_str!("../../../../examples/images-to-swift/cases/shot/expected.ndjson"),
+            ),
+            ("cases/shot/input.ndjson", include_str!("../../../../examples/images-to-swift/cases/shot/input.ndjson")),
+            (
+                "cases/shot/refused.ndjson",
+                include_str!("../../../../examples/images-to-swift/cases/shot/refused.ndjson"),
+            ),
+            ("schemas/shot.json", include_str!("../../../../examples/images-to-swift/schemas/shot.json")),
+        ],
+    },
+    Example {
+        name: "tokens-and-tls",
+        about: "Serves other machines: TLS, and a token for each client and purpose (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/tokens-and-tls/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/tokens-and-tls/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/tokens-and-tls/post.sh")),
+            ("setup.sh", include_str!("../../../../examples/tokens-and-tls/setup.sh")),
+            ("cases/order/case.toml", include_str!("../../../../examples/tokens-and-tls/cases/order/case.toml")),
+            (
+                "cases/order/expected.ndjson",
+                include_str!("../../../../examples/tokens-and-tls/cases/order/expected.ndjson"),
+            ),
+            ("cases/order/input.ndjson", include_str!("../../../../examples/tokens-and-tls/cases/order/input.ndjson")),
+        ],
+    },
+    Example {
+        name: "two-services",
+        about: "Runs a gateway for clients and a writer for the store (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/two-services/README.md")),
+            ("gateway.toml", include_str!("../../../../examples/two-services/gateway.toml")),
+            ("writer.toml", include_str!("../../../../examples/two-services/writer.toml")),
+            ("post.sh", include_str!("../../../../examples/two-services/post.sh")),
+            ("setup.sh", include_str!("../../../../examples/two-services/setup.sh")),
+            ("cases/order/case.toml", include_str!("../../../../examples/two-services/cases/order/case.toml")),
+            (
+                "cases/order/expected.ndjson",
+                include_str!("../../../../examples/two-services/cases/order/expected.ndjson"),
+            ),
+            ("cases/order/input.ndjson", include_str!("../../../../examples/two-services/cases/order/input.ndjson")),
+        ],
+    },
+    Example {
+        name: "log-shippers",
+        about: "Stores batches of rsyslog, syslog-ng and Fluent Bit once, although they resend them (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/log-shippers/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/log-shippers/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/log-shippers/post.sh")),
+            ("fluent-bit.conf", include_str!("../../../../examples/log-shippers/fluent-bit.conf")),
+            ("rsyslog.conf", include_str!("../../../../examples/log-shippers/rsyslog.conf")),
+            ("syslog-ng.conf", include_str!("../../../../examples/log-shippers/syslog-ng.conf")),
+            (
+                "cases/fluent-bit/case.toml",
+                include_str!("../../../../examples/log-shippers/cases/fluent-bit/case.toml"),
+            ),
+            (
+                "cases/fluent-bit/expected.ndjson",
+                include_str!("../../../../examples/log-shippers/cases/fluent-bit/expected.ndjson"),
+            ),
+            (
+                "cases/fluent-bit/input.ndjson",
+                include_str!("../../../../examples/log-shippers/cases/fluent-bit/input.ndjson"),
+            ),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/log-shippers/cases/rejected/case.toml")),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/log-shippers/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/log-shippers/cases/rejected/refused.ndjson"),
+            ),
+            ("cases/syslog/case.toml", include_str!("../../../../examples/log-shippers/cases/syslog/case.toml")),
+            (
+                "cases/syslog/expected.ndjson",
+                include_str!("../../../../examples/log-shippers/cases/syslog/expected.ndjson"),
+            ),
+            ("cases/syslog/input.ndjson", include_str!("../../../../examples/log-shippers/cases/syslog/input.ndjson")),
+            ("schemas/fluentbit.json", include_str!("../../../../examples/log-shippers/schemas/fluentbit.json")),
+            ("schemas/syslog.json", include_str!("../../../../examples/log-shippers/schemas/syslog.json")),
         ],
     },
     Example {

@@ -167,7 +167,7 @@ pub(crate) enum Command {
     /// Infers a schema from samples, and compares two schemas
     #[command(subcommand, after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
     Schema(SchemaCommand),
-    /// Loads files and sends each line once, also when started again
+    /// Loads files and sends each line once, also after a restart
     ///
     /// It saves its progress in a file next to each input. Exits with 0 if all lines were accepted, with 3 if some were rejected, and with 1 if it
     /// stopped before the end.
@@ -218,7 +218,7 @@ pub struct Common {
     /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// The least level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    /// The lowest level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     #[arg(skip)]

@@ -68,10 +68,7 @@ impl Replayer {
         let (mut page, mut failed) = (Page::default(), Ok(()));
         loop {
             let read = reading.read().map_err(|error| {
-                format!(
-                    "can't read the journal of dead letters: {error}. \
-                Check the disk of the data directory"
-                )
+                format!("can't read the journal of dead letters: {error}. Check the disk of the data directory")
             })?;
             let is_end = read.is_none();
             if let Some(chunk) = read {

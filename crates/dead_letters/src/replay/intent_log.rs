@@ -154,10 +154,7 @@ impl Replayer {
         };
         while !page.is_full(self.dead.memory())
             && let Some(chunk) = reading.read().map_err(|error| {
-                format!(
-                    "can't read the journal of dead letters: {error}. Check the \
-                    disk of the data directory"
-                )
+                format!("can't read the journal of dead letters: {error}. Check the disk of the data directory")
             })?
         {
             let held = reading.held_in(&chunk, &DeadFilter::default()).into_iter();

@@ -222,10 +222,7 @@ impl Replayer {
         let mut page = Page::default();
         loop {
             let read = reading.read().map_err(|error| {
-                format!(
-                    "can't read the journal of dead letters: {error}. \
-                Check the disk of the data directory"
-                )
+                format!("can't read the journal of dead letters: {error}. Check the disk of the data directory")
             })?;
             let Some(chunk) = read else { break };
             // The store may be slow, or many dead letters may not match: yield to other tasks.

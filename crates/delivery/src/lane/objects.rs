@@ -149,8 +149,8 @@ impl Lane {
             let kept = file.open().iter().filter(|open| open.last <= end).cloned().collect();
             file.save(kept).map_err(|error| {
                 Blocked::Retry(format!(
-                    "can't save the manifest of an object: {error}. Check the \
-                    disk and permissions of the data directory"
+                    "can't save the manifest of an object: {error}. Check the disk and permissions of the data \
+                     directory"
                 ))
             })?;
         }
@@ -211,8 +211,7 @@ impl Lane {
         let open: Vec<ObjectIntent> = run.uploads.intents().chain([&intent]).cloned().collect();
         while let Err(error) = run.file.save(open.clone()) {
             self.wait(&format!(
-                "can't save the manifest of object {}: {error}. Check the disk and permissions of the \
-                data directory",
+                "can't save the manifest of object {}: {error}. Check the disk and permissions of the data directory",
                 intent.names()
             ))
             .await;

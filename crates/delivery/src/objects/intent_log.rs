@@ -29,8 +29,7 @@ impl IntentLog {
             .and_then(|()| StateFile::open(files.disk.clone(), &directory, &name));
         let (file, state) = opened.map_err(|error| {
             Blocked::Retry(format!(
-                "can't read the manifest {}: {error}. Check the disk and \
-                permissions of the data directory",
+                "can't read the manifest {}: {error}. Check the disk and permissions of the data directory",
                 path.display()
             ))
         })?;

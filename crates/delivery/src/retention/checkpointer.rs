@@ -236,8 +236,11 @@ impl Checkpointer {
         self.counters.failed_saves.add(1);
         if !self.failing {
             self.failing = true;
-            tracing::warn!(reason = %error, "can't save the ledger: no event is lost, but the journal grows until \
-                then. Free space on the disk of the data directory");
+            tracing::warn!(
+                reason = %error,
+                "can't save the ledger: no event is lost, but the journal grows until then. Free space on the disk of \
+                 the data directory"
+            );
         }
     }
 
@@ -251,8 +254,11 @@ impl Checkpointer {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.ids_failing, true) {
-                    tracing::warn!(reason = %error, "can't save the event ids for deduplication, and retries: free \
-                        space on the disk of the data directory");
+                    tracing::warn!(
+                        reason = %error,
+                        "can't save the event ids for deduplication, and retries: free space on the disk of the data \
+                         directory"
+                    );
                 }
                 if error.kind() != std::io::ErrorKind::StorageFull {
                     limits.fill(0);
@@ -322,8 +328,11 @@ impl Checkpointer {
                     self.counters.failed_frees.add(1);
                     if self.stuck.insert(shard.number()) {
                         let (shard, reason) = (shard.number(), error);
-                        tracing::warn!(shard, %reason, "can't free a segment of the journal, and retries: check the \
-                            disk and permissions of the data directory");
+                        tracing::warn!(
+                            shard, %reason,
+                            "can't free a segment of the journal, and retries: check the disk and permissions of the \
+                             data directory"
+                        );
                     }
                 }
             }
@@ -345,8 +354,11 @@ impl Checkpointer {
                     self.counters.failed_frees.add(1);
                     if self.stuck_dead.insert(dead.sink().clone()) {
                         let (sink, reason) = (&**dead.sink(), error);
-                        tracing::warn!(sink, %reason, "can't free a segment of the dead letters, and retries: check \
-                            the disk and permissions of the data directory");
+                        tracing::warn!(
+                            sink, %reason,
+                            "can't free a segment of the dead letters, and retries: check the disk and permissions of \
+                             the data directory"
+                        );
                     }
                 }
             }

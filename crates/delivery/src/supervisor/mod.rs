@@ -111,8 +111,11 @@ impl Supervisor {
     /// Starts all lanes, and the replayers and aggregates that do not run yet.
     pub(crate) fn start_lanes(&mut self) {
         if let Err(error) = self.aggregates.start() {
-            tracing::warn!(reason = %error, "can't start the thread of aggregates, and retries: raise the limits of \
-                threads and memory (ulimit -u)");
+            tracing::warn!(
+                reason = %error,
+                "can't start the thread of aggregates, and retries: raise the limits of threads and memory (ulimit \
+                 -u)"
+            );
         }
         for replayer in self.new_replayers.drain(..) {
             self.replayers.spawn(replayer.run());
@@ -241,8 +244,10 @@ impl Supervisor {
         self.close_all_but(&[]).await;
         self.checkpointer.tick();
         for (dead, error) in self.dead.iter().filter_map(|dead| Some((dead, dead.close().err()?))) {
-            tracing::warn!(sink = &**dead.sink(), reason = %error, "can't close the journal of dead letters: check \
-                the disk of the data directory");
+            tracing::warn!(
+                sink = &**dead.sink(), reason = %error,
+                "can't close the journal of dead letters: check the disk of the data directory"
+            );
         }
     }
 
@@ -255,8 +260,10 @@ impl Supervisor {
             let sink = &*setup.name;
             match timeout(CLOSE_MAX, setup.sink.close()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(sink, reason = %error, "can't close the connection to the store; no \
-                    event is lost"),
+                Ok(Err(error)) => tracing::warn!(
+                    sink, reason = %error,
+                    "can't close the connection to the store; no event is lost"
+                ),
                 Err(_) => tracing::warn!(sink, "the connection to the store did not close in time; no event is lost"),
             }
         }

@@ -98,7 +98,10 @@ fn writers_register_again_after_etcd_lost_data() {
     etcd.forget();
     assert!(wait_until(|| writers.iter().all(|writer| !is_registered(writer))));
     let (code, text) = crate::status::at(writers[0].admin);
-    assert!(code == 3 && text.ends_with("UNHEALTHY the writer is not registered in etcd\n"), "{text}");
+    assert!(
+        code == 3 && text.ends_with("UNHEALTHY the writer is not registered in etcd: check etcd and its settings\n"),
+        "{text}"
+    );
     etcd.run();
     front.post(0..5);
     front.server.wait_delivered();

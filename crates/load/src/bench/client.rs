@@ -109,8 +109,7 @@ impl Client {
         };
         if answer.length != bytes.len() || self.flight.is_none() {
             return Err(io::Error::other(
-                "the server sent more than one response to a request: check the proxies \
-                before the server",
+                "the server sent more than one response to a request: check the proxies before the server",
             ));
         }
         if answer.status != 200 {

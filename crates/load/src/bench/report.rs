@@ -115,8 +115,8 @@ impl Report {
         }
         if let Some(StoreCheck { lost, doubled, .. }) = self.verified.filter(|check| check.lost + check.doubled > 0) {
             faults.push(format!(
-                "the store lacks {}, and has {doubled} twice: check that --verify names the store of \
-                this server, then report this",
+                "the store lacks {}, and has {doubled} twice: check that --verify names the store of this server, \
+                 then report this",
                 text::counted(lost, "event")
             ));
         }

@@ -240,7 +240,7 @@ mod tests {
             assert!(error(&path, id, settings).contains("with other settings"));
         }
         fs::write(&path, "{\"version\":1").unwrap();
-        assert!(error(&path, None, settings).starts_with("the state "));
+        assert!(error(&path, None, settings).starts_with("can't use the state file "));
     }
 
     #[test]

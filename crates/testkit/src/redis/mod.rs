@@ -40,17 +40,17 @@ pub enum RedisReply {
 
 impl RedisReply {
     pub fn text(self) -> String {
-        let Self::Bytes(bytes) = self else { panic!("{self:?} is no text") };
+        let Self::Bytes(bytes) = self else { panic!("{self:?} is not a text") };
         String::from_utf8(bytes).unwrap()
     }
 
     pub fn bytes(self) -> Vec<u8> {
-        let Self::Bytes(bytes) = self else { panic!("{self:?} is no text") };
+        let Self::Bytes(bytes) = self else { panic!("{self:?} is not a text") };
         bytes
     }
 
     pub fn list(self) -> Vec<Self> {
-        let Self::List(list) = self else { panic!("{self:?} is no list") };
+        let Self::List(list) = self else { panic!("{self:?} is not a list") };
         list
     }
 
@@ -62,7 +62,7 @@ impl RedisReply {
     }
 
     pub fn number(self) -> u64 {
-        let Self::Number(number) = self else { panic!("{self:?} is no number") };
+        let Self::Number(number) = self else { panic!("{self:?} is not a number") };
         number.try_into().unwrap()
     }
 }
