@@ -3,11 +3,12 @@
 pub(crate) mod book;
 mod expected;
 mod html_links;
-pub(crate) mod mdbook;
+mod mdbook;
 mod page;
 mod run_page;
 mod session;
 mod summary;
+mod third_party;
 
 use std::path::PathBuf;
 
