@@ -123,7 +123,7 @@ fn quantile(number: &str, exponent: &str, example: &str, all: u8) -> Result<Read
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     match format!("{number}{exponent}").parse::<f64>() {
         Ok(of_one) if is_plain && of_one <= 1.0 => Ok(Read::Quantile(of_one)),
-        _ => Err(format!("`{number}` is no number from 0 to {all}, as in `{example}:/…`")),
+        _ => Err(format!("`{number}` is not a number from 0 to {all}, as in `{example}:/…`")),
     }
 }
 
@@ -132,7 +132,7 @@ fn top(number: &str) -> Result<Read, String> {
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
     most.filter(|_| is_plain)
         .map(Read::Top)
-        .ok_or_else(|| format!("`{number}` is no number from 1 to {AGGREGATE_TOP_MAX}, as in `top(10):/…`"))
+        .ok_or_else(|| format!("`{number}` is not a number from 1 to {AGGREGATE_TOP_MAX}, as in `top(10):/…`"))
 }
 
 fn unknown(name: &str) -> String {

@@ -299,13 +299,13 @@ impl Draft {
 
     fn group_by(&mut self, pointers: &[String]) -> Vec<usize> {
         if pointers.len() > AGGREGATE_GROUP_BY_MAX {
-            self.mistake("group_by", format!("at most {AGGREGATE_GROUP_BY_MAX} pointers"));
+            self.mistake("group_by", format!("expected at most {AGGREGATE_GROUP_BY_MAX} pointers"));
         }
         let mut found = Vec::new();
         for (number, text) in pointers.iter().enumerate() {
             let parsed = text.parse::<JsonPointer>().map_err(|error| format!("`{text}`: {error}"));
             if pointers[..number].contains(text) {
-                self.mistake("group_by", format!("`{text}` is there twice"));
+                self.mistake("group_by", format!("`{text}` is listed twice: remove one of them"));
             }
             if let Some(pointer) = self.read("group_by", parsed) {
                 found.push(self.reading.add(&pointer));
@@ -349,14 +349,17 @@ impl Draft {
     fn check(&mut self, definition: &Definition, span: Span) {
         if matches!(span, Span::Session { .. }) {
             if definition.early.is_some() {
-                self.mistake("early", "a session has a result only when it is over");
+                self.mistake(
+                    "early",
+                    "a session has a result only when it is over: remove this setting, or use a window of fixed length",
+                );
             }
             if definition.late == Late::Part {
-                self.mistake("late", "a session has no parts: later events are counted");
+                self.mistake("late", "late events of a session aren't a separate result: remove this setting, or use a window of fixed length");
             }
         }
         if definition.early.is_some_and(|early| early < Duration::from_millis(100)) {
-            self.mistake("early", "at least 100ms");
+            self.mistake("early", "expected at least 100ms");
         }
         if definition.early.is_some() && definition.emit == Emit::Final {
             self.mistake("early", "with `emit = \"final\"` a window has one result, at its end");

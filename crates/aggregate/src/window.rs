@@ -34,7 +34,7 @@ impl Span {
 }
 
 fn length(text: &str) -> Result<i64, String> {
-    const WANTED: &str = "wanted a length such as `1m`, `5m every 1m` or `session 30m`";
+    const WANTED: &str = "expected a length such as `1m`, `5m every 1m` or `session 30m`";
     let length = text::duration::parse(text.trim()).map_err(|error| format!("`{text}`: {error}; {WANTED}"))?;
     if !(AGGREGATE_WINDOW_MIN..=AGGREGATE_WINDOW_MAX).contains(&length) {
         let (min, max) = (AGGREGATE_WINDOW_MIN, AGGREGATE_WINDOW_MAX);

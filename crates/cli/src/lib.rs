@@ -6,6 +6,7 @@ mod admin_client;
 mod bench;
 mod dead;
 pub mod errors;
+mod example;
 mod figures;
 mod flags;
 mod generated_help;

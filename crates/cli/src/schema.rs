@@ -115,7 +115,7 @@ fn run_diff(diff: &SchemaDiff) -> anyhow::Result<u8> {
     let found = differences(&old, &new);
     print(|output| {
         if found.is_empty() {
-            writeln!(output, "all that {} accepts, {} accepts too", diff.old.display(), diff.new.display())?;
+            writeln!(output, "every payload that {} accepts, {} accepts too", diff.old.display(), diff.new.display())?;
         }
         found.iter().try_for_each(|difference| writeln!(output, "{difference}"))
     })?;

@@ -256,9 +256,9 @@ fn faults_are_shown_with_their_place() {
         ("(1", "expected `)`", "  ^"),
         ("[1 2]", "expected `]`", "   ^"),
         ("", "expected a value", "^"),
-        ("5x", "this is no number", "^^"),
+        ("5x", "this is not a number", "^^"),
         ("'a", "this string isn't closed with '", "^"),
-        (r"'\z'", r"no escape; a backslash itself is written \\", " ^"),
+        (r"'\z'", r"not an escape: write a backslash as \\", " ^"),
         ("import == 1", "a member of that name is read as `payload.import`", "^^^^^^"),
         ("é == 1", "this character has no meaning outside of quotes", "^"),
         ("'é' == é", "this character has no meaning", "       ^"),
@@ -275,7 +275,7 @@ fn faults_are_shown_with_their_place() {
         ("a.all(x)", "expected `,`", "       ^"),
         ("has(1)", "has() takes a member: has(a.b)", "    ^"),
         ("1e999", "too large for a double", "^^^^^"),
-        ("1234567890123456789012345678901234567890", "at most 38 digits", "^"),
+        ("1234567890123456789012345678901234567890", "more than 127 bits", "^"),
     ] {
         let shown = refusal(text);
         assert!(shown.contains(message), "{text}: {shown}");

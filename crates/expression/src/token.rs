@@ -84,7 +84,7 @@ fn token(text: &str, at: usize) -> Result<(TokenKind<'_>, usize), InvalidExpress
         '&' => "for `and`, write `&&`",
         '|' => "for `or`, write `||`",
         '{' | '}' => "maps can't be written here, only read",
-        '`' => "a member whose name is no word is read as `payload[\"its name\"]`",
+        '`' => "to read a member with such a name, write `payload[\"its name\"]`",
         _ => "this character has no meaning outside of quotes",
     };
     Err(fail(at..at + first.len_utf8(), hint.to_owned()))

@@ -37,7 +37,7 @@ fn wrong_docs_example_is_found() {
     ] {
         assert_eq!(faults(&page(&right.replace(from, to))).len(), 1, "{from}");
     }
-    assert_eq!(faults(&page(r#"{"type": "urn:forebay:problem:json""#)).len(), 1, "it is no JSON");
+    assert_eq!(faults(&page(r#"{"type": "urn:forebay:problem:json""#)).len(), 1, "it is not JSON");
 }
 
 /// The faults in the examples of a page.

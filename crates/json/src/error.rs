@@ -65,7 +65,7 @@ impl JsonError {
     }
 
     pub(super) fn of_surrogate(offset: usize) -> Self {
-        let detail = "the escape is half of a surrogate pair, which is no character".into();
+        let detail = "the escape is half of a surrogate pair, which is not a character".into();
         Self { offset, kind: JsonErrorKind::Surrogate, detail }
     }
 

@@ -173,7 +173,9 @@ impl Failure {
             )),
             Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(format!("{place}: {CLAIMED_BY_ANOTHER}")),
-            Self::Unexpected(what) => unavailable(format!("{place}: {what}. Please report this as a bug")),
+            Self::Unexpected(what) => unavailable(format!(
+                "{place}: {what}. Forebay retries; if this persists, check the server and the proxies in front of it"
+            )),
         }
     }
 

@@ -319,5 +319,5 @@ enum Tried<T> {
 }
 
 pub(super) fn odd(what: &str) -> SinkError {
-    SinkError::Unavailable(format!("the writer answers {what}: check the proxies between gateway and writer").into())
+    SinkError::Unavailable(format!("the writer sent {what}: check the proxies between gateway and writer").into())
 }

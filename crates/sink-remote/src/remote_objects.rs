@@ -144,7 +144,7 @@ impl Writers {
         let call = Call { lane: Some(lane), headers, content, ..Call::new(Method::PUT, &path) };
         match self.caller.call(&call).await.and_then(|answer| answer).map_err(ObjectStoreError::Writer)? {
             Outcome::Stored => Ok(()),
-            _ => Err(ObjectStoreError::Writer(unclear("answers an object with the outcome of a batch"))),
+            _ => Err(ObjectStoreError::Writer(unclear("sent the outcome of a batch as the response to an object"))),
         }
     }
 }

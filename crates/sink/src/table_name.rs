@@ -14,7 +14,7 @@ pub type TableName = CheckedName<TableNameRule>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TableNameRule {}
 
-/// Why a text is no table name.
+/// Why a text is not a table name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTableName {
     /// The text has no bytes or more than 63.

@@ -87,7 +87,7 @@ pub(super) fn outcome(output: &mut impl Write, outcome: &OutcomeJson) -> io::Res
         write!(output, "{sink}: {stored} stored, {rejected} rejected again, {dropped} dropped, {left} left for later")?;
     }
     match failure {
-        Some(failure) => writeln!(output, "; it broke off: {}", on_one_line(failure)),
+        Some(failure) => writeln!(output, "; stopped early: {}", on_one_line(failure)),
         None => writeln!(output),
     }
 }

@@ -271,10 +271,10 @@ fn ack(text: &str) -> Result<bool, InvalidValue> {
         "disk" => Ok(false),
         "stored" => Ok(true),
         "memory" => {
-            let wrong = InvalidValue::new("can't be `memory`", "wanted \"disk\" or \"stored\"");
+            let wrong = InvalidValue::new("can't be `memory`", "expected \"disk\" or \"stored\"");
             Err(wrong.help("set ack_memory = true; clients then request it with the header Forebay-Ack: memory"))
         }
-        _ => Err(InvalidValue::new("is no kind of acknowledgement", "wanted \"disk\" or \"stored\"")),
+        _ => Err(InvalidValue::new("is not an acknowledgement level", "expected \"disk\" or \"stored\"")),
     }
 }
 

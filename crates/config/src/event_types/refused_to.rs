@@ -65,11 +65,15 @@ fn checked(
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("add [types.{name}] with routes"),
         };
-        return mistake(format!("invalid value for `{path}`: this type has no table"), "no such type", help);
+        return mistake(
+            format!("invalid value for `{path}`: this type has no table"),
+            "this type is not in the file",
+            help,
+        );
     }
     if let Some(next) = written.iter().find(|next| next.of == name.as_str()) {
         let title = format!("conflict: `{path}` names a type that also has `{KEY}`");
-        let help = format!("remove one of them: rejected events of type `{name}` are only counted");
+        let help = format!("remove one of them: if `{name}` rejects a quarantined event, it is only counted");
         let mistake = Diagnostic::new(title, span.clone(), "stored as this").also(next.to.span.clone(), "of that type");
         return Err(Box::new(mistake.help(help)));
     }

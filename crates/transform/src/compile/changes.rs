@@ -84,8 +84,9 @@ pub(super) fn truncate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<
         // Its mistake was reported.
         _ if ["characters", "bytes", "elements"].iter().filter(|key| options.has(key)).count() == 1 => None,
         _ => {
-            let mistake = options.mistake(StepLocation::Step, "needs one of `characters`, `bytes` and `elements`");
-            mistake.help = Some("add characters = 100".to_owned());
+            let mistake =
+                options.mistake(StepLocation::Step, "needs exactly one of `characters`, `bytes` and `elements`");
+            mistake.help = Some("set exactly one of them, for example characters = 100".to_owned());
             None
         }
     };

@@ -30,7 +30,10 @@ pub(super) fn default(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<O
 fn value(options: &mut Options<'_>) -> Option<Source> {
     match (options.spec.get("value"), options.has("to")) {
         (Some(_), true) => {
-            options.mistake(StepLocation::Key("value".to_owned()), "there is a computed value in `to` as well");
+            options.mistake(
+                StepLocation::Key("value".to_owned()),
+                "conflicts with the expression in `to`: remove one of them",
+            );
             None
         }
         (Some(value), false) => match value.to_json() {
@@ -39,7 +42,7 @@ fn value(options: &mut Options<'_>) -> Option<Source> {
         },
         (None, true) => options.expression("to").map(Source::Computed),
         (None, false) => {
-            let mistake = options.mistake(StepLocation::Step, "says no value");
+            let mistake = options.mistake(StepLocation::Step, "needs a value");
             mistake.help = Some("add value = \"text\", or to = \"an expression\"".to_owned());
             None
         }

@@ -24,8 +24,11 @@ fn mistake_names_its_place_and_remedy() {
             "step 1, `drop`: the whole payload can't be dropped; write filter = \"false\" to drop the event",
         ),
         (r#"[{"drop": 7}]"#, "step 1, `drop`: should be a JSON pointer or a list of them, but is an integer"),
-        (r#"[{"set": "/a"}]"#, "step 1: says no value; add value = \"text\", or to = \"an expression\""),
-        (r#"[{"set": "/a", "to": "b =", "value": 1}]"#, "step 1, `value`: there is a computed value in `to` as well"),
+        (r#"[{"set": "/a"}]"#, "step 1: needs a value; add value = \"text\", or to = \"an expression\""),
+        (
+            r#"[{"set": "/a", "to": "b =", "value": 1}]"#,
+            "step 1, `value`: conflicts with the expression in `to`: remove one of them",
+        ),
         (
             r#"[{"rename": "/a", "to": "/b"}]"#,
             "step 1, `to`: should be a name, but is a JSON pointer; leave the `/` out, or use `move` to put it elsewhere",
