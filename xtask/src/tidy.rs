@@ -13,6 +13,7 @@ pub(crate) mod lines;
 mod links;
 pub(crate) mod messages;
 mod page_blocks;
+mod page_codes;
 mod page_metrics;
 mod page_tests;
 mod printed_commands;
@@ -72,6 +73,7 @@ pub(crate) fn check() -> Result<()> {
         sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
     let metadata = workspace::metadata()?;
     findings.extend(edges::forbidden_edges(&metadata)?);
+    findings.extend(page_codes::undocumented_codes(&sources));
     findings.extend(page_metrics::unknown_metrics(&sources));
     findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
     findings.extend(page_blocks::broken_json(&sources));
