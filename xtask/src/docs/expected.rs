@@ -69,6 +69,15 @@ fn plain(line: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_inside(c) != is_inside(first)).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
+        // The page shows the beginning of an id.
+        if let Some(after) = after
+            .strip_prefix(ANY)
+            .filter(|_| part.len() >= 4 && part.chars().all(|c| c.is_ascii_hexdigit() || c == '-'))
+        {
+            plain.push_str("ID");
+            rest = after;
+            continue;
+        }
         let word = part.trim_end_matches(['.', ':', '-']);
         match kind(word) {
             Some(kind) => plain.extend([kind, &part[word.len()..]]),
@@ -123,6 +132,8 @@ mod tests {
             ("2026-11-26T02:10:31.402Z INFO", "2027-01-01T00:00:00.1Z INFO", true),
             ("2026-11-26T02:10:31.402Z INFO", "yesterday INFO", false),
             ("Date: now\nContent-Length: 5", "date: Fri, 27 Nov 2026 01:18:33 GMT\nContent-Length: 5", true),
+            ("id 01a2… x", "id 01a21abc-20fc-7000-8179-1058d73a0000 x", true),
+            ("id 01a2… x", "id 01a2 x", false),
             ("ffffffffffffffff", "ffffffffffffffff", true),
         ] {
             assert_eq!(is_as_shown(shown, printed, false), expected, "{shown:?} {printed:?}");
