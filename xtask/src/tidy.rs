@@ -13,10 +13,12 @@ pub(crate) mod lines;
 mod links;
 pub(crate) mod messages;
 mod page_blocks;
+mod page_codes;
 mod page_metrics;
 mod page_tests;
 mod printed_commands;
 mod prose;
+mod quoted_messages;
 mod shape;
 mod signatures;
 mod source;
@@ -72,6 +74,7 @@ pub(crate) fn check() -> Result<()> {
         sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
     let metadata = workspace::metadata()?;
     findings.extend(edges::forbidden_edges(&metadata)?);
+    findings.extend(page_codes::undocumented_codes(&sources));
     findings.extend(page_metrics::unknown_metrics(&sources));
     findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
     findings.extend(page_blocks::broken_json(&sources));
@@ -83,6 +86,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(type_names::repeated_types(&sources));
     findings.extend(anchors::broken_anchors(&sources));
     findings.extend(prose::breaches(&sources));
+    findings.extend(quoted_messages::unknown_messages(&sources));
     for finding in &findings {
         println!("{finding}");
     }

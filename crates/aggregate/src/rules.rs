@@ -156,14 +156,15 @@ impl AggregateRules {
         let early = definition.early.map(|early| draft.length("early", early)).filter(|early| *early > 0);
         let memory = definition.memory.unwrap_or(AGGREGATE_BYTES);
         if memory < AGGREGATE_BYTES_MIN {
-            draft.mistake("memory", format!("{memory} bytes are too few: at least {AGGREGATE_BYTES_MIN}"));
+            draft.mistake("memory", format!("expected at least {AGGREGATE_BYTES_MIN} bytes, found {memory}"));
         }
         if let Some(span) = span {
             draft.check(definition, span);
             let windows = windows_open(span, lateness, ahead, definition.late);
             if windows > AGGREGATE_WINDOWS_MAX {
                 let more = "make the windows longer, or `lateness` and `ahead` shorter";
-                let message = format!("{windows} windows could be open, at most {AGGREGATE_WINDOWS_MAX}: {more}");
+                let message =
+                    format!("{windows} windows could be open, and at most {AGGREGATE_WINDOWS_MAX} are allowed: {more}");
                 draft.mistake("window", message);
             }
         }
@@ -292,7 +293,7 @@ impl Draft {
     fn length(&mut self, setting: &str, length: Duration) -> i64 {
         if length > AGGREGATE_LATENESS_MAX {
             let most = humantime::format_duration(AGGREGATE_LATENESS_MAX);
-            self.mistake(setting, format!("at most {most}"));
+            self.mistake(setting, format!("expected at most {most}"));
         }
         microseconds(length.min(AGGREGATE_LATENESS_MAX))
     }
@@ -316,13 +317,16 @@ impl Draft {
 
     fn measures(&mut self, measures: &[(String, String)]) -> Vec<Named> {
         if measures.is_empty() || measures.len() > AGGREGATE_MEASURES_MAX {
-            self.mistake("measures", format!("from 1 to {AGGREGATE_MEASURES_MAX}, such as `requests = \"count\"`"));
+            self.mistake(
+                "measures",
+                format!("expected 1 to {AGGREGATE_MEASURES_MAX} measures, such as `requests = \"count\"`"),
+            );
         }
         let mut named: Vec<Named> = Vec::new();
         for (name, text) in measures {
             let setting = format!("measures.{name}");
             if RESERVED.contains(&name.as_str()) {
-                self.mistake(&setting, "each result has a member of this name: choose another one");
+                self.mistake(&setting, "each result already has a member of this name: choose another name");
             }
             if named.iter().any(|other| other.name == *name) {
                 self.mistake(&setting, "two measures have this name: rename one");
@@ -362,7 +366,10 @@ impl Draft {
             self.mistake("early", "expected at least 100ms");
         }
         if definition.early.is_some() && definition.emit == Emit::Final {
-            self.mistake("early", "with `emit = \"final\"` a window has one result, at its end");
+            self.mistake(
+                "early",
+                "with `emit = \"final\"` a window has one result, at its end: remove this setting, or `emit`",
+            );
         }
     }
 }

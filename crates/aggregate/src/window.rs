@@ -39,7 +39,7 @@ fn length(text: &str) -> Result<i64, String> {
     if !(AGGREGATE_WINDOW_MIN..=AGGREGATE_WINDOW_MAX).contains(&length) {
         let (min, max) = (AGGREGATE_WINDOW_MIN, AGGREGATE_WINDOW_MAX);
         let (min, max) = (humantime::format_duration(min), humantime::format_duration(max));
-        return Err(format!("`{text}`: a window is from {min} to {max} long"));
+        return Err(format!("`{text}` is out of range: a window is {min} to {max} long"));
     }
     Ok(microseconds(length))
 }

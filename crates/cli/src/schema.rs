@@ -35,7 +35,7 @@ fn run_infer(infer: &SchemaInfer) -> anyhow::Result<u8> {
     let path = &infer.file;
     let samples = gather(path, BufReader::new(input::open(path).map_err(unreadable(path))?))?;
     if samples.count() == 0 {
-        bail!("{} has no record: give it samples to infer a schema from", path.display());
+        bail!("{} has no records: name a file with sample events", path.display());
     }
     print(|output| output.write_all(samples.schema(infer.ranges).as_bytes()))?;
     Ok(0)

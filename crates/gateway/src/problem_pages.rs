@@ -8,14 +8,18 @@ const TYPE: &str = "urn:forebay:problem:";
 
 #[test]
 fn docs_examples_match_problem_documents() {
-    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut examples = 0;
-    for entry in std::fs::read_dir(docs).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            let page = std::fs::read_to_string(&path).unwrap();
-            examples += page.matches(TYPE).count();
-            assert_eq!(faults(&page), Vec::<String>::new(), "{}", path.display());
+    let mut folders = vec![testkit::generated::page_file("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let page = std::fs::read_to_string(&path).unwrap();
+                examples += page.matches(TYPE).count();
+                assert_eq!(faults(&page), Vec::<String>::new(), "{}", path.display());
+            }
         }
     }
     assert!(examples >= 2);

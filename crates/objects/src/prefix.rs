@@ -44,7 +44,7 @@ pub enum InvalidPrefix {
     )]
     Long,
     /// A path that tools would interpret as another one.
-    #[error("it must not begin with /, or contain //, . or .. as a part")]
+    #[error("expected no / at the beginning, no //, and no part that is . or ..")]
     Path,
 }
 

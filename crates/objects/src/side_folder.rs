@@ -27,7 +27,7 @@ pub enum InvalidFolder {
     #[error("expected at most {BYTES_MAX} bytes")]
     Long,
     /// A path that tools would interpret as another one, or a hidden folder.
-    #[error("it must not begin with / or ., or contain //, . or .. as a part")]
+    #[error("expected no / or . at the beginning, no //, and no part that is . or ..")]
     Path,
 }
 

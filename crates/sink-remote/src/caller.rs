@@ -269,7 +269,12 @@ impl Caller {
     fn no_writer(&self) -> SinkError {
         let UpstreamConfig { name, writers, .. } = self.config.upstream.config();
         let by = if matches!(writers, Writers::Etcd { .. }) { "etcd" } else { "DNS" };
-        SinkError::Unavailable(format!("{by} has named no writer of the upstream {name} yet").into())
+        SinkError::Unavailable(
+            format!(
+                "{by} has named no writer of the upstream {name} yet: check its settings, and that its writers run"
+            )
+            .into(),
+        )
     }
 
     /// Runs `work` while no other lane searches or surveys.

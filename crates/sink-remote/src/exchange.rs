@@ -186,7 +186,7 @@ impl Exchange {
     fn cut_off(&self, server: &WriterServer, limit: Duration) -> Unanswered {
         server.count(RequestOutcome::NoAnswer);
         let words: Reason = format!(
-            "writer {} has sent heartbeats for {limit:?} without an answer of its sink {}: check its store, or raise response_timeout \
+            "writer {} has sent heartbeats for {limit:?} without a response of its sink {}: check its store, or raise response_timeout \
              of the upstream",
             server.label(),
             self.sink

@@ -79,7 +79,9 @@ impl ObjectStore for RemoteObjects {
 
     async fn mark(&self) -> Result<Mark, SinkError> {
         let mark = self.writers.caller.mark();
-        mark.ok_or_else(|| SinkError::Unavailable("no writer has answered yet".into()))
+        mark.ok_or_else(|| {
+            SinkError::Unavailable("no writer has responded yet: check that one runs, and its address".into())
+        })
     }
 
     async fn put(&self, manifest: &Manifest, parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError> {

@@ -22,7 +22,7 @@ pub enum TimeFormat {
 }
 
 /// Why a time without an offset from UTC isn't read.
-const NO_OFFSET: &str = "the time has no offset from UTC, and no zone is configured";
+const NO_OFFSET: &str = "the time has no offset from UTC, and no zone is configured: send an offset such as Z";
 
 /// The zone of a time without an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::tidy::map_links;
 use crate::workspace::{captured, copy, create_folder_of, empty_directory, root, target_directory};
 
 /// No print page: it repeats all others.
-const SETTINGS: &str = "[book]\ntitle = \"Forebay\"\nlanguage = \"en\"\n\n[output.html.print]\nenable = false\n";
+const SETTINGS: &str = "[book]\ntitle = \"Forebay\"\nlanguage = \"en\"\n\n[output.html]\nno-section-label = true\n\n[output.html.fold]\nenable = true\n\n[output.html.print]\nenable = false\n";
 
 /// Instead of the theme's list: the reader's fonts are enough, and the package stays small.
 const NO_FONTS: &str = "/* No fonts. */\n";

@@ -201,7 +201,7 @@ fn texts(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> V
 
 /// One of a few words; the first is the default.
 fn choice<T: Copy>(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, words: &[(&str, T)]) -> T {
-    reader.word(section, key, "is not one of the words for it", words).map_or(words[0].1, |found| found.value)
+    reader.word(section, key, "is not a supported value", words).map_or(words[0].1, |found| found.value)
 }
 
 /// The measures in the order in which they are written.

@@ -25,7 +25,7 @@ pub(crate) fn read(
         with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is not a time zone", wanted))
     });
     let words = &[("received", false), ("refuse", true)];
-    let refuses = reader.word(section, OPTIONS[2], "is not what can be done", words);
+    let refuses = reader.word(section, OPTIONS[2], "is not a supported action", words);
     if !has_time {
         let spans = [format.map(|found| found.span), zone.map(|found| found.span), refuses.map(|found| found.span)];
         for (option, span) in OPTIONS.into_iter().zip(spans).filter_map(|(option, span)| Some((option, span?))) {

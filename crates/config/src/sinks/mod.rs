@@ -93,7 +93,7 @@ fn read_one(
 
 fn begin(text: &str) -> Result<Begin, InvalidValue> {
     let alias = BEGIN_ALIASES.iter().find(|(alias, _)| *alias == text);
-    alias.map_or_else(|| word(text, "is not a start position: use oldest, or end", BEGINS), |(_, begin)| Ok(*begin))
+    alias.map_or_else(|| word(text, "is not a start position", BEGINS), |(_, begin)| Ok(*begin))
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {

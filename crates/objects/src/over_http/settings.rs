@@ -100,5 +100,9 @@ pub fn secret(text: &str) -> Result<Secret, InvalidValue> {
 /// # Errors
 /// It is empty.
 pub fn word(text: &str) -> Result<String, InvalidValue> {
-    if text.is_empty() { Err(InvalidValue::new("is empty", "expected a text")) } else { Ok(text.to_owned()) }
+    if text.is_empty() {
+        Err(InvalidValue::new("is empty", "expected at least one character"))
+    } else {
+        Ok(text.to_owned())
+    }
 }
