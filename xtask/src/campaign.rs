@@ -28,6 +28,7 @@ pub(crate) mod stops;
 pub(crate) mod store_faults;
 pub(crate) mod store_kills;
 mod stores;
+pub(crate) mod tutorial;
 pub(crate) mod two_services;
 
 use anyhow::Result;
@@ -95,6 +96,8 @@ enum Campaign {
     ManyGateways(Passed),
     /// The Debian package on a machine with systemd: installed, upgraded under load, removed, purged.
     Package(package::Options),
+    /// The tutorial as a reader types it, with the archive and the package, on a machine with systemd and PostgreSQL.
+    Tutorial(frame::FrameOptions),
     /// One store is down while millions of events arrive for it: the effect on other stores, memory and the drain afterwards.
     StoreDown(Passed),
 }
@@ -126,6 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::TwoServices(options) => two_services::run(options),
         Campaign::ManyGateways(passed) => run_bench("many-gateways", passed),
         Campaign::Package(options) => package::run(options),
+        Campaign::Tutorial(options) => tutorial::run(options),
         Campaign::StoreDown(passed) => run_bench("store-down", passed),
     }
 }

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::benchmarks::{Passed, run_bench};
 use crate::tidy::{lines, messages};
-use crate::{campaign, ci, deployments, dist, fuzz, image, lab, scale, services, test, tidy};
+use crate::{campaign, ci, deployments, dist, docs, fuzz, image, lab, scale, services, test, tidy};
 
 /// Forebay's tooling.
 #[derive(Parser)]
@@ -35,6 +35,8 @@ enum Task {
     Lines(lines::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
+    /// Builds the documentation as a site in target/book, and runs its commands with --all.
+    Docs(docs::Arguments),
     /// Builds an archive and a Debian package with the static binary, in target/packages.
     Dist(dist::Arguments),
     /// The loops that benchmarks are compared with.
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
         Task::Messages => messages::print(),
         Task::Lines(arguments) => lines::run(&arguments),
         Task::Services(arguments) => services::install(&arguments),
+        Task::Docs(arguments) => docs::run(&arguments),
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Reference(passed) => run_bench("reference", &passed),
         Task::Bench(passed) => run_bench("bench", &passed),
@@ -80,5 +83,17 @@ pub fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn pages_name_commands_that_exist() {
+        let unknown = tidy::unknown_xtask_commands(&Arguments::command()).unwrap();
+        assert!(unknown.is_empty(), "{unknown:#?}");
     }
 }

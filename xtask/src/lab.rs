@@ -82,7 +82,7 @@ pub(crate) fn short() -> Result<()> {
     lab.down()?;
     checked?;
     if let Some(left) = members.iter().find(|member| member.is_alive()) {
-        bail!("{} is left behind, process {}", left.name, left.pid);
+        bail!("{} is still running, process {}", left.name, left.pid);
     }
     if lab.folder.exists() || members.iter().any(|member| member.folder.as_ref().is_some_and(|folder| folder.exists()))
     {

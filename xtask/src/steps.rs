@@ -47,7 +47,7 @@ impl Step {
 
 /// Runs the step of this name, as the process that `run_apart` starts.
 pub(crate) fn run_one(steps: &[Step], name: &str) -> Result<()> {
-    steps.iter().find(|step| step.name == name).with_context(|| format!("there is no step {name}"))?.run()
+    steps.iter().find(|step| step.name == name).with_context(|| format!("{name} is not a step"))?.run()
 }
 
 /// Runs the steps, and ends with the first failure. The closing lines name each with its time, and the skipped tests.

@@ -39,6 +39,7 @@ pub(crate) const STEPS: &[Step] = &[
 pub(crate) const SLOW_STEPS: &[Step] = &[
     Step::alone("fuzzing", fuzz::short),
     Step::alone("short campaign: package", campaign::package::short),
+    Step::alone("short campaign: tutorial", campaign::tutorial::short),
     Step::alone("short campaign: slow clients", campaign::slow_clients::short),
     Step::parallel("short campaign: cross-shard duplicates", campaign::cross_shard_duplicates::short),
     Step::parallel("short campaign: loads", campaign::loads::short),

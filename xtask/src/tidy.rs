@@ -12,6 +12,8 @@ mod line_links;
 pub(crate) mod lines;
 mod links;
 pub(crate) mod messages;
+mod page_blocks;
+mod page_codes;
 mod page_metrics;
 mod page_tests;
 mod printed_commands;
@@ -30,6 +32,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace;
+pub(crate) use links::{map_links, page_links};
 use source::Source;
 
 /// One place that breaks a rule.
@@ -70,8 +73,11 @@ pub(crate) fn check() -> Result<()> {
         sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
     let metadata = workspace::metadata()?;
     findings.extend(edges::forbidden_edges(&metadata)?);
+    findings.extend(page_codes::undocumented_codes(&sources));
     findings.extend(page_metrics::unknown_metrics(&sources));
     findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
+    findings.extend(page_blocks::broken_json(&sources));
+    findings.extend(page_blocks::unknown_paths(&sources));
     findings.extend(import_cycles::import_cycles(&sources)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));
@@ -87,6 +93,13 @@ pub(crate) fn check() -> Result<()> {
     }
     println!("tidy: {} files, nothing to fix", sources.len());
     Ok(())
+}
+
+/// Commands of `cargo xtask` in pages that this definition doesn't have. A rule would need the commands, and one of them runs the rules.
+#[cfg(test)]
+pub(crate) fn unknown_xtask_commands(xtask: &clap::Command) -> Result<Vec<String>> {
+    let sources = read_sources(&workspace::root()?, &files()?)?;
+    Ok(page_blocks::unknown_xtask_commands(&sources, xtask).iter().map(ToString::to_string).collect())
 }
 
 /// Paths from the root, tracked or not yet, without ignored and removed ones.

@@ -44,7 +44,8 @@ impl DeadQuery {
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
-                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all, resend and origin"
+                        "unknown parameter {key}: use sink, type, id, since, until, reason, where, limit, all, resend \
+                         or origin"
                     ));
                 }
             }
@@ -77,7 +78,7 @@ impl DeadQuery {
 pub fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+        let value = percent::decode(value).ok_or_else(|| format!("parameter {key} must be percent-encoded UTF-8"))?;
         Ok((key, value))
     })
 }
@@ -115,9 +116,9 @@ mod tests {
     #[test]
     fn query_mistakes_are_named() {
         for (text, wanted) in [
-            ("sinks=a", "sinks is unknown"),
+            ("sinks=a", "unknown parameter sinks"),
             ("id=1", "a UUID"),
-            ("since=now", "wanted a time"),
+            ("since=now", "a time"),
             ("where=status%20%3D", "status ="),
             ("limit=-1", "expected a number"),
             ("all=yes", "true or false"),

@@ -60,6 +60,9 @@ impl WriterStatusJson {
         }
         let last = self.last_success.as_deref().unwrap_or("never");
         let reason = self.reason.as_deref().unwrap_or("reason unknown");
-        Some(format!("writer {} of upstream {} is ejected (last answer: {last}): {reason}", self.server, self.upstream))
+        Some(format!(
+            "writer {} of upstream {} is ejected (last response: {last}): {reason}",
+            self.server, self.upstream
+        ))
     }
 }

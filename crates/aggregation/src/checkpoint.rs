@@ -49,7 +49,7 @@ impl CheckpointFile {
         rules: &AggregateRules,
     ) -> io::Result<(Self, Found)> {
         let (file, state) = StateFile::open(disk, folder, name)?;
-        let damaged = (!state.damaged.is_empty()).then(|| "its files are damaged".to_owned());
+        let damaged = (!state.damaged.is_empty()).then(|| "its state files are damaged".to_owned());
         let found = match state.content {
             None => Found::None(damaged),
             Some(content) => decode(rules, &content)
@@ -95,10 +95,10 @@ fn by_shard(positions: impl Iterator<Item = Position>) -> Vec<u64> {
 }
 
 fn decode(rules: &AggregateRules, content: &[u8]) -> Result<Checkpoint, String> {
-    let (header, state) = content.split_first_chunk::<HEADER_BYTES>().ok_or("its file is too short")?;
+    let (header, state) = content.split_first_chunk::<HEADER_BYTES>().ok_or("its state file is too short")?;
     let [version, mark @ ..] = *header;
     if version != VERSION {
-        return Err(format!("its file has form {version}, and this version reads form {VERSION}"));
+        return Err(format!("its state file has format version {version}, and this Forebay reads version {VERSION}"));
     }
     let fold = Fold::restore(rules.clone(), state).map_err(|error| error.to_string())?;
     Ok(Checkpoint { fold, mark: u64::from_le_bytes(mark) })

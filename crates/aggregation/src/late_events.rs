@@ -21,8 +21,8 @@ pub(crate) fn log(of: &TypeName, name: &TypeName, left_out: LeftOut) {
         let out_of_range = counted(out_of_range, "event");
         tracing::warn!(
             aggregate = %name, "type" = %of,
-            "{out_of_range} dated further ahead than `ahead` allows, or before 1970: not in the results, but in the \
-             stores. Check the sender's clock and the `time` of the type"
+            "{out_of_range} with a time before 1970, or further in the future than `ahead` allows: not in the \
+             results, but in the stores. Check the sender's clock and the `time` of the type"
         );
     }
 }

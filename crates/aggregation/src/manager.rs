@@ -208,7 +208,11 @@ impl AggregateManager {
         }
         let kept: BTreeSet<String> = self.setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
-            tracing::warn!(reason = %error, "can't remove the states of aggregates that are no longer configured");
+            tracing::warn!(
+                reason = %error,
+                "can't remove the states of aggregates that are no longer configured: check the disk and permissions \
+                 of the data directory"
+            );
         }
         self.show();
     }
@@ -271,10 +275,17 @@ impl AggregateManager {
         // with them.
         let kept = setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
-            tracing::warn!(reason = %error, "can't remove the states of a failed change; the next change may begin with them");
+            tracing::warn!(
+                reason = %error,
+                "can't remove the aggregate states of a failed reload, and the next reload may use them: check the \
+                 disk and permissions of the data directory"
+            );
         }
         if let Err(error) = self.prepare(&setups, Some(|_: &TypeName| false)).and_then(|()| self.start()) {
-            tracing::warn!(reason = %error, "can't resume aggregates until the next start");
+            tracing::warn!(
+                reason = %error,
+                "can't resume aggregates: check the disk and permissions of the data directory, then restart Forebay"
+            );
         }
         self.show();
     }
@@ -285,7 +296,10 @@ impl AggregateManager {
         for (name, running) in &self.running {
             if ended(running) {
                 running.halt.send_replace(Halt::Now);
-                tracing::warn!(aggregate = %name, "BUG: aggregate ended; its events stay in the journal until the next start");
+                tracing::warn!(
+                    aggregate = %name,
+                    "BUG: the aggregate ended; its events stay in the journal. Restart Forebay, and report this"
+                );
             }
         }
     }
@@ -345,12 +359,12 @@ impl Beginning {
         match self {
             Self::First | Self::End => None,
             Self::Changed => Some(
-                "aggregate has another definition than before: it begins with the next event, and discards its open \
-                 windows"
+                "the aggregate's definition has changed: the aggregate begins with the next event, and discards its \
+                 open windows"
                     .to_owned(),
             ),
             Self::Oldest => {
-                let reason = reason.unwrap_or("its file is missing");
+                let reason = reason.unwrap_or("its state file is missing");
                 Some(format!(
                     "aggregate has lost its state ({reason}): it begins with the oldest event in the journal, and \
                      results of windows that began earlier are incomplete"

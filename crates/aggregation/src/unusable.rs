@@ -37,14 +37,14 @@ pub fn unusable_states(directory: &DataDirectory, setups: &[AggregateSetup]) -> 
         let path = folder.join(&stem);
         let reason = match setups.iter().find(|setup| setup.file_name() == stem) {
             None if setups.iter().any(|setup| stem.starts_with(&setup.file_prefix())) => {
-                "is defined otherwise in this configuration".to_owned()
+                "has another definition in this configuration".to_owned()
             }
             None => "isn't in this configuration".to_owned(),
             Some(setup) => {
                 let reserve = directory.reserve().clone();
                 let opened = CheckpointFile::open(directory.disk().clone(), &folder, &stem, reserve, &setup.rules)?;
                 let Found::None(reason) = opened.1 else { continue };
-                format!("has lost its state ({})", reason.unwrap_or_else(|| "its file is missing".to_owned()))
+                format!("has lost its state ({})", reason.unwrap_or_else(|| "its state file is missing".to_owned()))
             }
         };
         unusable.push(UnusableState { name: name.to_owned(), path, reason });

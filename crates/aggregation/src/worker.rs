@@ -145,7 +145,10 @@ impl Worker {
             }
             Ok(None) => true,
             Err(error) => {
-                self.report_failure("aggregate can't read the journal, and retries", &error);
+                self.report_failure(
+                    "aggregate can't read the journal, and retries: check the disk of the data directory",
+                    &error,
+                );
                 self.pause().await;
                 false
             }
@@ -172,7 +175,9 @@ impl Worker {
             let (lost, position) = (read.lost, read.chunk.end() - 1);
             tracing::warn!(
                 aggregate = %self.name(), shard, lost, position,
-                "results of an aggregate lack events up to this position, because the journal can't be read"
+                "results of the aggregate lack events up to this position, because the journal is damaged: stop \
+                 Forebay, and run {}",
+                text::OperatorCommand::JournalVerify
             );
         }
         if !self.fold.has_results() {
@@ -207,7 +212,8 @@ impl Worker {
             Err(error) => {
                 self.status.failed_saves.add(1);
                 self.report_failure(
-                    "aggregate can't save its state, and retries; it emits no results until then",
+                    "aggregate can't save its state, and emits no results until it can: check the disk and \
+                     permissions of the data directory",
                     &error,
                 );
                 false
@@ -265,7 +271,11 @@ impl Worker {
             }
             Err(error) => {
                 // It is then journaled again, with the same id and revision: stores keep one.
-                tracing::warn!(aggregate = %self.name(), reason = %error, "aggregate can't read the journal");
+                tracing::warn!(
+                    aggregate = %self.name(), reason = %error,
+                    "aggregate can't read an earlier result in the journal, and appends the result again: check the \
+                     disk of the data directory"
+                );
                 *journaled = None;
                 false
             }
@@ -300,7 +310,11 @@ impl Worker {
                 Err(AppendError::Failed) => return Err(Ended),
                 Err(AppendError::Busy) => shard.flush().await,
                 Err(error @ AppendError::NoSpace) => {
-                    self.report_failure("aggregate can't append its results to the journal, and retries", &error);
+                    self.report_failure(
+                        "aggregate can't append its results to the journal, and retries: free space on the disk of \
+                         the data directory",
+                        &error,
+                    );
                     self.pause().await;
                 }
             }

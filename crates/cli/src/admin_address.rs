@@ -45,7 +45,9 @@ pub fn find(role: Role, file: Option<&Path>, environment: &Environment) -> Resul
         None => file.text(role.table(), KEY, environment)?,
     };
     let address: SocketAddr = match text {
-        Some(text) => text.parse().map_err(|_| "the setting `admin` is no IP address with a port".to_owned())?,
+        Some(text) => text
+            .parse()
+            .map_err(|_| "the setting `admin` is not an IP address with a port, such as 127.0.0.1:9000".to_owned())?,
         None => default,
     };
     let has_tls = role != Role::Writer && (file.has(KEY, TLS.0) || of_environment(TLS.1).is_some());
@@ -94,7 +96,7 @@ mod tests {
             assert_eq!(found(role, text, variables).as_deref(), Ok(expected), "{text}");
         }
         assert!(found(Role::Serve, "no toml", &[]).is_err());
-        assert!(found(Role::Serve, "[gateway]\nadmin = \"x\"", &[]).unwrap_err().contains("no IP address"));
+        assert!(found(Role::Serve, "[gateway]\nadmin = \"x\"", &[]).unwrap_err().contains("not an IP address"));
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl AdminClient {
         let other = |_| {
             let path = path.split('?').next().unwrap_or(path);
             self.failed(&io::Error::other(format!(
-                "it has no {path}: it may have another role or version, or isn't Forebay"
+                "the server has no {path}, so it has another role or version, or isn't Forebay"
             )))
         };
         serde_json::from_slice(&answer.body).map(Err).map_err(other)
@@ -71,7 +71,8 @@ impl AdminClient {
     fn failed(&self, error: &io::Error) -> anyhow::Error {
         let address = self.address();
         anyhow!(
-            "can't ask the server at {address}: {error}. Start it, or name its admin address with --admin or its configuration with --config"
+            "can't ask the server at {address}: {error}. Start Forebay, or name its admin address with --admin or its \
+             configuration with --config"
         )
     }
 
@@ -88,14 +89,15 @@ fn for_commands(problem: ProblemJson) -> String {
     match code.as_str() {
         "unauthorized" if detail.contains("Authorization") => {
             format!(
-                "this needs a token with the scope admin: set FOREBAY_TOKEN_FILE to a file with it, or FOREBAY_TOKEN. Create one: {make}"
+                "the command needs a token with the scope admin: set FOREBAY_TOKEN_FILE to a file with it, or \
+                 FOREBAY_TOKEN. Create one: {make}"
             )
         }
-        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or create one: {make}"),
+        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another token, or create one: {make}"),
         "cross_origin" => {
-            format!("--admin must have an IP address or localhost, unless tokens exist. Create one: {make}")
+            format!("--admin must have an IP address or localhost, unless tokens exist. Create a token: {make}")
         }
-        "all" => "this would drop all dead letters: add a filter, or --all".to_owned(),
+        "all" => "this command would drop all dead letters: add a filter, or --all".to_owned(),
         _ => detail,
     }
 }

@@ -90,14 +90,14 @@ fn line(elapsed: Duration, duration: Duration, events: u64, rate: f64, failed: u
 /// Warns about figures that can't be trusted.
 fn warn(report: &Report, was_stopped: bool) {
     if was_stopped {
-        tracing::warn!("stopped before the end; the figures are those until then");
+        tracing::warn!("stopped before the end: the figures cover the time until then");
     }
     if let Some(failure) = &report.failure {
         tracing::error!("{failure}");
     }
     if report.verified.is_some_and(|check| check.is_all_lost()) && !was_stopped {
         tracing::warn!(
-            "none of the events is in the store: name with --verify the file of a sink that their type is routed to"
+            "the store has none of the events: with --verify, name the file of a sink to which their type has a route"
         );
     }
 }

@@ -22,10 +22,10 @@ pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environ
     let path = if flags.ready { READY } else { HEALTH };
     let asked = flags.at.ca.server(&address)?.ask(("GET", path, &[]), None, (LIMIT, Some(LIMIT)));
     let answer = asked.map_err(|error| {
-        anyhow!("{address}{path} does not answer: {error}. Start the server, or name its admin address with --admin")
+        anyhow!("no response from {address}{path}: {error}. Start the server, or name its admin address with --admin")
     })?;
     if answer.status != 200 {
-        bail!("{address}{path} answers {}: {}", answer.status, answer.text().trim_end());
+        bail!("{address}{path} responded with {}: {}", answer.status, answer.text().trim_end());
     }
     Ok(0)
 }

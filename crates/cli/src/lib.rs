@@ -7,6 +7,7 @@ mod bench;
 mod config_command;
 mod dead;
 pub mod errors;
+mod example;
 mod figures;
 mod flags;
 mod generated_help;

@@ -4,7 +4,9 @@ use config::Role;
 use settings::Environment;
 
 use crate::flags::{CheckFlags, Cli, Command, Common, DrainFlags, TestFlags, TryFlags};
-use crate::{bench, config_command, dead, generated_help, health, journal, load, reload, route, schema, status, token};
+use crate::{
+    bench, config_command, dead, example, generated_help, health, journal, load, reload, route, schema, status, token,
+};
 
 /// The next action of the binary.
 pub enum Next {
@@ -46,6 +48,7 @@ pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
         Command::Bench(flags) => bench::run(*flags),
         Command::Load(flags) => load::run(*flags),
         Command::Token(command) => token::run(&command, role, environment),
+        Command::Example(flags) => example::run(&flags),
         Command::Completions { shell } => generated_help::print_completions(shell),
         Command::Man { directory } => generated_help::write_manual(&directory),
     })

@@ -96,7 +96,7 @@ fn sinks(sinks: &[SinkStatusJson], terminal: Option<usize>) -> String {
 }
 
 fn writers(writers: &[WriterStatusJson], terminal: Option<usize>) -> String {
-    let columns = ["UPSTREAM", "WRITER", "STATE", "LAST ANSWER"].map(Column::text);
+    let columns = ["UPSTREAM", "WRITER", "STATE", "LAST RESPONSE"].map(Column::text);
     let mut table = Table::new(columns.into_iter().chain([Column::note("NOTE")]).collect::<Vec<_>>());
     for writer in writers {
         let WriterStatusJson { upstream, server, state, last_success, reason, ejected_for } = writer;
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn page_shows_the_printed_status() {
         let text = screen(&status(), Some(80));
-        let page = include_str!("../../../docs/guides/operations.md");
-        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/operations.md lacks:\n{text}");
+        let page = include_str!("../../../docs/guides/check-health.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/check-health.md lacks:\n{text}");
     }
 
     #[test]
@@ -175,10 +175,11 @@ mod tests {
         let reason = format!("{} \u{1b}[31m", "long ".repeat(40));
         let mut status = status();
         status.sinks[1].reason = Some(reason);
-        status.problems = ["it is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap()].into();
+        status.problems =
+            ["the process is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap()].into();
         let text = screen(&status, Some(40));
         assert!(
-            text.contains("\nUNHEALTHY it is not ready: the disk is full\n          sink search waits: long"),
+            text.contains("\nUNHEALTHY the process is not ready: the disk is full\n          sink search waits: long"),
             "{text}"
         );
         assert!(text.ends_with("long  \\u001b[31m\n"), "{text}");
@@ -211,11 +212,11 @@ mod tests {
         assert!(writer("http://w1:8081", "untried").problem().is_none());
         let problem = dead.problem().unwrap();
         assert!(
-            problem.contains("http://w2:8081") && problem.contains("last answer: 2026-11-21T10:00:02Z"),
+            problem.contains("http://w2:8081") && problem.contains("last response: 2026-11-21T10:00:02Z"),
             "{problem}"
         );
         let text = screen(&StatusJson { writers: vec![writer("http://w1:8081", "untried"), dead], ..status() }, None);
-        let table = "UPSTREAM  WRITER          STATE    LAST ANSWER           NOTE\n\
+        let table = "UPSTREAM  WRITER          STATE    LAST RESPONSE         NOTE\n\
                      back      http://w1:8081  untried  -\n\
                      back      http://w2:8081  ejected  2026-11-21T10:00:02Z  writer http://w2:8081: no connection within 2s\n";
         assert!(text.contains(table), "{text}");

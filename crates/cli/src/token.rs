@@ -105,7 +105,8 @@ fn is_same(known: &Token, token: &Token) -> bool {
 
 fn random_secret() -> anyhow::Result<NewToken> {
     let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(|error| anyhow!("the operating system returned no random bytes: {error}"))?;
+    getrandom::fill(&mut random)
+        .map_err(|error| anyhow!("the operating system returned no random bytes: {error}. Check /dev/urandom"))?;
     Ok(NewToken::of_random(random))
 }
 
@@ -116,7 +117,7 @@ fn secret_of_file(path: &Path, may_create: bool) -> anyhow::Result<NewToken> {
     match files::read_text(path) {
         // The message doesn't show what the file contains.
         Ok(text) => text.trim_end().parse().map_err(|error: InvalidToken| {
-            anyhow!("{shown} holds no token: {error}; remove the file to create a new token")
+            anyhow!("{shown} doesn't contain a token: {error}. Remove the file to create a new token")
         }),
         Err(error) if may_create && error.kind() == io::ErrorKind::NotFound => {
             let secret = random_secret()?;
@@ -151,7 +152,7 @@ fn take_away(file: &TokenFile, name: &Name) -> anyhow::Result<()> {
 
 fn list(list: &TokenList, file: &TokenFile) -> anyhow::Result<()> {
     let Some(Kept { mut tokens, .. }) = file.read()? else {
-        tracing::info!("there are no tokens: there is no file {}", file.path().display());
+        tracing::info!("there are no tokens: the file {} does not exist", file.path().display());
         return Ok(());
     };
     tokens.sort_by(|one, other| one.name.cmp(&other.name));
@@ -174,7 +175,7 @@ fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
     let has_origin = tokens.iter().any(|token| token.origin.is_some());
     let has_partial = tokens.iter().any(|token| token.partial.is_some());
     let heads = ["NAME", "SCOPES", "SOURCE"].map(Column::text).into_iter();
-    let times = [Column::text("EXPIRES"), Column::text("MADE")];
+    let times = [Column::text("EXPIRES"), Column::text("CREATED")];
     let mut table = Table::new(
         heads
             .chain(has_origin.then(|| Column::whole("GATEWAY ID")))
@@ -232,5 +233,5 @@ fn exists(name: &Name) -> String {
 }
 
 fn unknown(name: &Name) -> String {
-    format!("there is no token {name}: {} lists the tokens", OperatorCommand::TokenList)
+    format!("there is not a token {name}: {} lists the tokens", OperatorCommand::TokenList)
 }

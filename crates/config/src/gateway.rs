@@ -64,14 +64,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "allowed_hosts",
         TEXTS,
         "host names for requests without a token to an intake port on loopback: `events.example.com`, without port; or `\"*\"` for all. \
-         IP addresses and `localhost` are always allowed ([web pages](../http-ingest.md#web-pages))",
+         IP addresses and `localhost` are always allowed ([web pages](../../guides/browsers.md#rules))",
     )
     .example("[\"events.example\"]"),
     Setting::new(
         "trusted_proxies",
         TEXTS,
         "addresses and networks of proxies, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`. Forebay trusts `X-Forwarded-For` and `Forwarded` from \
-         them only ([behind a proxy](../http-ingest.md#behind-a-proxy))",
+         them only ([behind a proxy](../../guides/behind-a-proxy.md#rules-for-addresses))",
     )
     .example("[\"10.0.0.0/8\"]"),
     CONNECTIONS,
@@ -131,7 +131,7 @@ const IDLE_TIMEOUT: Setting = Setting::duration(
 const MEMORY: Setting = Setting::size(
     "memory",
     (limits::MEMORY_SET_MIN, limits::MEMORY_SET_MAX),
-    "the memory that the process may use. All budgets are derived from it ([memory](../../guides/operations.md#memory))",
+    "the memory that the process may use. All budgets are derived from it ([memory](../../concepts/resources.md#memory))",
 )
 .or(Unset::Described("the limit of the control group"))
 .example("\"512MiB\"")
@@ -273,7 +273,7 @@ fn idle_timeout(text: &str) -> Result<Duration, InvalidValue> {
     let found = duration::within(text, limits::IDLE_TIMEOUT_MIN, limits::IDLE_TIMEOUT_MAX)?;
     match found.subsec_nanos() {
         0 => Ok(found),
-        _ => Err(InvalidValue::new("has a part of a second", "wanted whole seconds, as \"620s\"".to_owned())),
+        _ => Err(InvalidValue::new("has a part of a second", "expected whole seconds, as \"620s\"".to_owned())),
     }
 }
 

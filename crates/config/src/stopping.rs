@@ -9,14 +9,14 @@ pub(crate) const DELAY: Setting = Setting::duration(
     "stop_delay",
     (Duration::ZERO, Duration::from_mins(10)),
     "how long the gateway still accepts events after SIGTERM while `/readyz` answers 503, so load balancers notice \
-     ([stopping](../../guides/operations.md#stopping))",
+     ([stopping](../../guides/stop-and-restart.md))",
 )
 .or(Unset::Duration(Duration::ZERO))
 .example("\"10s\"");
 /// The setting of a writer.
 pub(crate) const DELAY_OF_WRITER: Setting = Setting {
     text: "how long the writer still serves gateways after SIGTERM. `/readyz` answers 503, and each response asks gateways to use another \
-           writer ([stopping](../../guides/operations.md#stopping))",
+           writer ([stopping](../../guides/stop-and-restart.md))",
     ..DELAY
 };
 /// The setting of a gateway alone: a writer has nothing left to deliver.

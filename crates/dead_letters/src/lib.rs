@@ -236,7 +236,8 @@ impl DeadLetters {
             tracing::warn!(
                 sink = &*self.sink,
                 "type" = &*type_name,
-                "{new}, rejected by the store or with an undecided condition: {} shows why. When that is fixed, {} resends them",
+                "{new}, because the store rejected the event or the condition of its route was undecided: {} shows \
+                 why. Fix the cause, then run {}",
                 OperatorCommand::DeadList(&self.sink, Some(&type_name)),
                 OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
             );
@@ -421,5 +422,7 @@ impl Journal {
 }
 
 fn later(error: io::Error) -> Blocked {
-    Blocked::Retry(format!("can't use the journal of dead letters: {error}"))
+    Blocked::Retry(format!(
+        "can't use the journal of dead letters: {error}. Check the disk and permissions of the data directory"
+    ))
 }

@@ -77,7 +77,7 @@ impl DeadLetterService {
             let sent = commands.send(command).await.is_ok();
             let outcome = if sent { answer.await.ok() } else { None };
             outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
-                failure: Some("interrupted: Forebay is stopping".into()),
+                failure: Some("interrupted, because Forebay is stopping: repeat the command after the restart".into()),
                 ..DeadOutcome::none(dead.sink().clone())
             }));
         }

@@ -28,10 +28,13 @@ pub(crate) const CHANGES_MAX: usize = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// The events that wait for a route can't be counted.
-    #[error("can't count the events in the journal: {0}")]
+    #[error(
+        "can't count the events in the journal: {0}. Check the disk and permissions of the data directory, then \
+         reload again"
+    )]
     Journal(#[source] io::Error),
     /// The states of aggregates can't be read or written.
-    #[error("can't start an aggregate: {0}")]
+    #[error("can't start an aggregate: {0}. Check the disk and permissions of the data directory, then reload again")]
     Aggregates(#[source] io::Error),
     /// What has changed can't be saved.
     #[error("can't save the ledger: free space on the disk of the data directory")]

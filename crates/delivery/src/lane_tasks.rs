@@ -54,7 +54,10 @@ impl LaneTasks {
         let Some(error) = ended.err().filter(|error| !error.is_cancelled()) else { return };
         let Some((status, _)) = self.running.get(&error.id()) else { return };
         let lane = status.lane();
-        tracing::warn!(%lane, sink = &*lane.sink, shard = lane.shard, reason = %error, "BUG: lane ended; its events stay in the journal");
+        tracing::warn!(
+            %lane, sink = &*lane.sink, shard = lane.shard, reason = %error,
+            "BUG: the lane ended; its events stay in the journal. Restart Forebay, and report this"
+        );
         let _ =
             status.set(LaneState::Stopped("the lane ended because of a bug: restart Forebay, and report it".into()));
     }

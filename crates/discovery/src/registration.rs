@@ -94,13 +94,14 @@ impl Registrar {
             match renewed {
                 Ok(()) => {
                     if std::mem::take(&mut self.has_failed) {
-                        tracing::info!("etcd answers again, and the writer is registered");
+                        tracing::info!("etcd responds again, and the writer is registered");
                     }
                     sleep(pause).await;
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut self.has_failed, true) {
-                        let message = "gateways that know this writer keep it, and the writer retries";
+                        let message = "gateways that know this writer keep it, and the writer retries. Check etcd and \
+                            its settings";
                         tracing::warn!(reason = %error, "etcd: the writer can't be registered; {message}");
                     }
                     sleep(if error.is_refusal() { RENEW_MAX } else { pause.min(RETRY_MAX) }).await;

@@ -36,7 +36,10 @@ pub(super) async fn follow(upstream: Upstream, etcd: EtcdConfig, allows_http: bo
             answer.as_ref().err().map(|error| if error.is_refusal() { LOOK_UP_EVERY } else { RETRY_AFTER });
         match answer.map(|entries| registry.urls(&entries)) {
             Ok(urls) if !urls.is_empty() => report.resolved(upstream.discover(&urls)),
-            Ok(_) => report.failed(&format!("no writer is registered under {}", client.config().prefix)),
+            Ok(_) => report.failed(&format!(
+                "no writer is registered under {}: start one with this prefix",
+                client.config().prefix
+            )),
             Err(error) => report.failed(&error.to_string()),
         }
         if let Some(pause) = retry_after {
@@ -105,11 +108,11 @@ impl Registry {
 
     fn url(&self, key: &str, value: &[u8]) -> Result<Endpoint, String> {
         // The value may contain a secret.
-        let odd = |why: &str| format!("the key {} has no registration: {why}", shown(key));
-        let Registration { url } = serde_json::from_slice(value).map_err(|_| odd("wanted {\"url\": \"…\"}"))?;
+        let odd = |why: &str| format!("the key {} is not a registration: {why}", shown(key));
+        let Registration { url } = serde_json::from_slice(value).map_err(|_| odd("expected {\"url\": \"…\"}"))?;
         let url: Endpoint = url.parse().map_err(|error: net::http_client::InvalidEndpoint| odd(&error.to_string()))?;
         if url.user.is_some() {
-            return Err(odd("wanted a URL without a user"));
+            return Err(odd("expected a URL without a user"));
         }
         if self.needs_tls && url.is_in_clear() {
             return Err(format!(
@@ -127,7 +130,7 @@ impl Registry {
             tracing::warn!(
                 upstream = &*self.name,
                 reason = listed(unusable, "; "),
-                "etcd has registrations that can't be used"
+                "etcd has registrations that can't be used: correct or delete their keys"
             );
         }
         self.reported = text;

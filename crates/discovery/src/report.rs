@@ -26,9 +26,9 @@ impl LookUpReport {
             let labels: Vec<String> = self.upstream.servers().iter().map(|server| server.label()).collect();
             let noun = if labels.len() == 1 { "writer" } else { "writers" };
             let list = listed(&labels, ", ");
-            tracing::info!(upstream, "{service} names {} {noun}: {list}", labels.len());
+            tracing::info!(upstream, "{service} returned {} {noun}: {list}", labels.len());
         } else if self.has_failed {
-            tracing::info!(upstream, "{service} answers again");
+            tracing::info!(upstream, "{service} responds again");
         }
         self.has_failed = false;
     }
@@ -39,7 +39,7 @@ impl LookUpReport {
         if !self.has_failed {
             let (upstream, service) = (&*self.upstream.config().name, self.service);
             let message = "the last known writers stay in use, and the look-up is repeated";
-            tracing::warn!(upstream, reason, "{service} names no writers: {message}");
+            tracing::warn!(upstream, reason, "{service} returned no writers: {message}");
         }
         self.has_failed = true;
     }

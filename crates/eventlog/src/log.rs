@@ -84,7 +84,10 @@ pub enum OpenLogError {
     #[error(transparent)]
     Journal(#[from] OpenError),
     /// Events that were accepted since the counts were saved can't be read.
-    #[error("cannot count the events of shard {shard} that were accepted before the last stop: {source}")]
+    #[error(
+        "cannot count the events of shard {shard} since the last save: {source}. Check the disk and permissions of \
+         the data directory, then start Forebay again"
+    )]
     Count {
         /// The shard.
         shard: u16,
@@ -92,13 +95,22 @@ pub enum OpenLogError {
         source: io::Error,
     },
     /// The segments that wait for stores can't be measured.
-    #[error("cannot measure the journal of the data directory: {0}")]
+    #[error(
+        "cannot measure the journal: {0}. Check the disk and permissions of the data directory, then start Forebay \
+         again"
+    )]
     Space(io::Error),
     /// Losses that were found can't be read or recorded.
-    #[error("cannot record the loss in losses.0 and losses.1 of the data directory: {0}")]
+    #[error(
+        "cannot record the loss in losses.0 and losses.1: {0}. Check the disk and permissions of the data directory, \
+         then start Forebay again"
+    )]
     Losses(io::Error),
     /// The ids for deduplication can't be read.
-    #[error("cannot read the ids for deduplication in the data directory: {0}")]
+    #[error(
+        "cannot read the ids for deduplication: {0}. Check the disk and permissions of the data directory, then start \
+         Forebay again"
+    )]
     Ids(io::Error),
 }
 

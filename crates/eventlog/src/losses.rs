@@ -222,7 +222,8 @@ impl Held {
         self.losses = match state.content {
             Some(text) => decode(&text).map_err(|error| {
                 invalid(format!(
-                    "this version cannot read the format of the losses: {error}. Use the version that wrote them"
+                    "this version of Forebay cannot read losses.0 and losses.1: {error}. Use the version that wrote \
+                     them"
                 ))
             })?,
             None if state.damaged.is_empty() => Vec::new(),
@@ -261,7 +262,9 @@ fn encode(losses: &[Loss]) -> io::Result<Vec<u8>> {
 fn decode(text: &[u8]) -> Result<Vec<Loss>, InvalidFact> {
     let mut losses = Vec::new();
     let add = |fact: Fact| match Loss::from(fact) {
-        Loss { positions: Some((first, last)), .. } if last < first => Err(format!("no positions {first} to {last}")),
+        Loss { positions: Some((first, last)), .. } if last < first => {
+            Err(format!("the range of positions {first} to {last} ends before it begins"))
+        }
         loss => {
             losses.push(loss);
             Ok(())

@@ -86,7 +86,7 @@ fn check_header(format: &str, line: &str) -> Result<(), String> {
         Ok(Header { format, version }) => format!("this is {format} of version {version}"),
         Err(error) => within_line(&error),
     };
-    Err(format!("wanted {format} of version {VERSION}: {found}"))
+    Err(format!("expected {format} of version {VERSION}: {found}"))
 }
 
 /// Without the number of the line, which is 1 for a text of one line.
@@ -133,11 +133,11 @@ mod tests {
         let other = header.replace("test", "other");
         let later = header.replace('2', "3");
         for (text, line, reason) in [
-            ("", 1, "wanted forebay-test of version 2: EOF"),
-            ("forebay-test 3\n", 1, "wanted forebay-test of version 2: expected"),
+            ("", 1, "expected forebay-test of version 2: EOF"),
+            ("forebay-test 3\n", 1, "expected forebay-test of version 2: expected"),
             ("forebay-test 1\ncount 1\ncount 1 2\n", 3, "\"1 2\" is not a number"),
-            (&other, 1, "wanted forebay-test of version 2: this is forebay-other of version 2"),
-            (&later, 1, "wanted forebay-test of version 2: this is forebay-test of version 3"),
+            (&other, 1, "expected forebay-test of version 2: this is forebay-other of version 2"),
+            (&later, 1, "expected forebay-test of version 2: this is forebay-test of version 3"),
             (&format!("{header}{{\"count\":-1}}\n"), 2, "invalid value"),
             (&format!("{header}{{\"count\":1}}\n{{\"novel\":1}}\n"), 3, "unknown variant `novel`"),
             (&format!("{header}{{\"count\":1}}1\n"), 2, "trailing characters"),

@@ -82,7 +82,10 @@ impl Served {
     /// Logs why the store can't be read: the client only gets that it can't.
     fn log_unavailable<T>(&self, answer: Result<T, ReadError>) -> Result<T, ReadError> {
         if let Err(ReadError::Unavailable(reason)) = &answer {
-            tracing::warn!(sink = &*self.name, %reason, "objects can't be read back");
+            tracing::warn!(
+                sink = &*self.name, %reason,
+                "clients can't read objects: correct the reason, or check the store"
+            );
         }
         answer
     }

@@ -93,7 +93,10 @@ fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
         }
     }
     for path in directory.strays(shards).unwrap_or_default() {
-        tracing::warn!("{} is no shard's journal and is ignored: move it out of the data directory", path.display());
+        tracing::warn!(
+            "{} is not the journal of a shard and is ignored: move it out of the data directory",
+            path.display()
+        );
     }
 }
 

@@ -61,7 +61,10 @@ impl StoreReader for SinkReader {
             let answer = self.sink.read(Query { only_type: self.only_type.clone(), ..query }).await;
             // The client only gets that the store can't be read; the log has the reason.
             if let Err(ReadError::Unavailable(reason)) = &answer {
-                tracing::warn!(sink = &*self.name, %reason, "events can't be read back");
+                tracing::warn!(
+                    sink = &*self.name, %reason,
+                    "clients can't read events: correct the reason, or check the store"
+                );
             }
             answer
         })

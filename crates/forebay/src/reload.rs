@@ -228,9 +228,15 @@ impl Reloader {
                     wrong.push(format!("sink {name}: {error}"))
                 }
                 Ok(Err(SinkError::Unavailable(reason))) => {
-                    tracing::warn!(sink = name, %reason, "can't connect to the store: Forebay tries again while it runs");
+                    tracing::warn!(
+                        sink = name, %reason,
+                        "can't connect to the store: check the store; Forebay retries while it runs"
+                    );
                 }
-                Err(_) => tracing::warn!(sink = name, "the store doesn't answer: Forebay tries again while it runs"),
+                Err(_) => tracing::warn!(
+                    sink = name,
+                    "no response from the store: check the store; Forebay retries while it runs"
+                ),
             }
         }
         wrong

@@ -34,5 +34,5 @@ pub(crate) async fn end_at_once(mut signals: Signals) {
 /// The log message of a stop that first waits for load balancers.
 pub(crate) fn delayed(delay: Duration, what: &str) -> String {
     let delay = humantime::format_duration(delay);
-    format!("stopping: /readyz answers 503, and {what} are accepted for another {delay} (stop_delay)")
+    format!("stopping: /readyz responds with 503, and {what} are accepted for another {delay} (stop_delay)")
 }

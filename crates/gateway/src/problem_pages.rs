@@ -8,14 +8,18 @@ const TYPE: &str = "urn:forebay:problem:";
 
 #[test]
 fn docs_examples_match_problem_documents() {
-    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut examples = 0;
-    for entry in std::fs::read_dir(docs).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            let page = std::fs::read_to_string(&path).unwrap();
-            examples += page.matches(TYPE).count();
-            assert_eq!(faults(&page), Vec::<String>::new(), "{}", path.display());
+    let mut folders = vec![testkit::generated::page_file("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let page = std::fs::read_to_string(&path).unwrap();
+                examples += page.matches(TYPE).count();
+                assert_eq!(faults(&page), Vec::<String>::new(), "{}", path.display());
+            }
         }
     }
     assert!(examples >= 2);
@@ -37,7 +41,7 @@ fn wrong_docs_example_is_found() {
     ] {
         assert_eq!(faults(&page(&right.replace(from, to))).len(), 1, "{from}");
     }
-    assert_eq!(faults(&page(r#"{"type": "urn:forebay:problem:json""#)).len(), 1, "it is no JSON");
+    assert_eq!(faults(&page(r#"{"type": "urn:forebay:problem:json""#)).len(), 1, "it is not JSON");
 }
 
 /// The faults in the examples of a page.

@@ -30,11 +30,11 @@ impl Readiness {
     pub fn reason(&self) -> Option<&'static str> {
         let any = |is_so: fn(&Shard) -> bool| self.shards.iter().any(|shard| is_so(shard));
         if any(Shard::has_failed) {
-            return Some("the journal failed; the server is about to restart");
+            return Some("the journal failed, and the server is about to restart: retry later");
         }
         if self.is_stopping() {
             return Some("the server is stopping");
         }
-        any(Shard::is_short_of_space).then_some("the disk is full")
+        any(Shard::is_short_of_space).then_some("the disk is full: free space on it")
     }
 }

@@ -61,7 +61,7 @@ fn wrk(connections: u32, duration: Duration) -> Command {
 }
 
 fn report(command: &mut Command) -> Result<WrkReport> {
-    parse(&workspace::output(command).context("wrk makes the load: `cargo xtask services` installs it")?)
+    parse(&workspace::output(command).context("wrk is missing: `cargo xtask services` installs it")?)
 }
 
 fn script_text(is_keyed: bool) -> String {

@@ -286,10 +286,13 @@ impl<'a, B: BodyBudget> Body<'a, B> {
 fn incomplete() -> Box<RequestError> {
     RequestError::boxed(
         RequestErrorKind::BodyIncomplete,
-        "the body ended before its announced length or its last chunk",
+        "the body ended before its announced length or its last chunk: send all of it",
     )
 }
 
 fn too_large(bytes_max: usize) -> Box<RequestError> {
-    RequestError::boxed(RequestErrorKind::TooLarge, format!("the body has more than {bytes_max} bytes"))
+    RequestError::boxed(
+        RequestErrorKind::TooLarge,
+        format!("the body has more than {bytes_max} bytes: send smaller requests"),
+    )
 }

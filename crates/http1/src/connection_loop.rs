@@ -194,7 +194,10 @@ fn poll_next<H: Handler>(
         let has_part = !socket.held().is_empty();
         match socket.connection().order() {
             Order::TooSlow if has_part => {
-                let refused = RequestError::boxed(RequestErrorKind::Timeout, "the request's head took too long");
+                let refused = RequestError::boxed(
+                    RequestErrorKind::Timeout,
+                    "the request line and headers arrived too slowly; send them faster",
+                );
                 return Poll::Ready(Ok(Next::Refused(refused, false)));
             }
             _ => {}
@@ -251,8 +254,8 @@ fn begin<H: Handler>(
 /// A URL with one scheme differs from the same URL with the other (RFC 9110 §4.2.3).
 fn of_other_scheme(scheme: Scheme) -> Box<RequestError> {
     let detail = match scheme {
-        Scheme::Http => "the target is an https URL, but this connection has no TLS",
-        Scheme::Https => "the target is an http URL, but this connection has TLS",
+        Scheme::Http => "the target is an https URL, but this connection has no TLS: use TLS, or an http URL",
+        Scheme::Https => "the target is an http URL, but this connection has TLS: use an https URL",
     };
     RequestError::titled("Scheme mismatch", detail)
 }

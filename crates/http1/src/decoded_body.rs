@@ -44,7 +44,7 @@ impl<B: BodyBudget> DecodedBody<B> {
     pub(crate) fn add(&mut self, piece: &[u8]) -> Result<(), B::Error> {
         self.encoded += piece.len();
         if self.encoded > self.bytes_max {
-            let detail = format!("the body has more than {} bytes, encoded", self.bytes_max);
+            let detail = format!("the compressed body has more than {} bytes: send smaller requests", self.bytes_max);
             return Err(RequestError::boxed(RequestErrorKind::TooLarge, detail).into());
         }
         if self.decoder.is_none() {
@@ -81,7 +81,7 @@ impl<B: BodyBudget> DecodedBody<B> {
     pub(crate) fn finish(&self) -> Result<(), Box<RequestError>> {
         match &self.decoder {
             Some(decoder) if decoder.is_complete() => Ok(()),
-            _ => Err(broken(self.coding, Broken("it ends too early".into()))),
+            _ => Err(broken(self.coding, Broken("the data ends too early: send all of it".into()))),
         }
     }
 }

@@ -56,7 +56,8 @@ impl Decoder {
         let kind = match coding {
             Coding::Gzip => Kind::Gzip(Decompress::new_gzip(GZIP_WINDOW_BITS)),
             Coding::Zstd => {
-                let mut context = DCtx::try_create().ok_or_else(|| Broken("there is no memory for it".into()))?;
+                let mut context = DCtx::try_create()
+                    .ok_or_else(|| Broken("the server has no memory for the decoder; retry later".into()))?;
                 context.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX)).map_err(of_zstd)?;
                 Kind::Zstd(context)
             }
@@ -112,7 +113,10 @@ fn step_zstd(context: &mut DCtx<'_>, input: &[u8], output: &mut [u8]) -> Result<
 
 fn of_zstd(code: usize) -> Broken {
     let window = 1_usize << (ZSTD_WINDOW_LOG_MAX - 20);
-    Broken(format!("{}; a frame's window has at most {window} MiB", zstd_safe::get_error_name(code)))
+    Broken(format!(
+        "{}; compress with a window of at most {window} MiB (without --long or --ultra)",
+        zstd_safe::get_error_name(code)
+    ))
 }
 
 #[cfg(test)]

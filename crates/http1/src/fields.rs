@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
                 only(&mut self.if_range, value);
                 Ok(())
             }
-            9 if is("x-api-key") => once(&mut self.api_key, value, "X-Api-Key: send the token in one"),
+            9 if is("x-api-key") => once(&mut self.api_key, value, "X-Api-Key"),
             10 if is("connection") => {
                 self.take_connection(value);
                 Ok(())
@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
                 only(&mut self.none_match, value);
                 Ok(())
             }
-            13 if is("authorization") => once(&mut self.authorization, value, "Authorization: send the token in one"),
+            13 if is("authorization") => once(&mut self.authorization, value, "Authorization"),
             14 if is("content-length") => self.take_length(value),
             14 if is("forebay-atomic") => once(&mut self.atomic, value, "Forebay-Atomic"),
             15 if is("idempotency-key") => once(&mut self.key, value, "Idempotency-Key"),
@@ -144,7 +144,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn framing(&self, is_http_11: bool) -> Result<Framing, Box<RequestError>> {
         match (self.is_chunked, self.length) {
             (true, Some(_)) => Err(bad("the request has both Content-Length and Transfer-Encoding: send one of them")),
-            (true, None) if !is_http_11 => Err(bad("Transfer-Encoding needs HTTP/1.1")),
+            (true, None) if !is_http_11 => Err(bad("Transfer-Encoding needs HTTP/1.1: send Content-Length, or use \
+                HTTP/1.1")),
             (true, None) => Ok(Framing::chunked()),
             (false, length) => Ok(Framing::Length(length.unwrap_or(0))),
         }
@@ -159,6 +160,6 @@ fn only<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) {
 fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &str) -> Result<(), Box<RequestError>> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(bad(format!("the request has more than one {name}"))),
+        Some(_) => Err(bad(format!("the request has more than one {name}: send it once"))),
     }
 }

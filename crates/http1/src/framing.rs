@@ -48,7 +48,8 @@ impl Framing {
             Self::Chunked(chunks) => chunks.advance(bytes).map_err(|_| {
                 RequestError::boxed(
                     RequestErrorKind::BadRequest,
-                    "a chunk of the body is not framed as RFC 9112 requires",
+                    "a chunk of the body is not framed as RFC 9112 requires: correct the client, or send \
+                     Content-Length",
                 )
             }),
         }

@@ -115,10 +115,11 @@ pub(crate) fn parse(bytes: &[u8], empty_lines: usize) -> Result<Parsed<'_>, Box<
 fn too_long(bytes: &[u8]) -> Box<RequestError> {
     let line = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
     if memchr::memchr(b'\n', line).is_none() {
-        let detail = format!("the request line is longer than {HEADER_BYTES_MAX} bytes");
+        let detail = format!("the request line is longer than {HEADER_BYTES_MAX} bytes: shorten the URL");
         return RequestError::boxed(RequestErrorKind::TargetTooLong, detail);
     }
-    let detail = format!("the request line and headers are longer than {HEADER_BYTES_MAX} bytes");
+    let detail =
+        format!("the request line and headers are longer than {HEADER_BYTES_MAX} bytes: send fewer or shorter headers");
     RequestError::boxed(RequestErrorKind::HeaderTooLarge, detail)
 }
 
@@ -133,7 +134,7 @@ pub(crate) fn may_end(bytes: &[u8], known: usize) -> bool {
 fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Box<RequestError>> {
     let lines = bytes.chunks_exact(EMPTY_LINE_BYTES).take_while(|line| line == b"\r\n").count();
     if before + lines > EMPTY_LINES_MAX || bytes.get(EMPTY_LINE_BYTES * lines) == Some(&b'\n') {
-        return Err(bad("too many empty lines before the request, or one that ends without CR"));
+        return Err(bad("too many empty lines before the request, or one that ends without CR: send none"));
     }
     Ok(EMPTY_LINE_BYTES * lines)
 }
@@ -146,7 +147,7 @@ fn of_parse(error: httparse::Error, bytes: &[u8]) -> Box<RequestError> {
         }
         httparse::Error::TooManyHeaders => RequestError::boxed(
             RequestErrorKind::HeaderTooLarge,
-            format!("the request has more than {HEADERS_MAX} header lines"),
+            format!("the request has more than {HEADERS_MAX} header lines: send fewer"),
         ),
         httparse::Error::Version => bad("the version must be HTTP/1.1 or HTTP/1.0"),
         httparse::Error::NewLine => bad(LINE_END),
@@ -184,7 +185,7 @@ fn head<'a>(request: &Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Box<
 /// Some methods need a certain form of the target (RFC 9112 §3.2.3, §3.2.4).
 fn check_form(method: &str, target: Target<'_>) -> Result<(), Box<RequestError>> {
     match (method, target.path) {
-        ("CONNECT", _) => Err(bad("CONNECT is not supported: this server is no proxy")),
+        ("CONNECT", _) => Err(bad("CONNECT is not supported: this server is not a proxy")),
         (method, "*") if method != "OPTIONS" => Err(bad("the target `*` is only valid with OPTIONS")),
         _ => Ok(()),
     }
@@ -218,7 +219,7 @@ fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Resu
     match (fields.host, of_target) {
         (None, _) if is_http_11 => Err(bad("HTTP/1.1 requests need the header Host")),
         (Some(host), Some(of_target)) if !of_target.eq_ignore_ascii_case(host) => {
-            Err(bad("Host and the target name different hosts"))
+            Err(bad("Host and the target name different hosts: send the same host in both"))
         }
         _ => Ok(()),
     }

@@ -30,10 +30,13 @@ pub struct DataDirectory {
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// Another process uses it.
-    #[error("{0} is in use by another Forebay: stop it, or choose another directory with --data")]
+    #[error("{0} is in use by another Forebay: stop that process, or choose another directory with --data")]
     InUse(PathBuf),
     /// The file system failed.
-    #[error("cannot use the data directory {path}: {source}")]
+    #[error(
+        "cannot use the data directory {path}: {source}. Check its disk and permissions, or choose another directory \
+         with --data"
+    )]
     Io {
         /// The directory.
         path: PathBuf,

@@ -12,7 +12,10 @@ use crate::segment;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file system failed.
-    #[error("cannot open the journal in {directory}: {source}")]
+    #[error(
+        "cannot open the journal in {directory}: {source}. Check the disk and its permissions, then start Forebay \
+         again"
+    )]
     Io {
         /// The shard's directory.
         directory: PathBuf,

@@ -79,8 +79,10 @@ impl Finding {
             SEGMENT_HEADER_DAMAGED => "segment without a valid header",
             SEGMENT_HEADER_COPY_DAMAGED => "one of the two copies of a segment's header is damaged, the other is used",
             SEGMENT_TRUNCATED => "segment shorter than the length in its header",
-            LOG_ENDS_EARLY => "the log ends before accepted events: files are missing or truncated",
-            LOG_BEGINS_LATE => "the log begins after records that are still needed: its first files are missing",
+            LOG_ENDS_EARLY => "the log ends before accepted events: restore the missing or truncated files from a copy",
+            LOG_BEGINS_LATE => {
+                "the log begins after records that are still needed: restore its first files from a copy"
+            }
             _ => "unknown damage",
         }
     }

@@ -193,7 +193,10 @@ impl SegmentPool {
 }
 
 fn nothing_left() -> io::Error {
-    io::Error::new(io::ErrorKind::StorageFull, "the rest of the disk is kept for stores")
+    io::Error::new(
+        io::ErrorKind::StorageFull,
+        "the journal has used its share of the disk: free space on it, or use a larger disk",
+    )
 }
 
 fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<()> {

@@ -109,7 +109,7 @@ impl Document {
     /// Reads what [`Document::encode`] wrote, or version 1.
     pub(crate) fn decode(text: &[u8]) -> Result<Self, InvalidFact> {
         let (mut document, mut sink) = (Self::default(), None);
-        let add = |fact| document.add(fact, &mut sink).ok_or_else(|| "the fact that it extends is missing".to_owned());
+        let add = |fact| document.add(fact, &mut sink).ok_or_else(|| "the line that it extends is missing".to_owned());
         decode_facts(&FORMAT, text, add)?;
         Ok(document)
     }

@@ -41,7 +41,8 @@ impl Condition {
 
     /// The same; adds the steps to `spent`.
     fn holds_counting(&self, payload: &[u8], spent: &mut usize) -> Result<bool, String> {
-        let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
+        let payload =
+            std::str::from_utf8(payload).map_err(|error| format!("the payload is not UTF-8 text: {error}"))?;
         let most = steps_max(payload.len());
         let mut left = most;
         let verdict = self.0.holds_within(payload, &mut left);

@@ -26,7 +26,7 @@ pub struct SavedLedger {
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerLoadError {
     /// The file system failed.
-    #[error("can't read {path}: {source}")]
+    #[error("can't read {path}: {source}. Check the disk and permissions of the data directory")]
     Io {
         /// The file, without the number of its generation.
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum LedgerLoadError {
         source: io::Error,
     },
     /// The checksum is right and the content is unknown: another version wrote it.
-    #[error("{path} is not a ledger that this version reads: {source}. Use the version that wrote it")]
+    #[error("this version of Forebay can't read the ledger {path}: {source}. Use the version that wrote it")]
     Format {
         /// The file, without the number of its generation.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum DiscardError {
     #[error("{0}")]
     NothingToDiscard(String),
     /// The ledger can't be saved.
-    #[error("can't save the ledger: {0}")]
+    #[error("can't save the ledger: {0}. Free space on the disk of the data directory")]
     Save(#[from] io::Error),
 }
 

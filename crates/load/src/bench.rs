@@ -41,7 +41,7 @@ pub struct BenchOptions {
     /// How long to send
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = text::duration::parse)]
     pub duration: Duration,
-    /// Send batches of so many events; without it each is posted alone
+    /// Send batches of this many events [default: one event a request]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub batch: Option<u32>,
     /// Send the lines of this file repeatedly, instead of generated records
@@ -50,7 +50,7 @@ pub struct BenchOptions {
     /// The kind of generated records
     #[arg(long, value_name = "KIND", default_value = "access")]
     pub kind: RecordKindName,
-    /// The seed of the records; by default each run has others
+    /// The seed of the generated records [default: another one for each run]
     #[arg(long, value_name = "N", default_value_t = any_seed(), hide_default_value = true)]
     pub seed: u64,
     /// Give each request an Idempotency-Key
@@ -90,7 +90,7 @@ impl From<RecordKindName> for RecordKind {
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (0.001..=10_000_000.0).contains(rate));
-    rate.ok_or_else(|| "wanted a number of requests a second, from 0.001 to 10,000,000".to_owned())
+    rate.ok_or_else(|| "expected a number of requests a second, from 0.001 to 10,000,000".to_owned())
 }
 
 /// The progress of a run, for display.

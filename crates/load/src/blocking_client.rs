@@ -54,7 +54,7 @@ impl BlockingClient {
         let receive = async { self.receive(request).await.map_err(cause) };
         self.runtime.block_on(async {
             let Some(limit) = limit else { return receive.await };
-            let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}"));
+            let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no response within {limit:?}"));
             tokio::time::timeout(limit, receive).await.map_err(late)?
         })
     }

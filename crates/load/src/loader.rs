@@ -77,7 +77,7 @@ pub struct LoadOptions {
     /// Connections that send batches concurrently
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
-    /// About the bytes of a batch, up to 16 MiB
+    /// The target size of a batch in bytes, up to 16 MiB
     #[arg(long, value_name = "BYTES", default_value_t = BATCH_BYTES, value_parser = batch_bytes)]
     pub batch_bytes: usize,
     /// A name for this load: lines loaded under it are not stored again, even without its state file
@@ -121,18 +121,18 @@ impl LoadOptions {
 
 fn batch_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse().ok().filter(|bytes| (1024..=BATCH_BYTES_MAX).contains(bytes));
-    bytes.ok_or_else(|| format!("a number of bytes from 1024 to {BATCH_BYTES_MAX}"))
+    bytes.ok_or_else(|| format!("expected a number of bytes from 1024 to {BATCH_BYTES_MAX}"))
 }
 
 /// The id is part of each batch's key, which has at most 256 bytes.
 fn load_id(text: &str) -> Result<String, String> {
     let is_sound = (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-    is_sound.then(|| text.to_owned()).ok_or_else(|| "1 to 128 visible ASCII characters".to_owned())
+    is_sound.then(|| text.to_owned()).ok_or_else(|| "expected 1 to 128 visible ASCII characters".to_owned())
 }
 
-/// An input can't be read on.
+/// An input can't be read further.
 fn unreadable(error: io::Error) -> anyhow::Error {
-    anyhow!("can't be read on: {error}")
+    anyhow!("can't read more of the file: {error}. Correct this and start the load again: it resumes there")
 }
 
 /// How a load ended.
@@ -265,7 +265,7 @@ impl Load<'_> {
     fn tell_loaded_before(&self, name: &str, entry: &Entry, state: &State) {
         let (Some(loaded_at), Some(path)) = (&entry.loaded_at, state.path()) else { return };
         (self.notify)(&format!(
-            "{name} was loaded before, up to its end, at {loaded_at}: nothing of it was sent now. To load it once more, as new events, \
+            "{name} was completely loaded at {loaded_at}: nothing was sent now. To load the file again as new events, \
              remove {} or give another --state",
             path.display()
         ));
@@ -397,7 +397,9 @@ impl Load<'_> {
             return Ok(0);
         }
         let before = self.counters.change(|counts| counters::add(&mut counts.refused, 1));
-        let detail = format!("the line has {length} bytes, and at most {LINE_BYTES_MAX} can be loaded: it wasn't sent");
+        let detail = format!(
+            "the line has {length} bytes, and at most {LINE_BYTES_MAX} are allowed: it was not sent. Make it shorter"
+        );
         let line = block.lines_before + block.lines + 1;
         // It was skipped, so its text isn't known.
         let row = Row { file: work.input, line, code: "too_large", detail: &detail, text: "" };

@@ -239,7 +239,7 @@ async fn bytes_before_the_response_are_bounded() {
     let address = endless(MANY, MANY, Duration::ZERO);
     let failure = patient().send(request(address, empty())).await.map(drop).unwrap_err();
     assert!(matches!(failure.kind, HttpFailureKind::Broken(_)), "{failure}");
-    assert!(failure.to_string().contains("more than 65536 bytes and no final answer"), "{failure}");
+    assert!(failure.to_string().contains("more than 65536 bytes and no final response"), "{failure}");
     assert!(!failure.is_unsent());
 }
 

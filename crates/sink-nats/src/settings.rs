@@ -64,7 +64,7 @@ const MAX_AGE: Setting = Setting::duration(
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
     let servers = reader.required(section, "url", help, parsed("is not the URL of NATS servers"));
-    let wanted = "wanted the path of a file with a user's key";
+    let wanted = "expected the path of a file with a user's key";
     let credentials = path::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
     let ca = ca(reader, section, folder);
     let help = "add its name, as in stream = \"EVENTS\"";

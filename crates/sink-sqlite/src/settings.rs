@@ -29,7 +29,7 @@ const SETTINGS: &[Setting] = &[
 const RETENTION: Setting = Setting::duration(
     "retention",
     (Duration::from_mins(1), Duration::from_hours(100 * 8_766)),
-    "rows accepted longer ago are [deleted](../../guides/operations.md#retention). Without a configuration file, set \
+    "rows accepted longer ago are [deleted](../../guides/retention.md). Without a configuration file, set \
      `FOREBAY_SINKS_LOCAL_RETENTION=30d`",
 )
 .or(Unset::Described("all rows are kept"))
@@ -48,7 +48,7 @@ fn read_table(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<
 
 fn file_path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
     if text.ends_with('/') || Path::new(text).file_name().is_none() {
-        return Err(InvalidValue::new("is not the path of a file", "wanted the name of a database file"));
+        return Err(InvalidValue::new("is not the path of a file", "expected the name of a database file"));
     }
     if text.contains('\0') {
         return Err(InvalidValue::new("is not the path of a file", "contains a NUL character"));

@@ -11,6 +11,7 @@
 
 pub mod etcd;
 pub mod fuzz;
+pub mod generated;
 pub mod logged;
 pub mod mock_bulk_server;
 pub mod mock_server;

@@ -46,7 +46,11 @@ pub(super) fn admit(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<Ad
     match writer.tokens.current().check(writer.demand, shown.as_ref(), now) {
         // A page of another host has no token, so a request with a token may name any host.
         Ok(Some(token)) if token.scopes.has(Scope::Deliver) => Ok(Admitted { origin: token.origin }),
-        Ok(Some(_)) => Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", "the token lacks the scope `deliver`")),
+        Ok(Some(_)) => Err(Refused::new(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "the token lacks the scope `deliver`: create one with forebay token new NAME --scope deliver",
+        )),
         Ok(None) => check_page(writer, headers).map(|()| Admitted { origin: None }),
         Err(denied) => Err(Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", denied.to_string())),
     }
@@ -65,7 +69,7 @@ fn check_page(writer: &Writer, headers: &HeaderMap) -> Result<(), Refused> {
     }
     let is_own = |origin: &[u8]| is_own_origin(origin, host.unwrap_or_default(), writer.tls.is_some());
     if bytes(ORIGIN).is_some_and(|origin| !is_own(origin)) {
-        let detail = "web pages of other hosts may not use a writer's port";
+        let detail = "web pages of other hosts may not use a writer's port: post events to a gateway";
         return Err(Refused::new(StatusCode::FORBIDDEN, "cross_origin", detail));
     }
     Ok(())

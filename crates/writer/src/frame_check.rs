@@ -18,7 +18,11 @@ const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();
 /// A record is invalid. Nothing of the batch may be stored.
 pub(super) fn check(batch: &Batch) -> Result<(), Refused> {
     if batch.len() > DELIVERY_RECORDS_MAX {
-        let detail = format!("the batch has {} records, and may have at most {DELIVERY_RECORDS_MAX}", batch.len());
+        let detail = format!(
+            "the batch has {} records, and at most {DELIVERY_RECORDS_MAX} are allowed: run the same release of \
+             gateway and writer",
+            batch.len()
+        );
         return Err(bad_request(detail));
     }
     if batch.floor() > NUMBER_MAX {

@@ -42,7 +42,10 @@ impl Named {
     /// None for names that no gateway gives to objects: they could address something else.
     pub(super) fn new(offered: &Offered, name: &str) -> Result<Option<Self>, Refused> {
         let Some(store) = ObjectSink::of(&offered.sink) else {
-            let detail = format!("the sink is of kind {}, which stores no objects", offered.kind);
+            let detail = format!(
+                "the sink is of kind {}, which does not store objects: configure the same sink in gateway and writer",
+                offered.kind
+            );
             return Err(Refused::new(StatusCode::NOT_FOUND, "objects", detail));
         };
         let named = || Self {
@@ -64,15 +67,22 @@ impl Named {
     ) -> Result<Work, Refused> {
         self.check_lane(lane)?;
         let bytes = HttpBody::size_hint(&body).exact();
-        let bytes = bytes
-            .ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the object needs a Content-Length"))?;
+        let bytes = bytes.ok_or_else(|| {
+            Refused::new(
+                StatusCode::LENGTH_REQUIRED,
+                "length",
+                "the object needs a Content-Length: check the proxies between gateway and writer",
+            )
+        })?;
         let digests = text(headers, DIGEST).and_then(digests_of);
         let (md5, sha256) = digests.ok_or_else(|| {
             bad_request(
                 "the header Content-Digest has no md5 or no sha-256: check the proxies between gateway and writer",
             )
         })?;
-        let content_type = headers.get(CONTENT_TYPE).ok_or_else(|| bad_request("the object has no Content-Type"))?;
+        let content_type = headers.get(CONTENT_TYPE).ok_or_else(|| {
+            bad_request("the object has no Content-Type: check the proxies between gateway and writer")
+        })?;
         let (body, rest) = Passing::new(body);
         let Self { store, name, room, last_call } = self;
         let upload = ObjectUpload {
@@ -103,7 +113,9 @@ impl Named {
         if place.is_some_and(|place| place.origin == lane.origin && place.position.shard == lane.shard) {
             return Ok(());
         }
-        Err(bad_request("the lane of the object's name differs from Forebay-Lane"))
+        Err(bad_request(
+            "the lane of the object's name differs from Forebay-Lane: check the proxies between gateway and writer",
+        ))
     }
 
     /// Returns the object, or a part of it.
@@ -122,7 +134,8 @@ impl Named {
         }
         let units = u32::try_from(PASSING_BYTES_MAX.div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
         let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, self.room.clone().acquire_many_owned(units)).await else {
-            let detail = "batches and objects of this sink use all of its memory: its store has not answered them yet";
+            let detail = "batches and objects of this sink use all of its memory, because its store is slow: check \
+                the store; the gateway retries";
             return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
         };
         let fetched = self.store.fetch(&self.name, &query).await;
@@ -158,7 +171,8 @@ impl Named {
 async fn accept(room: &Semaphore, store: &ObjectSink, upload: ObjectUpload) -> Result<(), SinkError> {
     let units = u32::try_from(upload.bytes.min(PASSING_BYTES_MAX).div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
     let Ok(Ok(_permit)) = timeout(ROOM_WAIT_MAX, room.acquire_many(units)).await else {
-        let reason = "objects of this sink use all of its memory: its store has not answered them yet";
+        let reason = "objects of this sink use all of its memory, because its store is slow: check the store; the \
+            gateway retries";
         return Err(SinkError::Unavailable(reason.into()));
     };
     store.accept(upload).await
@@ -226,7 +240,7 @@ impl HttpBody for Passing {
             Poll::Pending => {
                 let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(BODY_SILENCE_MAX)));
                 std::task::ready!(silence.as_mut().poll(cx));
-                "the gateway stopped sending the object".into()
+                "the gateway stopped sending the object: check the network between gateway and writer".into()
             }
         };
         self.from = None;

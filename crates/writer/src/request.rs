@@ -94,7 +94,10 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
     if let Some(object) = call.strip_prefix(PATH) {
         let object = Named::new(&offered, object)?;
         return match (&head.method, object) {
-            (&Method::PUT, None) => Err(bad_request("the path has no name of an object that a gateway creates")),
+            (&Method::PUT, None) => Err(bad_request(
+                "the path does not end with the name of an object of a gateway: check the proxies between gateway and \
+                 writer",
+            )),
             (&Method::PUT, Some(object)) => {
                 let lane = lane(&head.headers, admitted)?;
                 let work = object.store(writer.clone(), &lane, &head.headers, body)?;
@@ -128,7 +131,9 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             check_content_type(&head.headers, &BODY_TYPES)?;
             let length = length(&body, QUERY_BYTES_MAX)?;
             let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
-            let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query is malformed"))?;
+            let query = query
+                .and_then(QueryJson::into_query)
+                .ok_or_else(|| bad_request("the query is malformed: check the proxies between gateway and writer"))?;
             writer.reads.clone().read(sink, query)
         }
         (_, "" | "cursor" | "claim" | "read") => {
@@ -161,7 +166,7 @@ fn unknown_path() -> Refused {
 }
 
 fn plain_payload() -> Refused {
-    let detail = "a writer accepts batches of gateways only: post payloads to a gateway's /ingest/data";
+    let detail = "a writer accepts batches of gateways only: post payloads to a gateway's /ingest/event";
     Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
 }
 
@@ -210,7 +215,9 @@ fn held(
 async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
     let length = length(&body, QUERY_BYTES_MAX)?;
     let query = serde_json::from_slice::<ClaimQuery>(&whole(body, length).await?).ok();
-    query.and_then(ClaimQuery::into_takeover).ok_or_else(|| bad_request("the body is no request for a claim"))
+    query.and_then(ClaimQuery::into_takeover).ok_or_else(|| {
+        bad_request("the body is not a request for a claim: check the proxies between gateway and writer")
+    })
 }
 
 fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
@@ -245,13 +252,18 @@ async fn batch(
     body: Incoming,
 ) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
     let positions = text(headers, wire::POSITIONS).and_then(wire::positions_of);
-    let (first, last) = positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or malformed"))?;
+    let (first, last) = positions.ok_or_else(|| {
+        bad_request(
+            "the header Forebay-Positions is missing or malformed: check the proxies between gateway and writer",
+        )
+    })?;
     let length = length(&body, FRAME_BYTES_MAX)?;
     let units = u32::try_from(batch_memory_bytes(length).div_ceil(UNIT)).unwrap_or(u32::MAX);
     let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, offered.room.clone().acquire_many_owned(units)).await else {
         // If the connection closes with unread bytes, the gateway loses the answer.
         read(body, length, |_| {}).await?;
-        let detail = "batches of this sink use all of its memory: its store has not answered them yet";
+        let detail = "batches of this sink use all of its memory, because its store is slow: check the store; the \
+            gateway retries";
         return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
     };
     let frame = whole(body, length).await?;
@@ -277,10 +289,18 @@ fn position(headers: &HeaderMap, name: &'static str) -> Result<u64, Refused> {
 /// The length of a body of at most `bytes_max` bytes.
 fn length(body: &Incoming, bytes_max: usize) -> Result<usize, Refused> {
     let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
-    let length =
-        length.ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the body needs a Content-Length"))?;
+    let length = length.ok_or_else(|| {
+        Refused::new(
+            StatusCode::LENGTH_REQUIRED,
+            "length",
+            "the body needs a Content-Length: check the proxies between gateway and writer",
+        )
+    })?;
     if length > bytes_max {
-        let detail = format!("the body has {length} bytes, and may have at most {bytes_max}");
+        let detail = format!(
+            "the body has {length} bytes, and at most {bytes_max} are allowed: run the same release of gateway and \
+             writer"
+        );
         return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
     }
     Ok(length)
@@ -294,7 +314,13 @@ async fn whole(body: Incoming, length: usize) -> Result<Bytes, Refused> {
 
 /// Reads a body of so many bytes to its end.
 async fn read(mut body: Incoming, length: usize, mut take: impl FnMut(Bytes)) -> Result<(), Refused> {
-    let late = || Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body stopped or was too slow");
+    let late = || {
+        Refused::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "timeout",
+            "the body arrived too slowly: check the network between gateway and writer",
+        )
+    };
     let seconds = u64::try_from(length / BODY_RATE_MIN).unwrap_or(u64::MAX);
     let deadline = Instant::now() + BODY_SILENCE_MAX + Duration::from_secs(seconds);
     loop {
@@ -302,7 +328,12 @@ async fn read(mut body: Incoming, length: usize, mut take: impl FnMut(Bytes)) ->
         match timeout_at(piece_deadline, body.frame()).await.map_err(|_| late())? {
             None => return Ok(()),
             Some(Ok(frame)) => frame.into_data().map_or_else(drop, &mut take),
-            Some(Err(_)) => return Err(bad_request("the connection closed within the body")),
+            Some(Err(_)) => {
+                return Err(bad_request(
+                    "the connection closed within the body: check the proxies and the network between gateway and \
+                     writer",
+                ));
+            }
         }
     }
 }

@@ -39,16 +39,16 @@ pub const FRAME_BYTES_MAX: usize = MAGIC.len()
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
     /// It has another magic number.
-    #[error("the body is no batch of a gateway")]
+    #[error("the body is not a batch of a gateway: post events to a gateway")]
     Format,
     /// It is truncated, or has trailing bytes.
-    #[error("the batch is truncated, or has bytes after its end")]
+    #[error("the batch is truncated, or has bytes after its end: check the proxies between gateway and writer")]
     Length,
     /// The checksum differs.
-    #[error("the batch was damaged in transit: its checksum differs")]
+    #[error("the checksum of the batch differs: check the network and the proxies between gateway and writer")]
     Checksum,
     /// A record is malformed, or its sequence is out of range.
-    #[error("record {0} of the batch is malformed")]
+    #[error("record {0} of the batch is malformed: run the same release of gateway and writer")]
     Record(usize),
 }
 

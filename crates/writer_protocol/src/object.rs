@@ -33,13 +33,16 @@ impl ObjectLimits {
     /// A message, if the gateway allows larger objects.
     pub fn check(self, writer: Option<Self>, sink: &str) -> Result<(), String> {
         let Some(writer) = writer else {
-            return Err(format!("its sink `{sink}` has no limits of objects"));
+            return Err(format!(
+                "its sink `{sink}` does not store objects: configure a sink of the same kind in the writer"
+            ));
         };
         let limits =
             [("max_bytes", self.max_bytes, writer.max_bytes), ("max_records", self.max_records, writer.max_records)];
         limits.into_iter().find(|(_, here, there)| here > there).map_or(Ok(()), |(name, here, there)| {
             Err(format!(
-                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: lower it here or raise it there"
+                "`{name}` of its sink `{sink}` is {there}, and {here} in this gateway: lower it in the gateway, or \
+                 raise it in the writer"
             ))
         })
     }
@@ -71,14 +74,14 @@ mod tests {
         for (gateway, says) in [
             (limits(1000, 10), None),
             (limits(999, 9), None),
-            (limits(1001, 10), Some("`max_bytes` of its sink `archive` is 1000, this gateway's table says 1001")),
-            (limits(1000, 11), Some("`max_records` of its sink `archive` is 10, this gateway's table says 11")),
+            (limits(1001, 10), Some("`max_bytes` of its sink `archive` is 1000, and 1001 in this gateway")),
+            (limits(1000, 11), Some("`max_records` of its sink `archive` is 10, and 11 in this gateway")),
         ] {
             let checked = gateway.check(Some(limits(1000, 10)), "archive");
             assert_eq!(checked.is_ok(), says.is_none(), "{checked:?}");
             assert!(says.is_none_or(|says| checked.as_ref().unwrap_err().contains(says)), "{checked:?}");
         }
-        assert!(limits(1, 1).check(None, "archive").unwrap_err().contains("no limits of objects"));
+        assert!(limits(1, 1).check(None, "archive").unwrap_err().contains("does not store objects"));
     }
 
     #[test]

@@ -128,12 +128,14 @@ impl Outcome {
             Self::Partial { refused, retry } if check(&refused) && check_retries(&retry) => {
                 Ok(WriteOutcome::Partial { refused: rejections(refused), retry: retries(retry) })
             }
-            Self::Differs { .. } => {
-                Err(SinkError::Misconfigured("the writer's sink differs from the one that was used before".into()))
-            }
-            Self::Rejected { .. } | Self::Partial { .. } => {
-                Err(SinkError::Unavailable("the writer names records that the batch does not have".into()))
-            }
+            Self::Differs { .. } => Err(SinkError::Misconfigured(
+                "the writer's sink differs from the one that this gateway used before: correct its configuration"
+                    .into(),
+            )),
+            Self::Rejected { .. } | Self::Partial { .. } => Err(SinkError::Unavailable(
+                "the writer names records that the batch does not have: run the same release of gateway and writer"
+                    .into(),
+            )),
             Self::Failed { misconfigured: true, reason } => Err(SinkError::Misconfigured(shortened(&reason).into())),
             Self::Failed { misconfigured: false, reason } => Err(SinkError::Unavailable(shortened(&reason).into())),
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use text::hex;
 
 /// The message about a page in another order.
-const OTHER_ORDER: &str = "the writer did not read newest first";
+const OTHER_ORDER: &str = "the writer did not read newest first: run the same release of gateway and writer";
 
 /// A [`Query`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,7 +141,9 @@ impl PageJson {
     /// # Errors
     /// The store's failure; also if the page is malformed, or in another order.
     pub fn into_page(self, wanted: &Wanted) -> Result<Page, ReadError> {
-        let odd = || ReadError::Unavailable("the writer's page is malformed".into());
+        let odd = || {
+            ReadError::Unavailable("the writer's page is malformed: run the same release of gateway and writer".into())
+        };
         match self {
             Self::Page { newest_first, .. } if newest_first != is_newest_first(wanted) => {
                 Err(ReadError::NewestFirst(OTHER_ORDER.into()))

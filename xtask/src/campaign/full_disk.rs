@@ -101,7 +101,7 @@ fn cycles(count: u32, mut random: Random, disk: &Path, store: &Path, shared: &Sh
         filled.undo()?;
         let freed = Instant::now();
         let taken_when_freed = shared.taken();
-        until("events are taken again", HANGS, || Ok(shared.taken() > taken_when_freed + ANSWERS))
+        until("events are accepted again", HANGS, || Ok(shared.taken() > taken_when_freed + ANSWERS))
             .with_context(|| format!("cycle {cycle}, {name}"))?;
         println!(
             "cycle {cycle}, {name}: {} events accepted; full after {:.1} s, accepted again {:.1} s after there was space",
@@ -148,7 +148,7 @@ impl Lock {
     fn take(store: &Path) -> Result<Self> {
         let mut sqlite = Command::new("sqlite3");
         sqlite.arg(store).stdin(Stdio::piped()).stdout(Stdio::null());
-        let mut sqlite = sqlite.spawn().context("sqlite3 locks the store: `cargo xtask services` installs it")?;
+        let mut sqlite = sqlite.spawn().context("sqlite3 is missing: `cargo xtask services` installs it")?;
         let input = sqlite.stdin.as_mut().context("sqlite3 reads commands")?;
         writeln!(input, ".timeout 60000\nbegin immediate;")?;
         Ok(Self(sqlite))

@@ -3,7 +3,6 @@
 
 mod archive;
 mod in_flight;
-mod machine;
 mod refused;
 mod roles;
 
@@ -19,10 +18,10 @@ use super::kills::clients::Shared;
 use super::kills::oracle::Oracle;
 use super::kills::{acknowledged_while, judge_rows};
 use crate::dist::{Compression, Release, VERSION};
+use crate::machine::{Machine, Network};
 use crate::wait::until;
 use crate::{http, metrics, workspace};
 use in_flight::{IS_SUCH, InFlight};
-use machine::Machine;
 use testkit::ports::free_address;
 
 #[derive(clap::Args)]
@@ -65,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let [place, share] = ["machine", "share"].map(|name| folder.join(name));
     [&place, &share].into_iter().try_for_each(|path| workspace::empty_directory(path))?;
     let packages = (0..=upgrades).map(|number| package(binary, number, &share)).collect::<Result<Vec<_>>>()?;
-    let machine = Machine::boot(&place, &share)?;
+    let machine = Machine::boot(&place, &share, Network::Shared)?;
     let installed = Installed { machine: &machine, intake: free_address(), admin: free_address() };
     let done = installed.live(&packages, connections, &frame).and_then(|()| {
         roles::run(&machine)?;
@@ -83,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Builds the package with this number; a higher number is a newer version. Returns its path in the machine.
 fn package(binary: &Path, number: u32, share: &Path) -> Result<String> {
     let version = format!("{VERSION}+{number}");
-    let path = Release { binary, version: &version, compression: Compression::Quick }.debian(share)?;
+    let path = Release { binary, version: &version, compression: Compression::Quick, html: None }.debian(share)?;
     let name = path.file_name().context("a package has a name")?;
     Ok(format!("/mnt/{}", name.to_string_lossy()))
 }

@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let Options { reloads, connections, .. } = *options;
     let frame = options.frame.begin(format!("reloads: {reloads} of them, {connections} connections"))?;
     let launch = frame.launch(Some(&Plan::everything().text()))?;
-    std::fs::create_dir_all(launch.data.join("folder")).context("creating a file that is no database")?;
+    std::fs::create_dir_all(launch.data.join("folder")).context("creating a file that is not a database")?;
     let server = launch.ready()?;
     let (stop, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let client = |number| {

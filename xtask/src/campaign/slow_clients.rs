@@ -151,7 +151,7 @@ fn judge(cut_clients: [CutClients; Kind::ALL.len()], options: &Options) -> Resul
             bail!("{early} {} were cut too early, the last with: {early_words}", kind.name());
         }
         if longest > kind.deadline() + LATE_MAX {
-            bail!("{} were cut after {times}, wanted {:?}", kind.name(), kind.deadline());
+            bail!("{} were cut after {times}, expected {:?}", kind.name(), kind.deadline());
         }
         if Duration::from_secs(options.stay) > kind.deadline() + LATE_MAX && cut < each {
             bail!("only {cut} of {each} {} were cut in {} s", kind.name(), options.stay);

@@ -94,7 +94,7 @@ impl State {
 impl Member {
     /// A process that runs now.
     pub(super) fn new(name: String, kind: Kind, pid: u32, admin: Option<SocketAddr>) -> Result<Self> {
-        let started = started(pid).with_context(|| format!("{name} ended at once"))?;
+        let started = started(pid).with_context(|| format!("{name} ended immediately"))?;
         Ok(Self { name, kind, pid, started, admin, folder: None })
     }
 

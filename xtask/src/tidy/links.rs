@@ -25,6 +25,46 @@ pub(super) fn unlinked_pages(sources: &[Source]) -> Vec<Finding> {
         .collect()
 }
 
+/// The paths from the root to which a page links, without anchors, in their order.
+pub(crate) fn page_links(page: &str, text: &str) -> Vec<String> {
+    links(&Source::new(page, text.to_owned())).into_iter().filter_map(|link| link.target).collect()
+}
+
+/// The page with other paths in its links. `change` gets the linked path from the root, and the path as written.
+pub(crate) fn map_links(page: &str, text: &str, change: &mut dyn FnMut(&str, &str) -> String) -> String {
+    let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+    let mut in_code = false;
+    let mut changed = String::new();
+    for line in text.split_inclusive('\n') {
+        in_code ^= line.trim_start().starts_with("```");
+        if in_code {
+            changed.push_str(line);
+            continue;
+        }
+        // Code spans are the odd parts.
+        let parts = line.split('`').enumerate().map(|(number, part)| match number % 2 {
+            0 => with_links(part, folder, change),
+            _ => part.to_owned(),
+        });
+        changed += &parts.collect::<Vec<_>>().join("`");
+    }
+    changed
+}
+
+fn with_links(part: &str, folder: &Path, change: &mut dyn FnMut(&str, &str) -> String) -> String {
+    let mut pieces = part.split("](");
+    let mut changed = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        changed += "](";
+        let end = piece.find([')', '#', ' ']).unwrap_or(0);
+        let (path, rest) = piece.split_at(end);
+        let target = resolve(folder, path).filter(|_| !path.is_empty() && !path.contains(':'));
+        changed += &target.map_or_else(|| path.to_owned(), |target| change(&target, path));
+        changed += rest;
+    }
+    changed
+}
+
 struct Link {
     line: usize,
     text: String,

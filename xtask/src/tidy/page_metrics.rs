@@ -43,9 +43,12 @@ fn is_known(name: &str, known: &BTreeSet<&str>) -> bool {
 
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
-    // Names of packages have placeholders in capitals.
-    let is_name =
-        |word: &&str| word.starts_with("forebay_") && !word.contains(|letter: char| letter.is_ascii_uppercase());
+    // Names of packages have a version, or a placeholder in capitals.
+    let is_name = |word: &&str| {
+        let rest =
+            word.strip_prefix("forebay_").filter(|rest| !rest.starts_with(|letter: char| letter.is_ascii_digit()));
+        rest.is_some_and(|rest| !rest.contains(|letter: char| letter.is_ascii_uppercase()))
+    };
     words.filter(is_name).map(|word| word.trim_end_matches('_'))
 }
 
@@ -57,7 +60,7 @@ mod tests {
     fn unknown_metric_of_a_page_is_found() {
         let metrics = Source::new(METRICS, "| `forebay_events_dead_total{sink}` |\n| `forebay_ack_seconds` |\n".into());
         let text = "`forebay_events_dead_total`, forebay_ack_seconds_bucket\n`forebay_events_died_total{sink=\"a\"} > 0`\n\
-                    grep forebay_events\ntable `forebay_mark`\n`forebay_even`\n";
+                    grep forebay_events\ntable `forebay_mark` of forebay_0.1.0_amd64.deb\n`forebay_even`\n";
         let findings = unknown_metrics(&[metrics, Source::new("docs/a.md", text.into())]);
         assert_eq!(findings.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2, 5]);
     }

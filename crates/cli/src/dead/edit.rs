@@ -67,7 +67,11 @@ fn in_editor(text: &str) -> anyhow::Result<Vec<u8>> {
     command.arg("-c").arg("eval \"$0 \\\"\\$1\\\"\"").arg(&editor).arg(&kept.0);
     let ended = command.status().map_err(cannot("start the editor"))?;
     if !ended.success() {
-        bail!("the editor {} ended with {ended}: nothing is changed", editor.display());
+        bail!(
+            "the editor {} ended with {ended}: nothing was saved. Edit again, or give the payload with --payload \
+             FILE",
+            editor.display()
+        );
     }
     read_payload(&kept.0)
 }

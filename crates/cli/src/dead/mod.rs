@@ -131,7 +131,7 @@ fn run_list(list: &DeadList) -> anyhow::Result<u8> {
         );
     }
     if found.more {
-        tracing::info!("there are more than {}: filter them, or raise --limit", list.limit);
+        tracing::info!("there are more than {} dead letters: add a filter, or raise --limit", list.limit);
     }
     Ok(0)
 }
@@ -177,7 +177,7 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
             if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
                 && !SavedLedger::load(&directory)?.has_sink(&sink)
             {
-                bail!("there is no sink {sink}, and no dead letter of such a sink");
+                bail!("there is no sink {sink}, and no dead letter of one: check the name");
             }
             Ok(ListJson {
                 letters: found.letters.iter().map(DeadLetterJson::of).collect(),

@@ -21,7 +21,7 @@ pub(crate) struct AdminServer {
 /// The address of a server.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminAddress {
-    /// The configuration file (TOML) of the server, which names its admin address; nothing else of it is read [env: FOREBAY_CONFIG]
+    /// The configuration file (TOML) of the server; the command reads only the admin address from it [env: FOREBAY_CONFIG]
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path(), hide_env = true)]
     pub(crate) config: Option<PathBuf>,
     /// The admin address of the server [default: as configured]; with TLS a URL, as https://localhost:9000

@@ -20,13 +20,13 @@ pub struct CheckFlags {
     /// The data directory [default: ./forebay-data, of a writer ./forebay-writer] [env: FOREBAY_DATA]
     #[arg(long, value_name = "DIR", env = "FOREBAY_DATA", value_parser = path(), hide_env = true)]
     data: Option<PathBuf>,
-    /// As for the role
+    /// The listening address, as for the command of the role
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// As for the role
+    /// The admin address, as for the command of the role
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// As for the role
+    /// The level of messages, as for the command of the role
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     /// A writer's address, as for `forebay gateway` [env: FOREBAY_WRITERS]

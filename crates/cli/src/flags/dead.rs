@@ -61,7 +61,7 @@ pub(crate) enum DeadCommand {
 pub(crate) struct DeadAt {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The configuration of the running server, which says where its admin port is
+    /// The configuration file (TOML) of the running server; the command reads the admin address from it
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path())]
     pub(crate) config: Option<PathBuf>,
     /// The admin address of the running server [default: as configured, or 127.0.0.1:9000]; with TLS a URL, as https://localhost:9000

@@ -20,7 +20,7 @@ pub struct DrainFlags {
     /// A writer's address, as for `forebay gateway` [env: FOREBAY_WRITERS]
     #[arg(long = "writer", value_name = "URL")]
     writers: Vec<String>,
-    /// The least level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    /// The lowest level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     /// Stop after this time without progress: longer than 0

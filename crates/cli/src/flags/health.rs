@@ -8,7 +8,7 @@ use super::AdminAddress;
 /// `forebay health`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HealthFlags {
-    /// Ask whether it can accept events (/readyz), instead of whether it is alive (/healthz)
+    /// Check whether the server can accept events (/readyz), instead of whether it is alive (/healthz)
     #[arg(long)]
     pub(crate) ready: bool,
     /// The role of the server [default: serve] [env: FOREBAY_ROLE]

@@ -8,10 +8,13 @@ mod dead;
 mod drain;
 mod dry_run;
 mod early;
+mod example;
 mod health;
 mod load;
 mod old_flags;
 mod output;
+#[cfg(test)]
+mod page_commands;
 #[cfg(test)]
 mod page_flags;
 mod path_value;
@@ -48,6 +51,7 @@ pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, D
 pub use drain::DrainFlags;
 pub use dry_run::{TestFlags, TryFlags};
 pub use early::EarlyFile;
+pub(crate) use example::ExampleFlags;
 pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
 pub(crate) use output::OutputFlags;
@@ -107,15 +111,15 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Checks whether a server on this machine is alive
     ///
-    /// Meant as the health check of a container. It sends a request without a token to the admin port of the configuration, and waits 3 seconds at
-    /// most for each step. Exits with 0 if the answer is 200, and with 1 otherwise.
+    /// Use it as the health check of a container. It sends a request without a token to the admin port of the configuration, and waits 3 seconds at
+    /// most for each step. Exits with 0 if the response is 200, and with 1 otherwise.
     #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
     Health(HealthFlags),
     /// Shows health, sinks, backlogs, errors, journal and disk of a process
     ///
-    /// It asks over the admin port, twice within a second for the rate. Exits with 0 if the process is healthy, with 3 if not, and with 1 if the
+    /// The command asks the admin port twice within a second, to find the rate. Exits with 0 if the process is healthy, with 3 if not, and with 1 if the
     /// command can't ask the process. It is unhealthy if it isn't ready, a sink waits, fails or has stopped, a removed sink holds events, events or
-    /// dead letters are lost, or a writer isn't registered. Dead letters and a backlog are shown, but are no problem.
+    /// dead letters are lost, or a writer isn't registered. Dead letters and a backlog are shown, but do not make it unhealthy.
     #[command(
         after_help = "Example: forebay status --config forebay.toml\n         forebay status --role writer --output json"
     )]
@@ -168,7 +172,7 @@ pub(crate) enum Command {
     /// Infers a schema from samples, and compares two schemas
     #[command(subcommand, after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
     Schema(SchemaCommand),
-    /// Loads files and sends each line once, also when started again
+    /// Loads files and sends each line once, also after a restart
     ///
     /// It saves its progress in a file next to each input. Exits with 0 if all lines were accepted, with 3 if some were rejected, and with 1 if it
     /// stopped before the end.
@@ -176,7 +180,7 @@ pub(crate) enum Command {
     Load(Box<LoadFlags>),
     /// Sends events and measures throughput and response times
     ///
-    /// Exits with 3 if a request wasn't answered 200, if an event isn't in the store exactly once, or if more than one in a hundred requests of
+    /// Exits with 3 if a request got another status than 200, if an event isn't in the store exactly once, or if more than one in a hundred requests of
     /// --rate weren't sent in time.
     #[command(after_help = "Example: forebay bench --rate 20000 --duration 30s --verify forebay-data/events.db")]
     Bench(Box<BenchFlags>),
@@ -185,6 +189,11 @@ pub(crate) enum Command {
     /// A token allows a client to post, read, administer or deliver. A running server notices a change within two seconds.
     #[command(subcommand, after_help = "Example: forebay token new shop --scope ingest --data /var/lib/forebay")]
     Token(TokenCommand),
+    /// Lists complete examples, or writes one to a folder
+    ///
+    /// An example has a README, a configuration, schemas, test cases, and a script that posts events. The command replaces no existing file.
+    #[command(after_help = "Example: forebay example\n         forebay example tokens-and-tls /tmp/try")]
+    Example(ExampleFlags),
     /// Prints a script for shell completion of commands and flags
     #[command(after_help = "Example: forebay completions bash > ~/.local/share/bash-completion/completions/forebay")]
     Completions {
@@ -214,7 +223,7 @@ pub struct Common {
     /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// The least level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    /// The lowest level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     #[arg(skip)]
@@ -472,8 +481,9 @@ mod tests {
         all(&cli, &mut known);
         // Of every command that has a configuration: docs/reference/configuration/README.md.
         let common: Vec<String> = longs(&cli).collect();
-        for (name, page) in [("load", "load.md"), ("bench", "bench.md"), ("try", "trying.md"), ("test", "trying.md")] {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        const CASES: &str = "test-a-configuration.md";
+        for (name, page) in [("load", "load-files.md"), ("bench", "measure.md"), ("try", CASES), ("test", CASES)] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides").join(page);
             let text = std::fs::read_to_string(path).unwrap();
             let named: Vec<&str> = text.split(|c: char| !c.is_ascii_lowercase() && c != '-').collect();
             let command = cli.find_subcommand(name).unwrap();

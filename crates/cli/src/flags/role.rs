@@ -15,7 +15,7 @@ const ANSWERED: [&str; 5] = ["-h", "--help", "-V", "--version", "help"];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoleError {
     /// The variable names no role.
-    #[error("{VARIABLE} names no role. Set it to gateway, writer or serve, or unset it.")]
+    #[error("{VARIABLE} is not a role. Set it to gateway, writer or serve, or unset it.")]
     Unknown,
     /// The command is another role than the variable's.
     #[error(

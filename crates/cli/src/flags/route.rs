@@ -17,7 +17,7 @@ pub(crate) enum RouteCommand {
     /// lost events, it resumes with the events that wait, without the lost ones.
     #[command(after_help = "Example: forebay route drop warehouse --data /var/lib/forebay")]
     Drop(RouteDrop),
-    /// Resumes a sink's stopped lanes from what their store has
+    /// Resumes a sink's stopped lanes from the store's cursor
     ///
     /// A lane stops if its store and the journal disagree: another server has claimed it, the store has more than the journal ever had, or
     /// the store has lost events. That happens after a restore from a backup. The lane claims the store for this server. Events of the journal that

@@ -9,13 +9,14 @@ use clap::{Args, Subcommand};
 pub(crate) enum SchemaCommand {
     /// Prints a schema that accepts all records of a file
     ///
-    /// The file is NDJSON or an array. The schema has what the records have in common: types, the members that all have, small sets of strings,
-    /// formats. Check it: samples don't show what else may come.
+    /// The file is NDJSON or an array. The schema has the common properties of the records: types, members that all records have, small sets of
+    /// strings, formats. Check the schema: later events may differ from the samples.
     #[command(after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
     Infer(SchemaInfer),
     /// Shows what a newer schema would reject that the older accepts
     ///
-    /// Exits with 0 if nothing would be rejected, and with 1 if something would, or might. What the command can't decide is printed as that.
+    /// Exits with 0 if nothing would be rejected, and with 1 if something would, or might.
+    /// The command also lists the differences that it can't decide.
     #[command(after_help = "Example: forebay schema diff schemas/access.json schemas/access-2.json")]
     Diff(SchemaDiff),
 }

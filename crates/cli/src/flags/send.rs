@@ -14,7 +14,7 @@ pub(crate) struct SendFlags {
     url: ServerUrl,
     #[command(flatten)]
     ca: CaFlag,
-    /// The type of the events; without it the server finds it as for any other event
+    /// The type of the events; without it, the server finds the type of each event
     #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
     event_type: Option<String>,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::errors::unreadable;
 /// The flag of every command that talks to a server.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CaFlag {
-    /// Trust a server with https:// by the authorities of this PEM file, instead of those of this machine
+    /// Check the certificate of an https:// server with the authorities in this PEM file, instead of this machine's
     #[arg(long, value_name = "FILE", env = "FOREBAY_CA", value_parser = path())]
     ca: Option<PathBuf>,
 }

@@ -81,15 +81,15 @@ pub(crate) struct TokenNew {
     /// writer's port)
     #[arg(long, value_name = "SCOPES", required = true, value_delimiter = ',')]
     pub(crate) scope: Vec<Scope>,
-    /// How long it is valid, as 90d or 12h; without it, until it is revoked
+    /// How long the token is valid, as 90d or 12h [default: until you revoke it]
     #[arg(long, value_name = "TIME", value_parser = expires)]
     pub(crate) expires: Option<Duration>,
-    /// The source of the events that it posts [default: its name]
+    /// The source of the events posted with the token [default: the token's name]
     ///
     /// Two tokens with one source share their keys: an event that one has posted is a duplicate if the other posts it.
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<Name>,
-    /// With the scope deliver: the only gateway whose batches it delivers, by the gateway id, which `forebay check` shows
+    /// With the scope deliver: only the gateway with this id can use the token; `forebay check` shows gateway ids
     #[arg(long, value_name = "ID")]
     pub(crate) gateway: Option<Origin>,
     /// Status of partly accepted batches: 200, for senders that resend a batch after a 207, or 207 [default: its types decide]

@@ -28,10 +28,10 @@ pub(crate) struct TokenFlag {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WrongToken {
     /// It can't be in a header.
-    #[error("the token of {0} must have visible ASCII characters only")]
+    #[error("the token of {0} must have visible ASCII characters only: copy it again")]
     Characters(String),
     /// Its file can't be read.
-    #[error("can't read the token file {path}: {reason}")]
+    #[error("can't read the token file {path}: {reason}. Correct the path, or the permissions of the file")]
     Unreadable {
         /// The file.
         path: String,

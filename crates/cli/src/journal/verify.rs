@@ -30,7 +30,7 @@ const IDS_ADVICE: &str = "Remove the file: then only the store recognises duplic
 
 fn repair() -> String {
     format!(
-        "{} keeps what can be read. Or restore a copy. Have clients send lost events again",
+        "Restore a copy, or run {} to keep the events that can be read. Have clients resend lost events",
         OperatorCommand::JournalRepair
     )
 }

@@ -30,7 +30,7 @@ const EXIT_STOPPED: u8 = 1;
 /// The message says what failed. Starting again resumes from there.
 pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
     if options.follow && options.inputs.len() > 1 {
-        bail!("--follow never ends: give it one file");
+        bail!("--follow loads one file until you stop it: name only one");
     }
     let to = to.destination()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -62,7 +62,7 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
     match ended? {
         // A load that follows its file has no other end.
         Ended::Stopped if !options.follow => {
-            tracing::warn!("stopped before the end: start it again to resume from there");
+            tracing::warn!("stopped before the end: start the load again to resume from there");
             Ok(EXIT_STOPPED)
         }
         Ended::Stopped | Ended::Complete => Ok(exit_code(&counts)),

@@ -46,14 +46,14 @@ pub(crate) fn read(
     let rule = TimeRule::from(at.unwrap_or(JsonPointer::WHOLE));
     let format = reader.text(section, OPTIONS[0], |text| {
         let with_format = rule.clone().with_format(text);
-        with_format.map(|_| text.to_owned()).map_err(|why| InvalidValue::new("is no format of a time", why))
+        with_format.map(|_| text.to_owned()).map_err(|why| InvalidValue::new("is not a time format", why))
     });
     let zone = reader.text(section, OPTIONS[1], |text| {
-        let wanted = "wanted \"UTC\" or an offset from UTC, such as \"+01:00\"";
+        let wanted = "expected \"UTC\" or an offset from UTC, such as \"+01:00\"";
         let with_zone = rule.clone().with_zone(text);
-        with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is no zone", wanted))
+        with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is not a time zone", wanted))
     });
-    let refuses = reader.meaning(section, &UNREADABLE, "is not what can be done", &UNREADABLE_WORDS);
+    let refuses = reader.meaning(section, &UNREADABLE, "is not a supported action", &UNREADABLE_WORDS);
     if !has_time {
         let spans = [format.map(|found| found.span), zone.map(|found| found.span), refuses.map(|found| found.span)];
         for (option, span) in OPTIONS.into_iter().zip(spans).filter_map(|(option, span)| Some((option, span?))) {

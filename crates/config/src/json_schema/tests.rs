@@ -40,18 +40,24 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in entries.map(|entry| entry.unwrap().path()) {
         if path.is_dir() {
             files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with("Cargo.toml") {
+        } else if is_configuration(&path) {
             found.push(path);
         }
     }
+}
+
+fn is_configuration(path: &Path) -> bool {
+    let is_other = ["Cargo.toml", "case.toml"].iter().any(|other| path.ends_with(other));
+    path.extension().is_some_and(|extension| extension == "toml") && !is_other
 }
 
 /// Configurations of examples and deployments, and those of this crate's tests that are valid.
 fn valid() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut found, mut cases) = (Vec::new(), Vec::new());
-    files(&root.join("../../examples"), &mut found);
-    files(&root.join("../../deploy"), &mut found);
+    for folder in ["examples", "deploy", "packaging"] {
+        files(&root.join("../..").join(folder), &mut found);
+    }
     files(&root.join("tests/config"), &mut cases);
     let is_valid = |case: &PathBuf| {
         let expected = fs::read_to_string(case.with_file_name("expected.txt")).unwrap_or_default();

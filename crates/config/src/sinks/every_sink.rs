@@ -29,7 +29,7 @@ pub(super) const MAX_DEAD_LETTERS: Setting = Setting::integer(
     "max_dead_letters",
     (1, limits::DEAD_LETTERS_SET_MAX as i64),
     "the limit on [dead letters](../../guides/dead-letters.md#limit) of the sink. At the limit, delivery pauses until you replay or drop some. \
-     The default is lower if [memory](../../guides/operations.md#memory) is limited",
+     The default is lower if [memory](../../concepts/resources.md#memory) is limited",
 )
 .or(Unset::Described("1000000"))
 .example("1000000");

@@ -57,13 +57,13 @@ fn refuse(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, spa
 fn age(text: &str) -> Result<Duration, InvalidValue> {
     let age = duration::within(text, Duration::ZERO, Duration::MAX)?;
     let days = OBJECT_AGE_READ_MAX.as_secs() / 86_400;
-    let too_long = || InvalidValue::new("is out of range", format!("wanted 0s to {days}d"));
+    let too_long = || InvalidValue::new("is out of range", format!("expected 0s to {days}d"));
     if age <= OBJECT_AGE_READ_MAX { Ok(age) } else { Err(too_long()) }
 }
 
 /// The header `Cache-Control` of every response.
 fn cache_control(text: &str) -> Result<Arc<str>, InvalidValue> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    let wrong = || InvalidValue::new("can't be a Cache-Control", "wanted a text such as \"private, max-age=3600\"");
+    let wrong = || InvalidValue::new("can't be a Cache-Control", "expected a text such as \"private, max-age=3600\"");
     if is_plain && text.trim() == text { Ok(text.into()) } else { Err(wrong()) }
 }

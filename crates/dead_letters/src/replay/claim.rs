@@ -39,20 +39,25 @@ impl Replayer {
             self.forget_attempt()?;
             Takeover::Forced(held.position)
         } else {
-            return Err("another server has claimed the lane of replays: retry when this server's lanes deliver".into());
+            return Err(format!(
+                "another server has claimed the replays of this sink in the store: wait until {} shows that its lanes deliver, then replay again",
+                OperatorCommand::RouteList
+            ));
         };
         let noted = self.ledger.note_claim(self.dead.sink(), &held.claims, self.claim);
         if timeout(SAVED_SOON, noted).await.is_err() {
             return Err(
-                "can't save the claim on the lane of replays in the ledger: free space on the disk of the data \
-                 directory"
+                "can't save this server's claim on the replays in the ledger: free space on the disk of the data \
+                 directory, then replay again"
                     .into(),
             );
         }
         let held = sink.claim(&self.lane, self.claim, takeover).await.map_err(failed)?;
         match held {
             Some(held) if held.claims == [self.claim] => Ok(Some(held.position)),
-            Some(_) => Err("another server is claiming the lane of replays: stop it, then replay again".into()),
+            Some(_) => Err("another server is claiming the replays of this sink in the store: stop that server, then \
+                replay again"
+                .into()),
             None => Ok(None),
         }
     }

@@ -54,8 +54,8 @@ impl Replayer {
             lost = count,
             stored = outcome.stored,
             reason = failure,
-            "the store has lost replayed dead letters: it is another server now, or an older copy. Those that are not stored again are \
-             dead letters, or are delivered by their lane"
+            "the store has lost replayed dead letters: it is another server now, or an older copy. Forebay resends \
+             them; replay those again that stay dead letters"
         );
     }
 
@@ -67,7 +67,9 @@ impl Replayer {
         let Some(mut reading) = reading else { return Ok(()) };
         let (mut page, mut failed) = (Page::default(), Ok(()));
         loop {
-            let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
+            let read = reading.read().map_err(|error| {
+                format!("can't read the journal of dead letters: {error}. Check the disk of the data directory")
+            })?;
             let is_end = read.is_none();
             if let Some(chunk) = read {
                 page.add(chunk, &positions);

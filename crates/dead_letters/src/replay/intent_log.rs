@@ -46,8 +46,8 @@ impl ReplayIntent {
                 let path = directory.join(&**dead.sink());
                 tracing::warn!(
                     sink = &**dead.sink(),
-                    "{} is damaged: if a replay was interrupted, those of its dead letters that the store has are \
-                     resent",
+                    "{} is damaged: if a replay was interrupted, the next replay also resends dead letters that the \
+                     store already has",
                     path.display()
                 );
             } else if let Some(content) = state.content {
@@ -77,7 +77,10 @@ fn renumbered(positions: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered
 
 fn failed(dead: &DeadLetters, error: &io::Error) -> String {
     let path = dead.files.data.join(DIRECTORY).join(&**dead.sink());
-    format!("can't record the replay in {}: {error}", path.display())
+    format!(
+        "can't record the replay in {}: {error}. Check the disk and permissions of the data directory",
+        path.display()
+    )
 }
 
 impl Replayer {
@@ -150,8 +153,9 @@ impl Replayer {
             return Ok(page);
         };
         while !page.is_full(self.dead.memory())
-            && let Some(chunk) =
-                reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?
+            && let Some(chunk) = reading.read().map_err(|error| {
+                format!("can't read the journal of dead letters: {error}. Check the disk of the data directory")
+            })?
         {
             let held = reading.held_in(&chunk, &DeadFilter::default()).into_iter();
             let wanted: Vec<u64> =

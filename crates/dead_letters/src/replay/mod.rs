@@ -221,7 +221,9 @@ impl Replayer {
         let mut room = command.limit;
         let mut page = Page::default();
         loop {
-            let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
+            let read = reading.read().map_err(|error| {
+                format!("can't read the journal of dead letters: {error}. Check the disk of the data directory")
+            })?;
             let Some(chunk) = read else { break };
             // The store may be slow, or many dead letters may not match: yield to other tasks.
             tokio::task::yield_now().await;
@@ -356,7 +358,7 @@ impl Replayer {
                     return Ok(());
                 }
                 WriteOutcome::Rejected { refused } if refused.is_empty() => {
-                    return Err("BUG: the sink rejected a batch without naming a record".into());
+                    return Err("BUG: the sink rejected a batch without naming a record. Report this".into());
                 }
                 WriteOutcome::Rejected { refused } => {
                     self.record_rejections(page, &part, &refused, outcome)?;

@@ -63,7 +63,7 @@ impl Sent {
             Ok(())
         };
         decode_facts(&FORMAT, text, add)?;
-        let until = until.ok_or_else(|| InvalidFact { line: 2, reason: "wanted `until`".into() })?;
+        let until = until.ok_or_else(|| InvalidFact { line: 2, reason: "expected `until`".into() })?;
         Ok(Self { until, numbers })
     }
 }

@@ -60,7 +60,8 @@ impl Lane {
         self.ledger.advance_cursor(&self.name, last, &Tally::new(), lost);
         tracing::warn!(
             lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = after + 1, lost,
-            "positions are missing from the journal (segments removed or unreadable); delivery continues after them"
+            "positions are missing from the journal (segments removed or unreadable): delivery continues after them. \
+             Have clients resend these events"
         );
     }
 
@@ -105,5 +106,5 @@ impl Lane {
 }
 
 fn unreadable(error: io::Error) -> Blocked {
-    Blocked::Retry(format!("can't read the journal: {error}"))
+    Blocked::Retry(format!("can't read the journal: {error}. Check the disk of the data directory"))
 }

@@ -73,7 +73,7 @@ impl Lane {
             Err(Blocked::Retry(reason)) => {
                 tracing::warn!(
                     lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason,
-                    "events that are deferred wait"
+                    "deferred events can't be resent now: the lane retries. If this lasts, correct the reason"
                 );
                 retries.pause();
                 Ok(())
@@ -140,7 +140,7 @@ impl Lane {
         if let Err(error) = self.dead.end_deferred(shard, &lower, DeferredEnd::Stored) {
             tracing::warn!(
                 lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason = %error,
-                "a lower revision stays deferred"
+                "an event stays deferred although the store has a later revision: check the disk of the data directory"
             );
         }
     }

@@ -154,7 +154,11 @@ impl Lane {
         if lost > 0 {
             self.status.lost.add(lost);
             let events = text::counted(lost, "event");
-            tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{events} before position {last} can't be read; the next start counts them as lost");
+            tracing::warn!(
+                lane = %self.name, sink = &*self.name.sink, shard = self.name.shard,
+                "{events} before position {last} can't be read: stop Forebay and restore the journal from a copy, or \
+                 the next start counts them as lost"
+            );
         }
         self.ledger.advance_cursor(&self.name, last, tally, lost);
         self.status.set_cursor(last);

@@ -147,8 +147,12 @@ impl Lane {
                 )));
             }
             let kept = file.open().iter().filter(|open| open.last <= end).cloned().collect();
-            file.save(kept)
-                .map_err(|error| Blocked::Retry(format!("can't save the manifest of an object: {error}")))?;
+            file.save(kept).map_err(|error| {
+                Blocked::Retry(format!(
+                    "can't save the manifest of an object: {error}. Check the disk and permissions of the data \
+                     directory"
+                ))
+            })?;
         }
         self.ledger.accepted(&self.name);
         let dead_lettered = Arc::new(self.reconcile_cursor(Cursor::Delivery)?.dead_lettered);
@@ -206,7 +210,11 @@ impl Lane {
         let Some(intent) = intent else { return };
         let open: Vec<ObjectIntent> = run.uploads.intents().chain([&intent]).cloned().collect();
         while let Err(error) = run.file.save(open.clone()) {
-            self.wait(&format!("can't save the manifest of object {}: {error}", intent.names())).await;
+            self.wait(&format!(
+                "can't save the manifest of object {}: {error}. Check the disk and permissions of the data directory",
+                intent.names()
+            ))
+            .await;
         }
         self.status.batch_records.record(run.builder.records());
         run.builder = ObjectBuilder::new(intent.last + 1);

@@ -39,7 +39,7 @@ impl Lane {
                 Ok(fill) => fill,
                 Err(error) => {
                     session.reader().unreadable = true;
-                    self.wait(&format!("can't read the journal: {error}")).await;
+                    self.wait(&format!("can't read the journal: {error}. Check the disk of the data directory")).await;
                     return Ok(None);
                 }
             };

@@ -186,7 +186,9 @@ impl Content {
 impl Parts for Content {
     fn next(&mut self) -> Result<Option<Batch>, NoParts> {
         loop {
-            let read = self.read().map_err(|error| NoParts(format!("can't read the journal: {error}").into()))?;
+            let read = self.read().map_err(|error| {
+                NoParts(format!("can't read the journal: {error}. Check the disk of the data directory").into())
+            })?;
             let Some(chunk) = read else { return Ok(None) };
             let part = self.part(&chunk);
             if !part.is_empty() {

@@ -27,8 +27,12 @@ impl IntentLog {
         let path = directory.join(&name);
         let opened = make_directory(&*files.disk, &directory)
             .and_then(|()| StateFile::open(files.disk.clone(), &directory, &name));
-        let (file, state) =
-            opened.map_err(|error| Blocked::Retry(format!("can't read the manifest {}: {error}", path.display())))?;
+        let (file, state) = opened.map_err(|error| {
+            Blocked::Retry(format!(
+                "can't read the manifest {}: {error}. Check the disk and permissions of the data directory",
+                path.display()
+            ))
+        })?;
         if state.content.is_none() && !state.damaged.is_empty() {
             return Err(Blocked::Stop(format!(
                 "both copies of the manifest {} are damaged, so the last object in the store may be incomplete. \
@@ -43,7 +47,7 @@ impl IntentLog {
         };
         let objects = objects.map_err(|error| {
             Blocked::Stop(format!(
-                "the manifest {} is not of a kind that this version reads: {error}. Use the version that wrote it",
+                "this version of Forebay can't read the manifest {}: {error}. Use the version that wrote it",
                 path.display()
             ))
         })?;

@@ -58,7 +58,7 @@ impl UploadAttempt {
     pub(crate) async fn ended(&mut self) -> Attempted {
         let ended = (&mut self.0).await;
         ended.unwrap_or_else(|_| {
-            let reason = "its attempt ended without an answer: Forebay has a bug, please report it";
+            let reason = "BUG: the upload of the object ended without a result; the lane retries. Report this";
             (Err(SinkError::Unavailable(reason.into())), Duration::ZERO)
         })
     }

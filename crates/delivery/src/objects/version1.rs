@@ -46,7 +46,7 @@ pub(super) fn decode(text: &[u8], lane: &Lane) -> Result<Vec<Object>, InvalidFac
     if text.is_empty() {
         return Ok(objects);
     }
-    let add = |fact| add(fact, lane, &mut objects).ok_or_else(|| "the fact that it extends is missing".to_owned());
+    let add = |fact| add(fact, lane, &mut objects).ok_or_else(|| "the line that it extends is missing".to_owned());
     decode_facts(&FORMAT, text, add)?;
     Ok(objects)
 }

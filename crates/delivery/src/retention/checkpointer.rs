@@ -209,8 +209,8 @@ impl Checkpointer {
         let (megabytes, files) = (space.bytes / 1_000_000, space.files);
         if changed && is_short {
             tracing::warn!(
-                "the disk has {megabytes} MB and {files} files left, which is too little (keep_free): new events are \
-                 rejected until space is freed, and accepted ones are delivered"
+                "the disk has {megabytes} MB and {files} files left, less than keep_free: new events are rejected, \
+                 and accepted ones are delivered. Free space on the disk"
             );
         } else if changed {
             tracing::warn!("the disk has {megabytes} MB left: events are accepted again");
@@ -223,7 +223,8 @@ impl Checkpointer {
             if is_full {
                 tracing::warn!(
                     sink,
-                    "sink has reached max_backlog: events with a route to it are rejected until it catches up"
+                    "sink has reached max_backlog: events with a route to it are rejected until it catches up. Check \
+                     its store"
                 );
             } else {
                 tracing::warn!(sink, "sink has caught up: events with a route to it are accepted again");
@@ -235,7 +236,11 @@ impl Checkpointer {
         self.counters.failed_saves.add(1);
         if !self.failing {
             self.failing = true;
-            tracing::warn!(reason = %error, "can't save the ledger: nothing is lost, but no segment is freed until it is saved");
+            tracing::warn!(
+                reason = %error,
+                "can't save the ledger: no event is lost, but the journal grows until then. Free space on the disk of \
+                 the data directory"
+            );
         }
     }
 
@@ -249,7 +254,11 @@ impl Checkpointer {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.ids_failing, true) {
-                    tracing::warn!(reason = %error, "can't save the ids of events for dedup, and retries");
+                    tracing::warn!(
+                        reason = %error,
+                        "can't save the event ids for deduplication, and retries: free space on the disk of the data \
+                         directory"
+                    );
                 }
                 if error.kind() != std::io::ErrorKind::StorageFull {
                     limits.fill(0);
@@ -319,7 +328,11 @@ impl Checkpointer {
                     self.counters.failed_frees.add(1);
                     if self.stuck.insert(shard.number()) {
                         let (shard, reason) = (shard.number(), error);
-                        tracing::warn!(shard, %reason, "can't free a segment of the journal, and retries");
+                        tracing::warn!(
+                            shard, %reason,
+                            "can't free a segment of the journal, and retries: check the disk and permissions of the \
+                             data directory"
+                        );
                     }
                 }
             }
@@ -341,7 +354,11 @@ impl Checkpointer {
                     self.counters.failed_frees.add(1);
                     if self.stuck_dead.insert(dead.sink().clone()) {
                         let (sink, reason) = (&**dead.sink(), error);
-                        tracing::warn!(sink, %reason, "can't free a segment of the dead letters, and retries");
+                        tracing::warn!(
+                            sink, %reason,
+                            "can't free a segment of the dead letters, and retries: check the disk and permissions of \
+                             the data directory"
+                        );
                     }
                 }
             }

@@ -111,7 +111,11 @@ impl Supervisor {
     /// Starts all lanes, and the replayers and aggregates that do not run yet.
     pub(crate) fn start_lanes(&mut self) {
         if let Err(error) = self.aggregates.start() {
-            tracing::warn!(reason = %error, "can't start the thread of aggregates, and retries");
+            tracing::warn!(
+                reason = %error,
+                "can't start the thread of aggregates, and retries: raise the limits of threads and memory (ulimit \
+                 -u)"
+            );
         }
         for replayer in self.new_replayers.drain(..) {
             self.replayers.spawn(replayer.run());
@@ -234,13 +238,16 @@ impl Supervisor {
             let pending = text::counted(pending, "event");
             tracing::warn!("{pending} not stored yet, left for the next start");
         } else if !in_time {
-            tracing::warn!("some work did not end in time; the next start resumes it");
+            tracing::warn!("an aggregate or a replay did not end in time: the next start resumes it");
         }
         self.replayers.shutdown().await;
         self.close_all_but(&[]).await;
         self.checkpointer.tick();
         for (dead, error) in self.dead.iter().filter_map(|dead| Some((dead, dead.close().err()?))) {
-            tracing::warn!(sink = &**dead.sink(), reason = %error, "can't close the dead letters");
+            tracing::warn!(
+                sink = &**dead.sink(), reason = %error,
+                "can't close the journal of dead letters: check the disk of the data directory"
+            );
         }
     }
 
@@ -253,8 +260,11 @@ impl Supervisor {
             let sink = &*setup.name;
             match timeout(CLOSE_MAX, setup.sink.close()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(sink, reason = %error, "can't close the sink"),
-                Err(_) => tracing::warn!(sink, "the sink did not close in time"),
+                Ok(Err(error)) => tracing::warn!(
+                    sink, reason = %error,
+                    "can't close the connection to the store; no event is lost"
+                ),
+                Err(_) => tracing::warn!(sink, "the connection to the store did not close in time; no event is lost"),
             }
         }
     }

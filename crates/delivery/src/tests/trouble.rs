@@ -160,6 +160,6 @@ fn panicking_lane_is_reported_as_stopped() {
             let LaneState::Stopped(reason) = lane.state() else { panic!("{:?}", lane.state()) };
             assert!(reason.contains("because of a bug"), "{reason}");
         }
-        assert_eq!(harness.reported("BUG: lane ended"), harness.process().lanes.len(), "{:?}", harness.messages());
+        assert_eq!(harness.reported("BUG: the lane ended"), harness.process().lanes.len(), "{:?}", harness.messages());
     });
 }

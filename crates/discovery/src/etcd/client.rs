@@ -115,7 +115,7 @@ impl Client {
             let member = &self.config.endpoints[at];
             let answer = timeout(self.call_max, self.ask(member, path, body)).await;
             let answer = answer.unwrap_or_else(|_| {
-                Err(EtcdError::NoAnswer(format!("{member}: no complete answer within {:?}", self.call_max)))
+                Err(EtcdError::NoAnswer(format!("{member}: no complete response within {:?}", self.call_max)))
             });
             match answer {
                 Err(error @ (EtcdError::NoAnswer(_) | EtcdError::NotEtcd(_))) => failures.push(error.to_string()),

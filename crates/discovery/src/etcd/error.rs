@@ -17,7 +17,7 @@ pub(crate) enum EtcdError {
     #[error("{0}")]
     NoAnswer(String),
     /// A member rejected the request, as every other member would.
-    #[error("{member} answers {status}: {message}")]
+    #[error("{member} responded with {status}: {message}")]
     Refused {
         /// The member's URL.
         member: String,
@@ -29,7 +29,7 @@ pub(crate) enum EtcdError {
         message: String,
     },
     /// The answer is not one of etcd's.
-    #[error("{0} does not answer as etcd does: correct the address, or run etcd 3.4 or later")]
+    #[error("{0} does not respond like etcd: correct the address, or run etcd 3.4 or later")]
     NotEtcd(String),
 }
 
@@ -41,7 +41,7 @@ impl EtcdError {
         let error = if json["error"].is_object() { &json["error"] } else { &json };
         let Some(message) = error["message"].as_str().map(shortened) else { return Self::NotEtcd(member.to_string()) };
         if status.is_server_error() {
-            return Self::NoAnswer(format!("{member} answers {status}: {message}"));
+            return Self::NoAnswer(format!("{member} responded with {status}: {message}"));
         }
         Self::Refused { member: member.to_string(), status, code: error["code"].as_i64(), message }
     }

@@ -81,8 +81,8 @@ async fn client(ways: Vec<Then>) -> Client {
 #[tokio::test]
 async fn foreign_answers_are_errors() {
     for (way, words) in [
-        (whole("200 OK", "no JSON"), "does not answer as etcd does"),
-        (whole("200 OK", "{\"kvs\": [{\"value\": 7}]}"), "does not answer as etcd does"),
+        (whole("200 OK", "no JSON"), "does not respond like etcd"),
+        (whole("200 OK", "{\"kvs\": [{\"value\": 7}]}"), "does not respond like etcd"),
         (whole("404 Not Found", "404 page not found"), "run etcd 3.4 or later"),
         (whole("503 Service Unavailable", "{\"message\": \"no leader\"}"), "503 Service Unavailable: no leader"),
         (whole("403 Forbidden", "{\"message\": \"permission denied\", \"code\": 7}"), "permission denied"),

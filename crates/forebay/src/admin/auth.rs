@@ -73,7 +73,8 @@ impl AdminAuth {
             }
             Ok(_) => {
                 let wanted: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
-                let detail = format!("the token lacks the scope `{}`", wanted.join("` or `"));
+                let detail =
+                    format!("the token lacks the scope `{}`: use a token with this scope", wanted.join("` or `"));
                 Err(refused(StatusCode::FORBIDDEN, "forbidden", detail))
             }
             Err(denied) => {

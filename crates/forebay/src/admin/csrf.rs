@@ -16,7 +16,9 @@ pub(super) fn refuse(headers: &HeaderMap, has_tls: bool) -> Option<&'static str>
         );
     }
     let is_cross_origin = bytes(ORIGIN).is_some_and(|origin| !is_own_origin(origin, host, has_tls));
-    is_cross_origin.then_some("web pages of other hosts may not use this port")
+    is_cross_origin.then_some(
+        "web pages of other hosts may not use this port: send the request from a program outside of a browser",
+    )
 }
 
 #[cfg(test)]

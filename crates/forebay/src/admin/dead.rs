@@ -39,7 +39,7 @@ pub(super) async fn respond(
         Err(refused) => return refused,
     };
     if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.has_sink(sink)) {
-        return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
+        return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}: check the name"));
     }
     let (dead_letters, method) = (&admin.dead_letters, request.method().clone());
     let reads = method == Method::GET || method == Method::HEAD;
@@ -72,7 +72,7 @@ async fn edit(
 ) -> Result<AdminResponse, AdminResponse> {
     let (bytes, _place) = admin.payloads.read(request).await?;
     let payload = ::json::check(&bytes).map_err(|error| {
-        problem(StatusCode::UNPROCESSABLE_ENTITY, "json", format!("the payload is no event: {error}"))
+        problem(StatusCode::UNPROCESSABLE_ENTITY, "json", format!("the payload is not a valid event: {error}"))
     })?;
     let action = DeadAction::Edit(payload.as_bytes().into());
     let outcomes = admin.dead_letters.act(&action, filter, EDITED_MAX).await;
@@ -84,7 +84,11 @@ async fn edit(
 }
 
 fn no_letter() -> AdminResponse {
-    problem(StatusCode::NOT_FOUND, "letter", "there is no dead letter with this id".into())
+    problem(
+        StatusCode::NOT_FOUND,
+        "letter",
+        "there is no dead letter with this id: it was replayed or dropped, or the id is mistyped".into(),
+    )
 }
 
 fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
@@ -133,7 +137,7 @@ async fn act(
     query: &DeadQuery,
 ) -> AdminResponse {
     if action == DeadAction::Drop && query.filter == DeadFilter::default() && !query.all {
-        let detail = "this would drop all dead letters: add a filter, or all=true (--all)";
+        let detail = "this request would drop all dead letters: add a filter, or all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());
     }
     let outcomes = dead_letters.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;

@@ -11,7 +11,7 @@ pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<DeadQuery, A
     let query = DeadQuery::read(text.unwrap_or_default());
     let query = query.map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
     if query.origin.as_ref().is_some_and(|wanted| *wanted != own.to_string()) {
-        let detail = "the server that listens here has another data directory: name the right one with --admin";
+        let detail = "the server at this admin address has another data directory: name the right server with --admin";
         return Err(problem(StatusCode::CONFLICT, "origin", detail.into()));
     }
     Ok(query)

@@ -70,7 +70,8 @@ impl DryRuns {
                 Err(rejection) => return json(StatusCode::OK, &DryRunJson::of(&DryRunReport::without_type(rejection))),
             };
             let Some(config) = types.config_of(&name) else {
-                let detail = format!("the configuration has changed and no longer has [types.{name}]");
+                let detail =
+                    format!("the configuration was reloaded and no longer has [types.{name}]: use another type");
                 return problem(StatusCode::NOT_FOUND, "unknown_type", detail);
             };
             let report = DryRunner::new(name, &config).run(&bytes, &around);

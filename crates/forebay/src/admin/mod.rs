@@ -94,7 +94,11 @@ pub(crate) async fn serve<F>(
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(reason = %error, "the admin port can't accept a connection");
+                tracing::warn!(
+                    reason = %error,
+                    "the admin port can't accept a connection: if this lasts, raise the limit of open files (ulimit \
+                     -n)"
+                );
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -152,7 +156,7 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
     }
     let answer = match path {
         _ if !is_read(request.method()) => {
-            let only = AdminResponse::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            let only = AdminResponse::text(StatusCode::METHOD_NOT_ALLOWED, "this path accepts only GET and HEAD\n");
             AdminResponse { allow: Some("GET, HEAD"), ..only }
         }
         paths::METRICS => metrics(admin.metrics.render()),

@@ -44,7 +44,7 @@ impl Payloads {
         }
         let place = self.places.acquire().await.map_err(|_| stopping())?;
         let late = || {
-            let detail = format!("the payload didn't arrive within {} seconds", BODY_TIMEOUT.as_secs());
+            let detail = format!("the payload didn't arrive within {} seconds: send it again", BODY_TIMEOUT.as_secs());
             problem(StatusCode::REQUEST_TIMEOUT, "timeout", detail)
         };
         let read = timeout(BODY_TIMEOUT, read(request.body_mut())).await;
@@ -67,6 +67,6 @@ async fn read(body: &mut Incoming) -> Result<Vec<u8>, AdminResponse> {
     if length <= EVENT_BYTES_MAX {
         return Ok(bytes);
     }
-    let detail = format!("an event has at most {EVENT_BYTES_MAX} bytes");
+    let detail = format!("an event has at most {EVENT_BYTES_MAX} bytes: send a smaller payload");
     Err(problem(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail))
 }

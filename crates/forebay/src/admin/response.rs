@@ -39,7 +39,7 @@ impl AdminResponse {
 }
 
 pub(crate) fn not_allowed(allow: &'static str) -> AdminResponse {
-    let answer = problem(StatusCode::METHOD_NOT_ALLOWED, "method", format!("only {allow}"));
+    let answer = problem(StatusCode::METHOD_NOT_ALLOWED, "method", format!("this path accepts only {allow}"));
     AdminResponse { allow: Some(allow), ..answer }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn problem(status: StatusCode, code: &str, detail: String) -> AdminRe
 }
 
 pub(super) fn stopping() -> AdminResponse {
-    problem(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping".into())
+    problem(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping: retry after its restart".into())
 }
 
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> AdminResponse {

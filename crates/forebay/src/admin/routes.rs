@@ -71,7 +71,7 @@ impl Routes {
             tracing::warn!(by = %caller, "again=true is the old name of resend=true, and is accepted until 0.2: use resend=true");
         }
         let accepted = self.control.accept(sink.clone(), query.resend).await;
-        let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
+        let lanes = accepted.map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_stopped")))?;
         let resend = query.resend.then_some(true);
         tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, resend, "route accept");
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
@@ -81,8 +81,11 @@ impl Routes {
         let sink = sink(query)?;
         let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
         let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
-        let given_up =
-            self.control.discard(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
+        let given_up = self
+            .control
+            .discard(sink.clone(), only)
+            .await
+            .map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_held")))?;
         let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
         tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, events, lanes, "route drop");
         Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
@@ -94,10 +97,10 @@ fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
     query.filter.sink.as_deref().map(Arc::from).ok_or_else(missing)
 }
 
-/// Why nothing was changed; `nothing` is the code if there is nothing to change.
-fn refused(error: ChangeError, nothing: &str) -> AdminResponse {
+/// Why nothing was changed; `nothing` has the status and code if there is nothing to change.
+fn refused(error: ChangeError, nothing: (StatusCode, &str)) -> AdminResponse {
     match error {
-        ChangeError::NothingToDo(detail) => problem(StatusCode::CONFLICT, nothing, detail),
+        ChangeError::NothingToDo(detail) => problem(nothing.0, nothing.1, detail),
         error => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
     }
 }

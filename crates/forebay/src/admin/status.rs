@@ -95,7 +95,7 @@ pub(crate) fn status(
     sinks: Vec<SinkStatusJson>,
 ) -> StatusJson {
     let uptime = Duration::from_micros(u64::try_from(now.saturating_sub(started)).unwrap_or(0));
-    let not_ready_now = not_ready.map(|reason| format!("it is not ready: {reason}"));
+    let not_ready_now = not_ready.map(|reason| format!("the process is not ready: {reason}"));
     let problems = not_ready_now.into_iter().chain(problem).chain(sinks.iter().filter_map(SinkStatusJson::problem));
     StatusJson {
         version: env!("CARGO_PKG_VERSION").to_owned(),

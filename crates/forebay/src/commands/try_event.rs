@@ -61,7 +61,8 @@ fn payload(flags: &TryFlags) -> anyhow::Result<Vec<u8>> {
     let read = || {
         let mut bytes = Vec::new();
         input::open(&flags.file)?.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-        let too_large = || io::Error::other(format!("an event has at most {EVENT_BYTES_MAX} bytes"));
+        let too_large =
+            || io::Error::other(format!("an event has at most {EVENT_BYTES_MAX} bytes: use a smaller payload"));
         if bytes.len() > EVENT_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
     };
     read().map_err(unreadable(&flags.file))
@@ -141,8 +142,8 @@ fn result_of(did: &Did) -> String {
     match did {
         Did::Done => "done".to_owned(),
         Did::NotMet => "its condition is false".to_owned(),
-        Did::Skipped(why) => format!("skipped, since {why}"),
-        Did::Refused(why) => format!("refused, since {why}"),
+        Did::Skipped(why) => format!("skipped, because {why}"),
+        Did::Refused(why) => format!("rejected, because {why}"),
         Did::Filtered => "filtered".to_owned(),
         Did::Exploded(count) => format!("became {}", text::counted(*count, "event")),
     }

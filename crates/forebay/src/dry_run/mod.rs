@@ -192,7 +192,7 @@ pub(crate) fn type_of<'c>(configuration: &'c Configuration, name: &str) -> anyho
 
 /// The gateway accepts the type, but the configuration has no table for it.
 pub(crate) fn without_config(name: &TypeName) -> anyhow::Error {
-    anyhow!("BUG: no table of the configuration accepts type {name}")
+    anyhow!("BUG: no table of the configuration accepts type {name}. Report this")
 }
 
 /// The configuration of an accepted type.

@@ -20,7 +20,7 @@ pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc
             });
         },
     );
-    let help = "Time from a request to a writer to the end of its answer, including the store's work.";
+    let help = "Time from a request to a writer to the end of its response, including the store's work.";
     text.histogram("forebay_upstream_request_seconds", help, |series| {
         each_server(upstreams, |labels, server| series.durations(&labels, &server.latency().snapshot()));
     });
@@ -28,7 +28,7 @@ pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc
     text.counter("forebay_upstream_ejections_total", help, |series| {
         each_server(upstreams, |labels, server| series.count(&labels, server.ejections().get()));
     });
-    let help = "Writers of an upstream, by state; untried ones have neither answered nor failed since the start.";
+    let help = "Writers of an upstream, by state; untried ones have neither responded nor failed since the start.";
     text.gauge("forebay_upstream_servers", help, |series| {
         for upstream in upstreams {
             let states: Vec<ServerState> = upstream.servers().iter().map(|server| server.state()).collect();

@@ -131,10 +131,15 @@ async fn serve(
     // A reload in progress is cancelled: the components stop with the configuration that they have.
     reloads.abort();
     let shown = humantime::format_duration(deliver);
-    tracing::info!("stopping: requests in flight are answered, then events are delivered for up to {shown}");
+    tracing::info!("stopping: Forebay finishes requests in flight, then delivers events for up to {shown}");
     // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
-    stopped.unwrap_or_else(|_| Err(anyhow!("the stop was interrupted by a bug")))
+    stopped.unwrap_or_else(|_| {
+        Err(anyhow!(
+            "BUG: Forebay did not stop cleanly; the journal keeps events that aren't stored. Start Forebay again, and \
+             report this"
+        ))
+    })
 }
 
 /// Commands in messages name the admin address if the configuration file doesn't.
@@ -267,7 +272,7 @@ impl Running {
 
     fn stop(self, deliver: Duration) -> anyhow::Result<u8> {
         if !self.gateway.stop(Instant::now() + ANSWER_MAX) {
-            tracing::warn!("some requests were still in flight and got no answer");
+            tracing::warn!("some requests in flight got no response: their clients have to retry");
         }
         self.delivery.stop(deliver);
         seal(&self.log)?;

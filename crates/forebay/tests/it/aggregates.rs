@@ -215,7 +215,7 @@ fn hangup_adds_changes_and_removes() {
     let kept = "2026-11-20T10:01:00 200 requests 1 bytes 3 clients 1";
     fixture.expect(&[added, kept]);
     fixture.reload(&config(&MINUTES.replace("\"1m\"\ngroup", "\"2m\"\ngroup")));
-    assert!(wait_until(|| fixture.log().contains("aggregate has another definition than before")), "{}", fixture.log());
+    assert!(wait_until(|| fixture.log().contains("the aggregate's definition has changed")), "{}", fixture.log());
     fixture.hit("2026-11-20T10:02:30Z", 200, 5);
     fixture.hit("2026-11-20T10:04:00Z", 200, 6);
     let changed = "2026-11-20T10:02:00 200 requests 1 bytes 5 clients 1";

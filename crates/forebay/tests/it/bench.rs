@@ -52,7 +52,7 @@ fn rejected_requests_are_counted() {
     assert!(code == 3 && text.contains("answered 400"), "{text}");
     assert!(text.contains(", the first: found a word without double quotes"), "the server's message: {text}");
     let last = text.lines().find(|line| line.starts_with("result")).unwrap();
-    assert!(last.contains("NOT CLEAN: ") && last.contains("answered otherwise than 200"), "{text}");
+    assert!(last.contains("NOT CLEAN: ") && last.contains("got another status than 200"), "{text}");
 }
 
 #[test]

@@ -295,7 +295,7 @@ fn edited_dead_letter_is_stored() {
     let edit = |arguments: &[&str]| fixture.command(&[&["edit", &id, "--admin", &admin], arguments].concat());
     let path = file.display().to_string();
     let (code, _, error) = edit(&["--payload", &path]);
-    assert!(code == 1 && error.contains("the payload is no event"), "{error}");
+    assert!(code == 1 && error.contains("the payload is not a valid event"), "{error}");
     std::fs::write(&file, " {\"corrected\": 3}\n").unwrap();
     let (code, text, error) = edit(&["--payload", &path, "--sink", "other"]);
     assert_eq!((code, &*text), (1, ""));
@@ -321,7 +321,7 @@ fn editor_changes_the_payload() {
         let output = command.arg("--data").arg(fixture.folder.data()).output().unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    for (editor, wanted) in [("true", "is unchanged"), ("false", "nothing is changed"), ("", "--payload FILE")] {
+    for (editor, wanted) in [("true", "is unchanged"), ("false", "nothing was saved"), ("", "--payload FILE")] {
         let (code, error) = edit(editor);
         assert!(code == 1 && error.contains(wanted), "{editor}: {error}");
     }

@@ -321,7 +321,7 @@ fn configuration_without_open_aggregate_is_rejected() {
     let others = [
         (without, "isn't in this configuration"),
         (OUTSIDE.to_owned(), "isn't in this configuration"),
-        (aggregate("2days"), "is defined otherwise in this configuration"),
+        (aggregate("2days"), "has another definition in this configuration"),
     ];
     for (other, reason) in others {
         let other = folder.write("other.toml", other);
@@ -341,7 +341,7 @@ fn configuration_without_open_aggregate_is_rejected() {
     }
     let damaged = drain(&folder, &["--config", &config]);
     assert!(
-        damaged.code == Some(2) && damaged.log.contains("has lost its state (its files are damaged)"),
+        damaged.code == Some(2) && damaged.log.contains("has lost its state (its state files are damaged)"),
         "{damaged:?}"
     );
 }

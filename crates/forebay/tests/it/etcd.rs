@@ -98,7 +98,10 @@ fn writers_register_again_after_etcd_lost_data() {
     etcd.forget();
     assert!(wait_until(|| writers.iter().all(|writer| !is_registered(writer))));
     let (code, text) = crate::status::at(writers[0].admin);
-    assert!(code == 3 && text.ends_with("UNHEALTHY the writer is not registered in etcd\n"), "{text}");
+    assert!(
+        code == 3 && text.ends_with("UNHEALTHY the writer is not registered in etcd: check etcd and its settings\n"),
+        "{text}"
+    );
     etcd.run();
     front.post(0..5);
     front.server.wait_delivered();
@@ -143,7 +146,7 @@ fn writer_and_gateway_start_without_etcd() {
     etcd.run();
     front.server.wait_delivered();
     let log = std::fs::read_to_string(front.folder.path("log")).unwrap();
-    assert_eq!(log.matches("etcd names no writers").count(), 1, "it is said once: {log}");
+    assert_eq!(log.matches("etcd returned no writers").count(), 1, "it is said once: {log}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn server_is_healthy_until_it_is_gone() {
     assert_eq!(server.stop("-KILL"), None);
     let (code, text) = asked_at(admin);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains(&format!("http://{admin}/healthz does not answer")), "{text}");
+    assert!(text.contains(&format!("no response from http://{admin}/healthz: ")), "{text}");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn writer_health_uses_its_admin_port() {
     assert_eq!(health(&["--ready"], &variables), (Some(0), String::new()));
     writer.stop();
     let (code, text) = health(&["--ready"], &variables);
-    assert!(code == Some(1) && text.contains("/readyz does not answer"), "{text}");
+    assert!(code == Some(1) && text.contains("no response from ") && text.contains("/readyz: "), "{text}");
 }
 
 /// Sends the same bytes repeatedly, with a pause, to each client.
@@ -69,7 +69,7 @@ fn endless_response_is_unhealthy() {
         (b"H", Duration::from_millis(500)),
     ] {
         let (code, text) = asked_at(endless(bytes, pause));
-        assert!(code == Some(1) && text.contains("does not answer"), "{text}");
+        assert!(code == Some(1) && text.contains("no response from"), "{text}");
     }
 }
 
@@ -80,7 +80,7 @@ fn hanging_server_is_unhealthy() {
     server.signal("-STOP");
     let (code, text) = asked_at(server.admin);
     server.signal("-CONT");
-    assert!(code == Some(1) && text.contains("does not answer"), "{text}");
+    assert!(code == Some(1) && text.contains("no response from"), "{text}");
 
     // An error elsewhere says nothing about the server, which keeps its configuration.
     let admin = server.admin;

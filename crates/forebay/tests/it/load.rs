@@ -69,7 +69,7 @@ fn lines_are_stored_once_through_kills() {
     // Everything is known to be loaded; and without that knowledge a name of the load will do.
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent")), (0, 0), "{text}");
-    let notice = format!("{file} was loaded before, up to its end, at 20");
+    let notice = format!("{file} was completely loaded at 20");
     assert!(
         text.contains(&notice) && text.contains(&format!("remove {file}.forebay-load or give another --state")),
         "{text}"
@@ -105,7 +105,7 @@ fn grown_file_resumes_and_replaced_file_restarts() {
         folder.write("a", content);
         let (code, text) = finish(load(&[&file, "--url", &url]));
         assert_eq!((code, counts(&text, "sent")), (0, sent), "{text}");
-        assert!(!text.contains("was loaded before, up to its end"), "{text}");
+        assert!(!text.contains("was completely loaded"), "{text}");
     }
     let (code, text) = finish(load(&[&file, "--url", &url, "--set", "/a=1"]));
     assert!(code == 1 && text.contains("other settings"), "{text}");
@@ -285,7 +285,7 @@ fn load_stops_on_hangup_unless_ignored() {
         let mut errors = BufReader::new(process.0.stderr.take().unwrap());
         let mut line = String::new();
         errors.read_line(&mut line).unwrap();
-        assert!(line.contains("and again until it answers"), "{line}");
+        assert!(line.contains("and retries until the server responds"), "{line}");
         (process, errors)
     };
     let (mut process, mut errors) = start("true");
@@ -299,7 +299,7 @@ fn load_stops_on_hangup_unless_ignored() {
     assert_eq!(process.0.wait().unwrap().code(), Some(1));
     let mut rest = String::new();
     errors.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains("stopped before the end: start it again"), "{rest}");
+    assert!(rest.contains("stopped before the end: start the load again"), "{rest}");
 
     let (mut process, _errors) = start("trap '' HUP");
     process.signal("-HUP");

@@ -268,7 +268,7 @@ fn foreign_files_among_journals_are_ignored() {
     server.wait_delivered();
     assert_eq!(server.stop("-TERM"), Some(0));
     let log = log(&folder);
-    assert!(log.contains("journal/2026 is no shard's journal") && log.contains("journal/notes.txt"), "{log}");
+    assert!(log.contains("journal/2026 is not the journal of a shard") && log.contains("journal/notes.txt"), "{log}");
     assert_eq!(names(&data.join("dead/lost+found")), [""; 0]);
     assert_eq!(journal("verify", &data).0, 0);
 }

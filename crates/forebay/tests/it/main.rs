@@ -20,6 +20,7 @@ mod early_responses;
 mod early_settings;
 mod elasticsearch;
 mod etcd;
+mod examples;
 mod fixture;
 mod hard_payloads;
 mod health;

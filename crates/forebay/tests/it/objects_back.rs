@@ -35,7 +35,7 @@ fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> ObjectRe
     ObjectResponse { status, head, body: bytes[at + 4..].to_vec() }
 }
 
-fn raw(address: SocketAddr, request: &str) -> Vec<u8> {
+pub(crate) fn raw(address: SocketAddr, request: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();

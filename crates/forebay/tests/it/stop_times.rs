@@ -52,7 +52,7 @@ fn reload_changes_how_long_a_stop_takes() {
     server.wait("forebay_reloads_total{result=\"applied\"}", |reloads| reloads == 1);
     assert_eq!(server.stop("-TERM"), Some(0), "by itself");
     let log = std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(log.contains("accepted for another 50ms") && log.contains("delivered for up to 11s"), "{log}");
+    assert!(log.contains("accepted for another 50ms") && log.contains("delivers events for up to 11s"), "{log}");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn undelivered_events_wait_for_the_next_start() {
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     assert_eq!(server.stop("-TERM"), Some(0));
     let log = std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(log.contains("delivered for up to 0s") && log.contains("1 event not stored yet"), "{log}");
+    assert!(log.contains("delivers events for up to 0s") && log.contains("1 event not stored yet"), "{log}");
     let _writer = BackEnd::start_on(&folder.path("writer"), &address, &[]);
     let server = alone(&folder, &address, "0s");
     server.wait_delivered();

@@ -160,7 +160,7 @@ fn new_certificate_is_used_without_dropping_connections() {
         let other = Pair::new();
         for (name, bytes, why) in [
             ("shown.key", other.key.as_str(), "the private key belongs to another certificate"),
-            ("shown.key", "", "there is no private key in it"),
+            ("shown.key", "", "there is no private key in the file"),
             ("shown.pem", "-----BEGIN CERTIFICATE-----\n", "its certificate is damaged"),
         ] {
             fixture.folder.write(name, bytes);
@@ -197,8 +197,8 @@ fn invalid_certificate_files_fail_check_and_start() {
         ("folder", "good.key", ":2:15", "it is not a file"),
         ("/dev/zero", "good.key", ":2:15", "it is not a file"),
         ("long.pem", "good.key", ":2:15", "it is too large"),
-        ("good.key", "good.key", ":2:15", "there is no certificate in it"),
-        ("good.pem", "good.pem", ":3:7", "invalid value for `gateway.tls.key`: there is no private key in it"),
+        ("good.key", "good.key", ":2:15", "there is no certificate in the file"),
+        ("good.pem", "good.pem", ":3:7", "invalid value for `gateway.tls.key`: there is no private key in the file"),
         ("good.pem", "locked.key", ":3:7", "its private key is encrypted"),
         ("good.pem", "other.key", ":3:7", "the private key belongs to another certificate"),
     ] {
@@ -252,7 +252,7 @@ fn commands_trust_the_given_authority() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?} {}{}", text(&output.stdout), text(&output.stderr));
     }
     let wrong = fixture.folder.write("wrong.pem", "");
-    for (ca, why) in [(wrong.as_str(), "there is no certificate in it"), ("/absent", "can't read /absent")] {
+    for (ca, why) in [(wrong.as_str(), "there is no certificate in the file"), ("/absent", "can't read /absent")] {
         let output = fixture.run(&["load", &lines, "--url", &url, "--ca", ca]);
         assert!(output.status.code() == Some(1) && text(&output.stderr).contains(why), "{output:?}");
     }
@@ -322,7 +322,7 @@ fn port_without_tls_differs_from_unreachable_server() {
     ] {
         let output = fixture.run(&[arguments, &["--ca", &ca]].concat());
         let shown = text(&output.stderr);
-        assert!(output.status.code() == Some(1) && shown.contains("no TLS on this port: write http://"), "{shown}");
+        assert!(output.status.code() == Some(1) && shown.contains("TLS on this port: write http://"), "{shown}");
     }
 }
 

@@ -89,7 +89,7 @@ fn token_file_is_created_once_and_reused() {
     assert_eq!(fixture.ask(server.intake, "POST /ingest/event", made.trim_end()), 200);
     std::fs::write(&secret, "fb_something else").unwrap();
     let (code, text) = fixture.run("", &new);
-    assert!(code == 1 && text.contains("holds no token") && !text.contains("something else"), "{text}");
+    assert!(code == 1 && text.contains("doesn't contain a token") && !text.contains("something else"), "{text}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn tokens_are_created_listed_and_revoked() {
     let fixture = Fixture::new();
     let (code, text) = fixture.run("", &["token", "list"]);
     assert!(code == 0 && text.contains("there are no tokens"), "{text}");
-    assert!(fixture.run("", &["token", "revoke", "shop"]).1.contains("there is no token shop"));
+    assert!(fixture.run("", &["token", "revoke", "shop"]).1.contains("there is not a token shop"));
     assert!(!fixture.folder.data().exists(), "to look makes nothing");
     let first = fixture.new_token(&["shop", "--scope", "ingest,read", "--expires", "90d"]);
     let second = fixture.new_token(&["other", "--scope", "admin", "--source", "ops"]);
@@ -139,7 +139,7 @@ fn tokens_are_created_listed_and_revoked() {
     let (_, text) = fixture.run("", &["token", "list"]);
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
-    assert_eq!(words(0), ["NAME", "SCOPES", "SOURCE", "EXPIRES", "MADE"]);
+    assert_eq!(words(0), ["NAME", "SCOPES", "SOURCE", "EXPIRES", "CREATED"]);
     assert!(words(1)[..4] == ["other", "admin", "ops", "never"] && words(1)[4].starts_with("20"), "{text}");
     assert!(words(2)[..3] == ["shop", "ingest,read", "shop"] && words(2)[3].starts_with("20"), "{text}");
     let (_, json) = fixture.run("", &["token", "list", "--output", "json"]);

@@ -153,7 +153,7 @@ fn too_many() -> Refused {
 fn never_fits(bytes_max: usize) -> Refused {
     let detail = format!(
         "the request takes more than {bytes_max} bytes of memory as a body or as records, the limit of this server: \
-         send it in parts"
+         split it into smaller requests"
     );
     Problem::boxed(ErrorCode::TooLarge, detail)
 }

@@ -86,9 +86,10 @@ impl Authenticator {
             return Ok(None);
         };
         match access {
-            RequiredAccess::Scope(scope) if !token.scopes.has(scope) => {
-                Err(Problem::boxed(ErrorCode::Forbidden, format!("the token {} lacks the scope `{scope}`", token.name)))
-            }
+            RequiredAccess::Scope(scope) if !token.scopes.has(scope) => Err(Problem::boxed(
+                ErrorCode::Forbidden,
+                format!("the token {} lacks the scope `{scope}`: use a token with this scope", token.name),
+            )),
             _ => {
                 let (source, partial) = (token.source.as_arc().clone(), token.partial);
                 Ok(Some(Authenticated { source, partial, is_basic: shown.is_some_and(|shown| shown.is_basic()) }))

@@ -130,7 +130,8 @@ impl TypeEntry {
 
     /// The problem of a type that was accepted when the request began.
     pub(crate) fn unknown_type_problem(&self) -> Problem {
-        let detail = format!("the configuration was reloaded and no longer has [types.{}]", self.name);
+        let detail =
+            format!("the configuration was reloaded and no longer has [types.{}]: use another type", self.name);
         Problem::new(ErrorCode::UnknownType, detail)
     }
 }

@@ -240,7 +240,9 @@ impl TypeRegistry {
             }
             ResolvedBy::Open(rules) => rules,
             ResolvedBy::Result => {
-                return Err(unknown(format!("type {name} holds results of an aggregate; clients cannot post to it")));
+                return Err(unknown(format!(
+                    "type {name} has results of an aggregate, and clients cannot post to it: use another type"
+                )));
             }
             ResolvedBy::Nothing => return Err(unknown_type(&name)),
         };

@@ -277,7 +277,7 @@ fn start_thread(name: String, run: impl FnOnce(Started) + Send + 'static) -> io:
             let _ = sender.send(result);
         }));
     })?;
-    let ended_early = || io::Error::other("a thread of the gateway ended before it began");
+    let ended_early = || io::Error::other("BUG: a thread of the gateway ended before it started. Report this");
     started.recv().unwrap_or_else(|_| Err(ended_early()))?;
     Ok(thread)
 }

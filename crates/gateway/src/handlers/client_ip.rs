@@ -35,7 +35,7 @@ impl AddressForm {
                 _ => continue,
             };
             if place.replace(value).is_some() {
-                return Err(Problem::of_query("`format` or `callback` is given more than once"));
+                return Err(Problem::of_query("`format` or `callback` is given more than once: send each once"));
             }
         }
         match format {

@@ -67,7 +67,7 @@ impl RequestKey<'_> {
 /// It is empty or too long.
 pub(crate) fn check_key(key: &[u8], what: &str) -> Result<(), Problem> {
     if key.is_empty() {
-        return Err(Problem::new(ErrorCode::Key, format!("{what} is empty")));
+        return Err(Problem::new(ErrorCode::Key, format!("{what} is empty: use 1 to {KEY_BYTES_MAX} bytes")));
     }
     if key.len() > KEY_BYTES_MAX {
         return Err(Problem::new(

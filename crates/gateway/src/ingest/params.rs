@@ -22,7 +22,7 @@ fn of_path(name: &str) -> Result<Cow<'_, str>, Refused> {
     }
     let decoded = percent::decode(name).map(Cow::Owned);
     decoded.ok_or_else(|| {
-        Problem::boxed(ErrorCode::UnknownType, "the type in the path is not percent-encoded UTF-8 (RFC 3986)")
+        Problem::boxed(ErrorCode::UnknownType, "the type in the path must be percent-encoded UTF-8 (RFC 3986)")
     })
 }
 

@@ -379,7 +379,8 @@ pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBud
 
 /// The type that a payload names at the configured pointer.
 fn type_at(types: &mut TypeCache, pointer: &JsonPointer, raw: &str) -> Result<Slot, Problem> {
-    let not_text = || Problem::new(ErrorCode::UnknownType, "the value is not a string, so it names no type");
+    let not_text =
+        || Problem::new(ErrorCode::UnknownType, "the value is not a string, so it is not a type: send a string");
     let result = match read_string(raw) {
         Some(name) => types.find(&name),
         None => types.take_unknown(not_text()),

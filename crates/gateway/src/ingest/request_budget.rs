@@ -22,13 +22,15 @@ impl RequestBudget {
     /// There is no room for so many records with payloads of so many bytes.
     pub(super) fn check(self, records: usize, bytes: usize) -> Result<(), Problem> {
         if records > self.records {
-            let detail =
-                format!("transform steps split the batch into more than {BATCH_RECORDS_MAX} events: send it in parts");
+            let detail = format!(
+                "transform steps split the batch into more than {BATCH_RECORDS_MAX} events: send it in smaller \
+                 batches"
+            );
             return Err(Problem::new(ErrorCode::TooManyRecords, detail));
         }
         if bytes + records * RECORD_OVERHEAD_BYTES_MAX + PAGE_BYTES > self.bytes {
-            let detail =
-                "the events that transform steps create from the batch are too large together: send it in parts";
+            let detail = "the events that transform steps create from the batch are too large together: send it in \
+                smaller batches";
             return Err(Problem::new(ErrorCode::TooLarge, detail));
         }
         Ok(())

@@ -95,7 +95,7 @@ impl Shared for PostgresStore {
         let rows =
             self.psql("select encode(origin, 'hex') || '/' || shard || '/' || sink, position from forebay_cursors")?;
         let cursor = |row: &str| Some((row.split_once('|')?.0.to_owned(), row.split_once('|')?.1.parse().ok()?));
-        rows.lines().map(|row| cursor(row).with_context(|| format!("{row:?} is no cursor"))).collect()
+        rows.lines().map(|row| cursor(row).with_context(|| format!("{row:?} is not a cursor"))).collect()
     }
 }
 

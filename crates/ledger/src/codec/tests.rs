@@ -154,8 +154,8 @@ fn rejected_line_is_named() {
         (r#""version":2"#, r#""version":3"#, 1, "version 3"),
         (r#"{"accepted""#, r#"{"admitted""#, 3, "unknown variant `admitted`"),
         (r#""events":20"#, r#""events":20,"novel":1"#, 3, "unknown field `novel`"),
-        (r#"{"lane":{"shard":1"#, r#"{"lane":{"shard":2"#, 22, "the fact that it extends is missing"),
-        ("{\"sink\":\"x\"}\n", "", 14, "the fact that it extends is missing"),
+        (r#"{"lane":{"shard":1"#, r#"{"lane":{"shard":2"#, 22, "the line that it extends is missing"),
+        ("{\"sink\":\"x\"}\n", "", 14, "the line that it extends is missing"),
     ] {
         let (at, found) = rejected(&text, from, to);
         assert!(at == line && found.contains(reason), "{to}: {at} {found}");

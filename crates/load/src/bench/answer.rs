@@ -20,7 +20,7 @@ pub(super) struct Answer<'a> {
 
 /// Bytes that are no answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server's answer is no HTTP/1.1 with a length")]
+#[error("the server's response is not HTTP/1.1 with a Content-Length: check that the URL is Forebay's")]
 pub(super) struct Malformed;
 
 /// The first answer in `bytes`; none while its end isn't there.

@@ -108,7 +108,9 @@ impl Client {
             return Ok(None);
         };
         if answer.length != bytes.len() || self.flight.is_none() {
-            return Err(io::Error::other("the server sent more than one answer"));
+            return Err(io::Error::other(
+                "the server sent more than one response to a request: check the proxies before the server",
+            ));
         }
         if answer.status != 200 {
             said.entry(answer.status).or_insert_with(|| words(&answer.body));

@@ -25,7 +25,7 @@ impl Payloads {
         let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         let lines: Vec<_> = lines.map(|line| [line, b"\n"].concat()).collect();
         if lines.is_empty() {
-            bail!("{}: there is no line in it", path.display());
+            bail!("{} has no lines: name a file with one event on each line", path.display());
         }
         Ok(Self::Lines { lines, next: 0 })
     }

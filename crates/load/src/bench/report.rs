@@ -96,10 +96,16 @@ impl Report {
         let unanswered: u64 = self.errors.values().sum();
         let due = self.requests + self.unsent;
         if otherwise > 0 {
-            faults.push(format!("{otherwise} of {} requests were answered otherwise than 200", self.requests));
+            faults.push(format!(
+                "{otherwise} of {} requests got another status than 200: see the reasons above",
+                self.requests
+            ));
         }
         if unanswered > 0 {
-            faults.push(format!("{unanswered} of {} requests got no answer", self.requests));
+            faults.push(format!(
+                "{unanswered} of {} requests got no response: check the server and the network",
+                self.requests
+            ));
         }
         if self.unsent > due / UNSENT_PART {
             faults.push(format!(
@@ -108,10 +114,14 @@ impl Report {
             ));
         }
         if let Some(StoreCheck { lost, doubled, .. }) = self.verified.filter(|check| check.lost + check.doubled > 0) {
-            faults.push(format!("the store lacks {}, and has {doubled} twice", text::counted(lost, "event")));
+            faults.push(format!(
+                "the store lacks {}, and has {doubled} twice: check that --verify names the store of this server, \
+                 then report this",
+                text::counted(lost, "event")
+            ));
         }
-        if self.failure.is_some() {
-            faults.push("it couldn't be brought to its end".to_owned());
+        if let Some(failure) = &self.failure {
+            faults.push(format!("the run ended early: {failure}"));
         }
         faults
     }
@@ -127,7 +137,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, value: String| writeln!(f, "{name:<20}{value}");
-        let schedule = self.rate.map_or_else(String::new, |rate| format!(", {rate} requests/s wanted"));
+        let schedule = self.rate.map_or_else(String::new, |rate| format!(", target {rate} requests/s"));
         row(
             "sent",
             format!(
@@ -146,7 +156,7 @@ impl fmt::Display for Report {
             row(&format!("answered {status}"), format!("{count}{said}"))?;
         }
         for (error, count) in &self.errors {
-            row("no answer", format!("{count}: {error}"))?;
+            row("no response", format!("{count}: {error}"))?;
         }
         for (name, value) in &self.latency_us {
             row(&format!("latency {name}"), format!("{:.3} ms", value / 1000.0))?;
@@ -159,7 +169,7 @@ impl fmt::Display for StoreCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { acknowledged, lost, doubled, unacknowledged_stored } = self;
         writeln!(f, "{:<20}{lost} lost, {doubled} doubled of {acknowledged} acknowledged", "in the store")?;
-        writeln!(f, "{:<20}{unacknowledged_stored} stored without an answer", "")
+        writeln!(f, "{:<20}{unacknowledged_stored} stored without a response", "")
     }
 }
 
@@ -217,13 +227,10 @@ mod tests {
         for (report, fault) in [
             (Report { unsent: 11, ..report() }, "11 of 1001 requests of the schedule weren't sent in time"),
             (Report { requests: 0, unsent: 5, answers: [].into(), ..report() }, "5 of 5 requests of the schedule"),
-            (
-                Report { answers: [(200, 1), (503, 989)].into(), ..report() },
-                "989 of 990 requests were answered otherwise",
-            ),
-            (Report { errors: [("gone".to_owned(), 2)].into(), ..report() }, "2 of 990 requests got no answer"),
+            (Report { answers: [(200, 1), (503, 989)].into(), ..report() }, "989 of 990 requests got another status"),
+            (Report { errors: [("gone".to_owned(), 2)].into(), ..report() }, "2 of 990 requests got no response"),
             (Report { verified: Some(check), ..report() }, "the store lacks 1 event, and has 0 twice"),
-            (Report { failure: Some("gone".to_owned()), ..report() }, "couldn't be brought to its end"),
+            (Report { failure: Some("gone".to_owned()), ..report() }, "the run ended early: gone"),
         ] {
             let said = report.conclusion();
             assert!(!report.is_clean() && said.contains("NOT CLEAN: ") && said.contains(fault), "{said}");

@@ -80,14 +80,14 @@ impl<'a> Run<'a> {
         stop: &'a AtomicBool,
     ) -> anyhow::Result<Self> {
         let requests = Requests::new(to, options)?;
-        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(cannot("make an epoll"))?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(cannot("create an epoll instance"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags);
-        let timer = timer.map_err(cannot("make a timer"))?;
+        let timer = timer.map_err(cannot("create a timer"))?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)
             .map_err(cannot("watch a timer"))?;
         let latency = Histogram::new_with_bounds(1, LATENCY_MAX, DIGITS);
-        let latency = latency.map_err(cannot("make a histogram"))?;
+        let latency = latency.map_err(cannot("create a histogram"))?;
         let measured = Measured {
             elapsed: Duration::ZERO,
             sent: 0,
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         self.measured.unsent = schedule.overdue(Instant::now());
         self.measured.failure = sent.and_then(|()| self.wait_for_answers()).err();
         if self.in_flight > 0 {
-            *self.measured.errors.entry("not answered at the end".into()).or_default() += self.in_flight as u64;
+            *self.measured.errors.entry("no response by the end".into()).or_default() += self.in_flight as u64;
         }
         self.measured.cpu = own_cpu().saturating_sub(cpu_before);
         self.measured

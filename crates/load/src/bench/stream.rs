@@ -37,7 +37,7 @@ impl Stream for ClientStream {
 /// # Errors
 /// The server can't be reached, or isn't trusted.
 pub(super) fn connect(server: &ServerConnector) -> io::Result<Wire> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the server's name has no address: check the name");
     for address in server.target().addresses()? {
         match TcpStream::connect_timeout(&address, CONNECT_MAX) {
             Ok(stream) => return secured(server, stream),

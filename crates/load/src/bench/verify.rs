@@ -71,7 +71,7 @@ impl Verifier {
     fn check_table(&self) -> anyhow::Result<()> {
         if !self.path.exists() {
             bail!(
-                "there is no file {}: --verify names the server's SQLite file, and the server must run on it",
+                "there is no file {}: with --verify, name the SQLite file to which the server writes",
                 self.path.display()
             );
         }
@@ -97,7 +97,10 @@ impl Verifier {
     }
 
     fn failed(&self, source: rusqlite::Error) -> anyhow::Error {
-        anyhow!("the store {}: {source}", self.path.display())
+        anyhow!(
+            "can't read the store {}: {source}. With --verify, name the SQLite file of the server",
+            self.path.display()
+        )
     }
 
     /// Waits until every acknowledged event is there, or nothing more arrives.
@@ -183,7 +186,7 @@ mod tests {
         Connection::open(&other).unwrap().execute_batch("create table other (payload text)").unwrap();
         assert!(look(&other).contains("has no table"));
         std::fs::write(&other, "no database, and longer than a header of one".repeat(100)).unwrap();
-        assert!(look(&other).starts_with("the store "));
+        assert!(look(&other).starts_with("can't read the store "));
     }
 
     #[test]
@@ -194,7 +197,7 @@ mod tests {
         let stop = AtomicBool::new(true);
         let verifier = Verifier::new(&path, RecordKind::Access, 5, &stop).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert!(verifier.verify(&[true], &stop).unwrap_err().to_string().starts_with("the store "));
+        assert!(verifier.verify(&[true], &stop).unwrap_err().to_string().starts_with("can't read the store "));
     }
 
     #[test]

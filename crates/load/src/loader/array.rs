@@ -11,7 +11,7 @@ use super::state::TAIL_BYTES;
 use super::unreadable;
 
 const OPEN_ARRAY: &str = "it ends within a JSON array: the file was truncated. The elements before that were loaded. Complete the file and start again";
-const NO_ARRAY: &str = "it begins with a JSON array, and has more content after the array's end";
+const NO_ARRAY: &str = "there is more content after the end of its JSON array: move that content to another file";
 
 /// A stream that is one array.
 pub(super) struct Array<R> {

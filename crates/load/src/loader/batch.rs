@@ -78,8 +78,8 @@ impl Batch<'_, '_> {
         let new: BTreeSet<_> = lines.into_iter().filter(|line| !split.alone.contains(line)).collect();
         if new.is_empty() && has_more {
             bail!(
-                "the batch at byte {} can't be completed: lines already sent alone are rejected again with the batch. A step of their type \
-                 forgets its duplicates too early: find it, and start again",
+                "the batch at byte {} can't be completed, because lines that were sent alone are rejected again. \
+                 Increase `window` and `values` of the `dedupe` steps of their type, then start again",
                 self.offset()
             );
         }

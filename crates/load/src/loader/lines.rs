@@ -322,6 +322,6 @@ mod tests {
         assert!(lines.next(&mut block, 100, LastLine::Taken).unwrap().has_ended && lines.has_failed());
         assert_eq!(block, b"a\nb\n");
         let error = lines.next(&mut block, 100, LastLine::Taken).unwrap_err();
-        assert!(error.to_string().starts_with("can't be read on"), "{error}");
+        assert!(error.to_string().starts_with("can't read more of the file"), "{error}");
     }
 }

@@ -76,15 +76,15 @@ impl<'a> Sender<'a> {
                         return Ok(Some(result.with_accepted_before(accepted)));
                     };
                     accepted += result.newly_stored();
-                    (why, "they are taken", None)
+                    (why, "the server accepts these lines", None)
                 }
-                Attempt::Failed { why, retry_after } => (why, "it answers", retry_after),
+                Attempt::Failed { why, retry_after } => (why, "the server responds", retry_after),
             };
             attempt += 1;
             self.post.counters.change(|counts| counts.batches_again += 1);
             if is_reported(attempt) {
                 let target = self.post.server.target();
-                (self.post.notify)(&format!("{target}: {why}; tried {attempt} times, and again until {until}"));
+                (self.post.notify)(&format!("{target}: {why}; tried {attempt} times, and retries until {until}"));
             }
             if !sleep(wait(key, attempt, retry_after), halt) {
                 return Ok(None);
@@ -106,7 +106,7 @@ impl<'a> Sender<'a> {
         let attempt = match response.status {
             200 | 207 | 400 | 422 => BatchResult::parse(&response.body, body).map(Attempt::Answered),
             408 | 429 | 500..=599 => {
-                let why = format!("answered {}", response.status);
+                let why = format!("the server responded with {}", response.status);
                 Some(Attempt::Failed { why, retry_after: response.retry_after })
             }
             _ => None,
@@ -125,7 +125,7 @@ fn refusal(status: u16, body: &[u8]) -> String {
     let detail = serde_json::from_slice::<Problem<'_>>(body).map(|problem| problem.detail.into_owned());
     let words = detail.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
     let advice = if matches!(status, 401 | 403) { "; set FOREBAY_TOKEN to a token with the scope ingest" } else { "" };
-    format!("the server answered {status}: {}{advice}", text::escape_control(words.trim_end()))
+    format!("the server responded with {status}: {}{advice}", text::escape_control(words.trim_end()))
 }
 
 /// The first failures may be a restart: not worth a message. An unreachable server is reported again.
@@ -175,12 +175,16 @@ mod tests {
     #[test]
     fn rejection_shows_the_servers_message() {
         for (status, body, expected) in [
-            (404, r#"{"code":"unknown_type","detail":"no type \"a\""}"#, "the server answered 404: no type \"a\""),
-            (502, "<html>\u{1b}[31m\n", "the server answered 502: <html>\\u001b[31m"),
+            (
+                404,
+                r#"{"code":"unknown_type","detail":"no type \"a\""}"#,
+                "the server responded with 404: no type \"a\"",
+            ),
+            (502, "<html>\u{1b}[31m\n", "the server responded with 502: <html>\\u001b[31m"),
             (
                 401,
                 r#"{"detail":"no token"}"#,
-                "the server answered 401: no token; set FOREBAY_TOKEN to a token with the scope ingest",
+                "the server responded with 401: no token; set FOREBAY_TOKEN to a token with the scope ingest",
             ),
         ] {
             assert_eq!(refusal(status, body.as_bytes()), expected);

@@ -17,7 +17,8 @@ use super::lines::{Cut, LastLine, Lines};
 use super::state::{self, Entry, Place};
 use super::{rotation, unreadable};
 
-const CANNOT_FOLLOW: &str = "only a file of lines that isn't compressed can be followed";
+const CANNOT_FOLLOW: &str = "--follow needs an uncompressed file with one event on each line: load this file without \
+    --follow";
 
 /// Whole lines of an input.
 #[derive(Clone, Copy, Debug)]

@@ -167,7 +167,7 @@ fn lock(path: &Path) -> anyhow::Result<StateLock> {
 
 /// The state can't be read or written.
 fn unusable<E: Display>(path: &Path) -> impl FnOnce(E) -> anyhow::Error {
-    move |error| anyhow!("the state {}: {error}. Name another place for it with --state", path.display())
+    move |error| anyhow!("can't use the state file {}: {error}. Name another one with --state", path.display())
 }
 
 fn read(path: &Path) -> anyhow::Result<Option<Content>> {
@@ -178,7 +178,7 @@ fn read(path: &Path) -> anyhow::Result<Option<Content>> {
     };
     let content: Content = serde_json::from_slice(&text).map_err(unusable(path))?;
     if content.version != VERSION {
-        return Err(unusable(path)("it was written by another version of Forebay"));
+        return Err(unusable(path)("another version of Forebay wrote it"));
     }
     Ok(Some(content))
 }
@@ -197,7 +197,8 @@ fn write(path: &Path, content: &Content) -> io::Result<()> {
 
 fn new_id() -> anyhow::Result<String> {
     let number = getrandom::u64();
-    let number = number.map_err(|error| anyhow!("no random number for the load's id: {error}; name it with --id"))?;
+    let number =
+        number.map_err(|error| anyhow!("no random number for the load's id: {error}; name an id with --id"))?;
     Ok(format!("{number:016x}"))
 }
 
@@ -239,7 +240,7 @@ mod tests {
             assert!(error(&path, id, settings).contains("with other settings"));
         }
         fs::write(&path, "{\"version\":1").unwrap();
-        assert!(error(&path, None, settings).starts_with("the state "));
+        assert!(error(&path, None, settings).starts_with("can't use the state file "));
     }
 
     #[test]

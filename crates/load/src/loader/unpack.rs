@@ -66,12 +66,14 @@ impl<R: BufRead> Unpack<R> {
                 return Ok(None);
             }
             if !self.codec.may_begin_with(available) {
-                return Err(invalid(format!("bytes that aren't {name} follow the end of its {name} data")));
+                return Err(invalid(format!(
+                    "bytes that aren't {name} follow the end of its {name} data: remove them"
+                )));
             }
             self.codec.begin();
         }
         if available.is_empty() && !self.codec.holds_output() {
-            let message = format!("its {name} data ends too early: the file was cut");
+            let message = format!("its {name} data ends too early: copy the complete file, then start again");
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
         }
         let Step { read, written, ended } = self.codec.decode(available, output);
@@ -139,9 +141,12 @@ impl Codec {
                 let (read, written) = (input.pos(), output.pos());
                 *holds_output = hint.is_ok_and(|hint| hint > 0) && written == room;
                 *wanted = hint.ok().filter(|hint| *hint > 0).unwrap_or(ZSTD_FIRST_BYTES);
-                let ended = hint
-                    .map(|hint| hint == 0)
-                    .map_err(|code| invalid(format!("its zstd data is damaged: {}", zstd_safe::get_error_name(code))));
+                let ended = hint.map(|hint| hint == 0).map_err(|code| {
+                    invalid(format!(
+                        "its zstd data is damaged: copy the file again ({})",
+                        zstd_safe::get_error_name(code)
+                    ))
+                });
                 Step { read, written, ended }
             }
         }
@@ -161,7 +166,7 @@ fn inflate_step(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> St
         Ok(Status::StreamEnd) => Ok(true),
         // A decoder that neither continues nor fails would be called forever.
         Ok(_) if read > 0 || written > 0 => Ok(false),
-        Ok(_) | Err(_) => Err(invalid("its gzip data is damaged".to_owned())),
+        Ok(_) | Err(_) => Err(invalid("its gzip data is damaged: copy the file again".to_owned())),
     };
     Step { read, written, ended }
 }

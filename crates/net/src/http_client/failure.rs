@@ -29,25 +29,27 @@ pub enum HttpFailureKind {
     #[error("{}", crate::tls::in_configuration(.0))]
     Untrusted(io::Error),
     /// The server accepted no connection for so long: nothing was sent.
-    #[error("no connection within {0:?}")]
+    #[error("no connection within {0:?}: check the server and the network")]
     ConnectTimeout(Duration),
     /// The connection was closed before anything was sent.
-    #[error("the server closed the connection")]
+    #[error("the server closed the connection: check the server and the network")]
     Closed,
     /// The connection broke, or the response isn't HTTP: the outcome is unknown.
-    #[error("the connection broke: {0}")]
+    #[error("the connection broke: {0}. Check the server and the network")]
     Broken(String),
     /// No response arrived for so long: the outcome is unknown.
-    #[error("no answer for {0:?}: check the server and the network; no data is lost")]
+    #[error("no response for {0:?}: check the server and the network; no data is lost")]
     Silent(Duration),
     /// The body of the response arrives too slowly.
-    #[error("the answer arrives too slowly: check the server and the network; no data is lost")]
+    #[error("the response arrives too slowly: check the server and the network; no data is lost")]
     TooSlow,
     /// The server changed the protocol instead of answering: the outcome is unknown.
-    #[error("it answered {0}, which does not complete a request: check that the URL names an HTTP server")]
+    #[error(
+        "the server responded with {0}, which does not complete a request: check that the URL names an HTTP server"
+    )]
     Interim(StatusCode),
     /// The response has more bytes than allowed.
-    #[error("its answer has more than {0} bytes")]
+    #[error("the response has more than {0} bytes: check that the URL names the right server")]
     TooLong(usize),
 }
 

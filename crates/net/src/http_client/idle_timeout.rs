@@ -98,7 +98,10 @@ impl IdleTimeoutStream {
 impl AsyncRead for IdleTimeoutStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if !self.activity.has_room() {
-            let why = format!("the server sent more than {HEAD_BYTES_MAX} bytes and no final answer");
+            let why = format!(
+                "the server sent more than {HEAD_BYTES_MAX} bytes and no final response: check that the URL names an \
+                 HTTP server"
+            );
             return Poll::Ready(Err(io::Error::other(why)));
         }
         let before = buf.filled().len();
@@ -119,7 +122,7 @@ impl AsyncWrite for IdleTimeoutStream {
                 let waited = self.blocked_since.take().map_or(Duration::ZERO, |since| since.elapsed());
                 self.activity.touch();
                 if !self.pace.keeps_up(waited, *count) {
-                    let why = "the server reads the request too slowly";
+                    let why = "the server reads the request too slowly: check the server and the network";
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)));
                 }
             }

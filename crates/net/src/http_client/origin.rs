@@ -71,13 +71,16 @@ pub struct Endpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEndpoint {
     /// The text doesn't begin like such a URL, or has further parts.
-    #[error("wanted http://HOST:PORT or https://HOST:PORT, optionally with a path")]
+    #[error("expected http://HOST:PORT or https://HOST:PORT, optionally with a path")]
     Form,
     /// A user or password that can't be read.
-    #[error("its user and password must have `%` and two hexadecimal digits for every character that URLs don't take")]
+    #[error(
+        "its user and password must be percent-encoded: write `%` and two hexadecimal digits for each special \
+         character"
+    )]
     Escape,
     /// A user without a password.
-    #[error("its user has no password: wanted http://USER:PASSWORD@HOST:PORT")]
+    #[error("its user has no password: expected http://USER:PASSWORD@HOST:PORT")]
     NoPassword,
 }
 

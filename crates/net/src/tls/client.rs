@@ -65,8 +65,12 @@ impl ClientTls {
     /// # Errors
     /// The name is invalid, the server isn't trusted, or the connection breaks.
     pub fn connect(&self, host: &str, mut stream: TcpStream) -> io::Result<ClientStream> {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name can't be in a certificate"))?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a certificate can't have the server's name: use a host name or an IP address",
+            )
+        })?;
         let mut connection = ClientConnection::new(self.0.clone(), name).map_err(io::Error::other)?;
         while connection.is_handshaking() {
             connection.complete_io(&mut stream).map_err(explained)?;

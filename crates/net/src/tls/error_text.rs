@@ -13,16 +13,16 @@ pub(crate) fn explained(error: io::Error) -> io::Error {
             mistake(format!("the server isn't trusted: {}", of_certificate(wrong)))
         }
         Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => mistake(
-            "the server speaks no TLS on this port: write http:// instead of https://, or name its port with TLS"
+            "the server does not speak TLS on this port: write http:// instead of https://, or name its port with TLS"
                 .to_owned(),
         ),
         Some(Error::InvalidMessage(_)) => mistake(
-            "the server's answer is not TLS: write http:// instead of https://, or name its port with TLS".to_owned(),
+            "the server's response is not TLS: write http:// instead of https://, or name its port with TLS".to_owned(),
         ),
         Some(Error::AlertReceived(alert)) => {
-            io::Error::other(format!("the server refuses TLS with this client ({alert:?}): its log says why"))
+            io::Error::other(format!("the server rejects TLS with this client ({alert:?}): see the log of the server"))
         }
-        Some(inner) => io::Error::other(format!("no TLS with the server: {inner}")),
+        Some(inner) => io::Error::other(format!("can't set up TLS with the server: {inner}")),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             let text = "the server closed the connection while TLS began: it may be stopping, or this port may \
                         serve another protocol";
@@ -51,9 +51,7 @@ fn of_certificate(wrong: &CertificateError) -> String {
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            format!(
-                "its certificate is signed by no authority that is trusted here: name its authority with {CA_OPTION}"
-            )
+            format!("no authority that is trusted here has signed its certificate: name its authority with {CA_OPTION}")
         }
         CertificateError::ExpiredContext { time, not_after } => {
             let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
@@ -80,7 +78,7 @@ fn of_certificate(wrong: &CertificateError) -> String {
             "its certificate is for another name: use a name of the certificate in the address".to_owned()
         }
         CertificateError::BadEncoding => "its certificate is damaged: create a new one for the server".to_owned(),
-        CertificateError::Revoked => "its certificate was revoked: the server needs another one".to_owned(),
+        CertificateError::Revoked => "its certificate was revoked: create another one for the server".to_owned(),
         other => format!(
             "its certificate can't be used ({other}): name its authority with {CA_OPTION}, or give the server another one"
         ),

@@ -19,25 +19,27 @@ pub struct Identity(pub(crate) Arc<ServerConfig>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// No certificate.
-    #[error("there is no certificate in it: wanted PEM, with a line -----BEGIN CERTIFICATE-----")]
+    #[error("there is no certificate in the file: expected PEM, with a line -----BEGIN CERTIFICATE-----")]
     NoCertificate,
     /// An invalid certificate.
-    #[error("its certificate is damaged, or of an unsupported kind")]
+    #[error("its certificate is damaged, or of an unsupported kind: create another one")]
     WrongCertificate,
     /// No key.
-    #[error("there is no private key in it: wanted PEM, with a line -----BEGIN PRIVATE KEY----- (RSA and EC too)")]
+    #[error(
+        "there is no private key in the file: expected PEM, with a line -----BEGIN PRIVATE KEY----- (RSA and EC too)"
+    )]
     NoKey,
     /// An encrypted key.
     #[error("its private key is encrypted; write it without a password: openssl pkey -in FILE -out NEW")]
     EncryptedKey,
     /// An invalid key.
-    #[error("its private key is damaged, or of an unsupported kind: wanted RSA, ECDSA P-256 or P-384, or Ed25519")]
+    #[error("its private key is damaged, or of an unsupported kind: expected RSA, ECDSA P-256 or P-384, or Ed25519")]
     WrongKey,
     /// A key of another certificate.
     #[error("the private key belongs to another certificate: the first one of the file must be the server's own")]
     Mismatch,
     /// The operating system has no randomness, or another failure that should never happen.
-    #[error("TLS can't be set up on this machine")]
+    #[error("TLS can't be set up on this machine: check that /dev/urandom can be read, or report this")]
     Unusable,
 }
 

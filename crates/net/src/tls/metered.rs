@@ -58,7 +58,10 @@ impl AsyncRead for Metered {
     ) -> Poll<io::Result<()>> {
         let room = buffer.remaining().min(self.left.unwrap_or(usize::MAX));
         if room == 0 && buffer.remaining() > 0 {
-            return Poll::Ready(Err(io::Error::other("the handshake has no end")));
+            return Poll::Ready(Err(io::Error::other(
+                "the client sent too many bytes before the end of the TLS handshake: check what connects to this \
+                 port",
+            )));
         }
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(room));
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut part))?;

@@ -21,8 +21,12 @@ impl ClientTls {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name can't be in a certificate"))?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a certificate can't have the server's name: use a host name or an IP address",
+            )
+        })?;
         let mut config = self.config().clone();
         // A server that knows no protocol of this name would reject the handshake.
         config.alpn_protocols.clear();

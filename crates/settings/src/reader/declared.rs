@@ -42,7 +42,7 @@ impl SettingsReader<'_> {
         let (min, max) = setting.numbers();
         self.integer(section, setting.name, |number| {
             let number = number_within(number, min..=max)?;
-            N::try_from(number).map_err(|_| InvalidValue::new("is out of range", format!("wanted {min} to {max}")))
+            N::try_from(number).map_err(|_| InvalidValue::new("is out of range", format!("expected {min} to {max}")))
         })
     }
 
@@ -78,6 +78,6 @@ fn size_within(setting: &Setting, text: &str) -> Result<u64, InvalidValue> {
         return Ok(bytes);
     }
     let (least, most) = (setting::size(min), setting::size(max));
-    let wanted = if min == 0 { format!("wanted at most {most}") } else { format!("wanted {least} to {most}") };
-    Err(InvalidValue::new("is out of range", wanted))
+    let expected = if min == 0 { format!("expected at most {most}") } else { format!("expected {least} to {most}") };
+    Err(InvalidValue::new("is out of range", expected))
 }

@@ -93,7 +93,9 @@ fn damaged_upload_leaves_no_object() {
     let damaged = upload(directory.writer.address, &name, body.len(), &digest, b"{\"whole\": fals}\n");
     assert!(damaged.contains("truncated or damaged"), "{damaged}");
     upload(directory.writer.address, &name, body.len(), &digest, &body[..7]);
-    for (wrong, says) in [("../x", "no name of an object"), (&*name.replace("0101", "0202"), "Forebay-Lane")] {
+    for (wrong, says) in
+        [("../x", "not end with the name of an object"), (&*name.replace("0101", "0202"), "Forebay-Lane")]
+    {
         let refused = upload(directory.writer.address, wrong, body.len(), &digest, body);
         assert!(refused.starts_with("HTTP/1.1 400") && refused.contains(says), "{refused}");
     }
@@ -114,7 +116,7 @@ async fn gateway_with_larger_objects_is_rejected() {
     match connect(ObjectFormat { bytes_max: rules().bytes_max + 1, ..rules() }).await {
         Err(SinkError::Misconfigured(reason)) => {
             assert!(
-                reason.contains("`max_bytes` of its sink `store` is 1048576, this gateway's table says 1048577"),
+                reason.contains("`max_bytes` of its sink `store` is 1048576, and 1048577 in this gateway"),
                 "{reason}"
             );
         }

@@ -219,7 +219,10 @@ impl WriterServer {
         if is_new {
             self.ejections.add(1);
             let (upstream, server) = (&*self.upstream, self.label());
-            tracing::warn!(upstream, server, %reason, "writer ejected: lanes prefer other writers until it answers a probe");
+            tracing::warn!(
+                upstream, server, %reason,
+                "writer ejected: lanes prefer other writers until a probe succeeds. Check the writer"
+            );
         }
     }
 

@@ -40,17 +40,17 @@ pub enum RedisReply {
 
 impl RedisReply {
     pub fn text(self) -> String {
-        let Self::Bytes(bytes) = self else { panic!("{self:?} is no text") };
+        let Self::Bytes(bytes) = self else { panic!("{self:?} is not a text") };
         String::from_utf8(bytes).unwrap()
     }
 
     pub fn bytes(self) -> Vec<u8> {
-        let Self::Bytes(bytes) = self else { panic!("{self:?} is no text") };
+        let Self::Bytes(bytes) = self else { panic!("{self:?} is not a text") };
         bytes
     }
 
     pub fn list(self) -> Vec<Self> {
-        let Self::List(list) = self else { panic!("{self:?} is no list") };
+        let Self::List(list) = self else { panic!("{self:?} is not a list") };
         list
     }
 
@@ -62,7 +62,7 @@ impl RedisReply {
     }
 
     pub fn number(self) -> u64 {
-        let Self::Number(number) = self else { panic!("{self:?} is no number") };
+        let Self::Number(number) = self else { panic!("{self:?} is not a number") };
         number.try_into().unwrap()
     }
 }
@@ -155,7 +155,7 @@ impl RedisServer {
     }
 
     /// Cuts an incomplete transaction off the append-only file, as docs/guides/stores/redis.md advises after a crash. Redis 7.0.15 cuts inside of it if
-    /// a command is incomplete too, and the start after the next crash executes the rest: events are then stored twice.
+    /// a command is incomplete too, and the second start executes the rest: events are then stored twice.
     fn repair_log(&self) {
         let manifest = self.folder.join("appendonlydir/appendonly.aof.manifest");
         if !manifest.exists() {

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 
 use super::LIMIT;
-use super::machine::Machine;
 use crate::http::{self, Connection};
+use crate::machine::Machine;
 use crate::wait::until;
 use testkit::ports::free_address;
 

@@ -216,7 +216,7 @@ impl BatchProgress {
                 self.send()
             }
             WriteOutcome::Rejected { refused } if refused.is_empty() => {
-                let reason = "BUG: the sink rejected a batch without naming a record".into();
+                let reason = "BUG: the sink rejected a batch without naming a record. Report this".into();
                 Next::Wait(Wait { reason, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {

@@ -117,7 +117,12 @@ async fn drain(
     tokio::spawn(end_at_once(signals));
     // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || delivery.stop(Duration::ZERO)).await;
-    stopped.map_err(|_| anyhow!("the stop was interrupted by a bug"))?;
+    stopped.map_err(|_| {
+        anyhow!(
+            "BUG: the drain did not stop cleanly; the journal keeps events that aren't stored. Run the drain again, \
+             and report this"
+        )
+    })?;
     seal(&log)?;
     let mut stays = stays.find(&directory)?;
     stays.add(local_files::find(configuration, data).map_err(at(data))?);

@@ -65,7 +65,8 @@ impl Shown {
 
     fn status(&self) -> StatusJson {
         let is_unregistered = self.is_registered.as_ref().is_some_and(|registered| !registered.load(Ordering::Relaxed));
-        let unregistered = is_unregistered.then(|| "the writer is not registered in etcd".to_owned());
+        let unregistered =
+            is_unregistered.then(|| "the writer is not registered in etcd: check etcd and its settings".to_owned());
         let sinks = self.writer.offered().iter().map(|(name, offered)| sink(name, offered)).collect();
         let (counters, now) = (self.writer.counters(), clock::unix_microseconds());
         StatusJson {

@@ -112,11 +112,12 @@ async fn serve(
         tracing::info!("{}", signals::delayed(delay, "batches"));
         tokio::time::sleep(delay).await;
     }
-    tracing::info!("stopping: batches in flight are answered for up to 10 s; gateways use another writer");
+    tracing::info!("stopping: the writer finishes batches in flight for up to 10 s; gateways use another writer");
     drop(stop);
     tokio::select! {
         _ = &mut serving => {}
-        () = tokio::time::sleep(ANSWER_MAX) => tracing::warn!("some batches were still in flight and got no answer"),
+        () = tokio::time::sleep(ANSWER_MAX) => tracing::warn!("some batches in flight got no response: gateways \
+            resend them"),
     }
     for offered in writer.offered().values() {
         // Everything that was answered is stored regardless.

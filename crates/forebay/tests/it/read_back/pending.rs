@@ -37,7 +37,9 @@ fn pending_event_is_readable_once_stored() {
     expect_pending(&server);
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(
-        text.contains("events can't be read back  sink=local reason=\"SQLite file"),
+        text.contains(
+            "clients can't read events: correct the reason, or check the store  sink=local reason=\"SQLite file"
+        ),
         "the operator gets the reason: {text}"
     );
 

@@ -96,7 +96,7 @@ fn unreachable_and_unsupported_servers_are_reported() {
     let writer = BackEnd::start_on(&fixture.folder.path("writer"), "127.0.0.1:0", &[]);
     let admin = writer.admin.to_string();
     let (code, _, errors) = run(&["reload", "--admin", &admin], &[]);
-    assert!(code == 1 && errors.contains("it has no /api/reload: it may have another role"), "{errors}");
+    assert!(code == 1 && errors.contains("the server has no /api/reload, so it has another role"), "{errors}");
     let (code, _, errors) = run(&["reload", "--admin", &admin], &[("FOREBAY_ROLE", "writer")]);
     assert!(code == 1 && errors.contains("a writer doesn't reload its configuration"), "{errors}");
 }

@@ -27,7 +27,9 @@ pub(crate) struct EventRequest {
 
 impl EventRequest {
     pub(super) fn of(types: &TypeRegistry, id: &str, query: Option<&str>) -> Result<Self, Refused> {
-        let id = id.parse().map_err(|error| Problem::bad("Invalid event id", format!("the path: {error}")))?;
+        let id = id
+            .parse()
+            .map_err(|error| Problem::bad("Invalid event id", format!("the event id in the path: {error}")))?;
         let parameters = Parameters::read(query, &PARAMETERS)?;
         let readers = match type_name(&parameters)? {
             Some(name) => vec![types.reader_of(&name)?],
@@ -83,7 +85,7 @@ impl EventRequest {
                 "event {id} is not stored, although position {position} is processed: the condition of its route \
                  was false, it was deleted from the store, or it is a dead letter that cannot be read now"
             ),
-            None => format!("event {id} is unknown: no readable sink has it"),
+            None => format!("event {id} is unknown, because no readable sink has it: check the id"),
         };
         Problem::boxed(ErrorCode::UnknownEvent, detail)
     }

@@ -42,7 +42,10 @@ pub(super) fn with_room(response: Response, mut permit: ReadPermit) -> Response 
 const NOT_NEWEST_FIRST: &str = "the store of this type cannot be read newest first; use `order=asc`";
 
 pub(super) fn nothing_to_read() -> Refused {
-    Problem::boxed(ErrorCode::NotReadable, "no type has a route to a readable sink")
+    Problem::boxed(
+        ErrorCode::NotReadable,
+        "no type has a route to a readable sink: add a route to one in the configuration",
+    )
 }
 
 /// Why a store can't be read. Its error message is only for the operator.

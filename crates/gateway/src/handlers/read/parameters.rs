@@ -26,12 +26,12 @@ impl Parameters {
                 return Err(bad(format!("unknown parameter `{}`: this path has {}", shown(name), known.join(", "))));
             };
             if given.iter().any(|(other, _)| other == name) {
-                return Err(bad(format!("parameter `{name}` is given more than once")));
+                return Err(bad(format!("parameter `{name}` is given more than once: send it once")));
             }
             let value = percent::decode(value)
-                .ok_or_else(|| bad(format!("parameter `{name}` is not percent-encoded UTF-8")))?;
+                .ok_or_else(|| bad(format!("parameter `{name}` must be percent-encoded UTF-8")))?;
             if value.is_empty() {
-                return Err(bad(format!("parameter `{name}` is empty")));
+                return Err(bad(format!("parameter `{name}` is empty: give it a value, or leave it out")));
             }
             given.push((name, value));
         }
@@ -104,8 +104,8 @@ mod tests {
             ("A=1", "unknown parameter `A`"),
             ("=1", "unknown parameter ``"),
             ("a=1&a=1", "parameter `a` is given more than once"),
-            ("a=%ff", "parameter `a` is not percent-encoded UTF-8"),
-            ("a=%f", "parameter `a` is not percent-encoded UTF-8"),
+            ("a=%ff", "parameter `a` must be percent-encoded UTF-8"),
+            ("a=%f", "parameter `a` must be percent-encoded UTF-8"),
             ("a=", "parameter `a` is empty"),
             ("a", "parameter `a` is empty"),
         ] {

@@ -56,7 +56,7 @@ pub(super) async fn page(events: Vec<StoredEvent>, rest: String) -> Result<Vec<u
         return Ok(write_page(events, &rest, bytes));
     }
     let written = tokio::task::spawn_blocking(move || write_page(events, &rest, bytes)).await;
-    written.map_err(|_| Problem::boxed(ErrorCode::StoreUnavailable, "the page could not be written; retry later"))
+    written.map_err(|_| Problem::boxed(ErrorCode::StoreUnavailable, "the server could not write the page; retry later"))
 }
 
 /// Each event is freed when it is written: a page counts once in the memory of reads.

@@ -45,7 +45,7 @@ fn campaign(first_seed: u64, states: u64, wrong: Option<PlantedBug>) -> Result<T
 #[cfg(not(feature = "mutant-no-checksum"))]
 fn number_of(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
 #[cfg(not(feature = "mutant-no-checksum"))]

@@ -1,5 +1,5 @@
 //! A machine on which packages can be installed: systemd in its own namespaces, on an overlay in memory over this machine's disk. This machine
-//! doesn't change, and the overlay is removed with the value. The network is this machine's.
+//! doesn't change, and the overlay is removed with the value.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,32 @@ use rustix::process::Pid;
 use crate::wait::until;
 use crate::workspace::{has_program, output};
 
-const BOOT: &str = include_str!("boot.sh");
+const BOOT: &str = include_str!("machine/boot.sh");
 const BOOT_MAX: Duration = Duration::from_secs(60);
 const SYSTEMD: &str = "/lib/systemd/systemd";
 const PROGRAMS: &[&str] = &["dpkg", "adduser", "deb-systemd-invoke", "unshare", "nsenter", "mount"];
 
+/// The network of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// That of this machine.
+    Shared,
+    /// Only a loopback interface, on which all ports are free. `ip link set lo up` starts it.
+    Separate,
+}
+
 /// A running machine.
-pub(super) struct Machine {
+pub(crate) struct Machine {
     /// `unshare`. When it ends, it kills the first process of the machine.
     unshare: Child,
     init: Pid,
     cgroup: PathBuf,
+    network: Network,
 }
 
 impl Machine {
     /// The reason if no machine can be started here.
-    pub(super) fn obstacle() -> Option<String> {
+    pub(crate) fn obstacle() -> Option<String> {
         if !rustix::process::geteuid().is_root() {
             return Some("only root can make one".into());
         }
@@ -45,21 +55,22 @@ impl Machine {
     }
 
     /// Boots a machine. `folder` is empty, `share` is mounted at the machine's `/mnt`.
-    pub(super) fn boot(folder: &Path, share: &Path) -> Result<Self> {
+    pub(crate) fn boot(folder: &Path, share: &Path, network: Network) -> Result<Self> {
         let cgroup = control_groups().context("no control groups (version 2) are mounted")?;
         let cgroup = cgroup.join(format!("forebay-package-{}", std::process::id()));
         fs::create_dir(&cgroup).with_context(|| format!("making {}", cgroup.display()))?;
         let join = "echo $$ >\"$0/cgroup.procs\"; exec unshare --mount --propagation private --pid --fork --kill-child --ipc --uts \
-                    --cgroup sh -c \"$1\" boot \"$2\" \"$3\"";
+                    --cgroup $4 sh -c \"$1\" boot \"$2\" \"$3\"";
         let mut unshare = Command::new("sh");
-        unshare.args(["-c", join]).arg(&cgroup).arg(BOOT).args([folder, share]).stdin(Stdio::null());
+        unshare.args(["-c", join]).arg(&cgroup).arg(BOOT).args([folder, share]);
+        unshare.arg(if network == Network::Separate { "--net" } else { "" }).stdin(Stdio::null());
         let mut unshare = unshare.spawn().context("starting unshare")?;
         let mut init = None;
         until("the machine boots", BOOT_MAX, || {
             init = first_child(&mut unshare, &cgroup)?;
             Ok(init.is_some())
         })?;
-        let machine = Self { init: init.context("the machine has booted")?, unshare, cgroup };
+        let machine = Self { init: init.context("the machine has booted")?, unshare, cgroup, network };
         let is_up = || Ok(machine.command("systemctl").arg("is-system-running").output()?.status.success());
         until("systemd is up", BOOT_MAX, is_up)?;
         machine.run("systemctl", &["start", "systemd-journald"])?;
@@ -67,21 +78,25 @@ impl Machine {
     }
 
     /// A command that runs in the machine, as root.
-    pub(super) fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.init.as_raw_nonzero().to_string()]);
-        command.args(["--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root", "--wd", "--", program]);
+        command.args(["--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root", "--wd"]);
+        if self.network == Network::Separate {
+            command.arg("--net");
+        }
+        command.args(["--", program]);
         command.stdin(Stdio::null()).env("DEBIAN_FRONTEND", "noninteractive");
         command
     }
 
     /// Runs a program in the machine. Returns its standard output.
-    pub(super) fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
         output(self.command(program).args(arguments))
     }
 
     /// This machine's path of a path in the machine.
-    pub(super) fn path(&self, inside: &str) -> PathBuf {
+    pub(crate) fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.init.as_raw_nonzero()))
     }
 }
