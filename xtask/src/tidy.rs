@@ -18,6 +18,7 @@ mod page_metrics;
 mod page_tests;
 mod printed_commands;
 mod prose;
+mod quoted_messages;
 mod shape;
 mod signatures;
 mod source;
@@ -85,6 +86,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(type_names::repeated_types(&sources));
     findings.extend(anchors::broken_anchors(&sources));
     findings.extend(prose::breaches(&sources));
+    findings.extend(quoted_messages::unknown_messages(&sources));
     for finding in &findings {
         println!("{finding}");
     }

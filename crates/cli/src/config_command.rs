@@ -24,7 +24,7 @@ pub(crate) fn run(command: &ConfigCommand) -> anyhow::Result<u8> {
 fn list(prefix: &str) -> anyhow::Result<()> {
     let tables = declared();
     let all = tables.iter().flat_map(|table| table.settings.iter().map(move |setting| (table, *setting)));
-    let found: Vec<_> = all.clone().filter(|(table, setting)| has_prefix(table, setting, prefix)).collect();
+    let found: Vec<_> = all.clone().filter(|(table, setting)| has_prefix(&tables, table, setting, prefix)).collect();
     if found.is_empty() {
         let keys: Vec<String> = all.map(|(table, setting)| table.key(setting)).collect();
         match nearest(prefix, keys.iter().map(String::as_str)) {
@@ -35,12 +35,19 @@ fn list(prefix: &str) -> anyhow::Result<()> {
     print(|output| found.iter().try_for_each(|(table, setting)| write_setting(output, table, setting)))
 }
 
-/// Whether the path of the setting begins with the prefix. `X` and `NAME` in the path are any names.
-fn has_prefix(table: &DeclaredTable, setting: &Setting, prefix: &str) -> bool {
+/// Whether the path of the setting begins with the prefix. `X` and `NAME` in the path are any names. The name of a kind of sink selects that
+/// kind.
+fn has_prefix(tables: &[DeclaredTable], table: &DeclaredTable, setting: &Setting, prefix: &str) -> bool {
     let path: Vec<&str> = table.path.iter().copied().chain([setting.name]).collect();
     let parts: Vec<&str> = prefix.split('.').collect();
     let Some((last, outer)) = parts.split_last() else { return true };
     let is_any = |part: &str| matches!(part, "X" | "NAME");
+    let is_kind = |part: &str| tables.iter().any(|table| table.kind == Some(part));
+    if let (Some(kind), Some(named)) = (table.kind, parts.get(1).filter(|part| is_kind(part)))
+        && kind != *named
+    {
+        return false;
+    }
     let is_outer = outer.iter().zip(&path).all(|(wanted, part)| wanted == part || is_any(part));
     let is_last = path.get(outer.len()).is_some_and(|part| part.starts_with(last) || is_any(part));
     is_outer && is_last
@@ -77,7 +84,7 @@ mod tests {
     fn keys(prefix: &str) -> Vec<String> {
         let tables = declared();
         let all = tables.iter().flat_map(|table| table.settings.iter().map(move |setting| (table, *setting)));
-        all.filter(|(table, setting)| has_prefix(table, setting, prefix))
+        all.filter(|(table, setting)| has_prefix(&tables, table, setting, prefix))
             .map(|(table, setting)| table.key(setting))
             .collect()
     }
@@ -88,6 +95,8 @@ mod tests {
         assert_eq!(keys("log"), ["log.format", "log.level"]);
         assert_eq!(keys("types.access.time_z"), ["types.X.time_zone"]);
         assert_eq!(keys("types.access.aggregate.hits.win"), ["types.X.aggregate.NAME.window"]);
+        assert_eq!(keys("sinks.redis.mode"), ["sinks.X.mode"]);
+        assert!(keys("sinks.redis").len() < 20 && keys("sinks.archive").len() > 80);
         assert!(keys("").len() > 60 && keys("types.access").len() > 20);
         assert!(keys("gatway").is_empty() && keys("gateway.listen.more").is_empty());
         assert!(list("gateway.listn").unwrap_err().to_string().ends_with("did you mean gateway.listen?"));

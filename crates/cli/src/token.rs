@@ -233,5 +233,5 @@ fn exists(name: &Name) -> String {
 }
 
 fn unknown(name: &Name) -> String {
-    format!("there is not a token {name}: {} lists the tokens", OperatorCommand::TokenList)
+    format!("there is no token {name}: {} lists the tokens", OperatorCommand::TokenList)
 }

@@ -32,7 +32,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "listen",
         ADDRESS,
         "the address for events, also `--listen ADDR`; port 0 chooses a free one. An address that isn't loopback needs a token with the scope \
-         `ingest` ([tokens.md](../../guides/authenticate.md)), or `allow_anonymous = true`",
+         `ingest` ([authentication](../../guides/authenticate.md)), or `allow_anonymous = true`",
     )
     .or(Unset::Text("127.0.0.1:8080"))
     .restart(),

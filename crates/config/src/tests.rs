@@ -15,7 +15,7 @@ use access::Scopes;
 use settings::{Diagnostics, Environment};
 
 use crate::configuration::{BUILT_IN, read};
-use crate::sinks::kinds;
+use crate::sinks::{every_sink, kinds};
 use crate::{Flags, Inputs, Role, SinkSettings, writer};
 
 fn folder(name: &str) -> PathBuf {
@@ -137,6 +137,7 @@ fn every_kind_of_sink_has_an_example() {
     let sinks = page("reference/configuration/sinks.md");
     for kind in kinds::names() {
         assert!(sinks.contains(&format!("kind = \"{kind}\"")), "no example for {kind}");
+        assert!(every_sink::SETTINGS[0].text.contains(&format!("`{kind}`")), "the setting doesn't name {kind}");
     }
     assert!(page("concepts/configuration.md").contains(BUILT_IN), "the default is not shown as it is");
 }

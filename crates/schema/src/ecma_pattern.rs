@@ -120,14 +120,14 @@ fn group(characters: &mut Characters<'_>, out: &mut String) -> Result<(), String
     out.push('?');
     let mut ahead = characters.clone();
     match (ahead.next(), ahead.next()) {
-        (Some('=' | '!'), _) => Err(look("ahead")),
-        (Some('<'), Some('=' | '!')) => Err(look("behind")),
+        (Some('=' | '!'), _) => Err(look("lookahead")),
+        (Some('<'), Some('=' | '!')) => Err(look("lookbehind")),
         _ => Ok(()),
     }
 }
 
-fn look(whither: &str) -> String {
-    format!("the regular expression looks {whither}, which has no time bound: use several schemas in allOf and not")
+fn look(kind: &str) -> String {
+    format!("the regular expression has a {kind}, which has no time bound: use several schemas in `allOf` and `not`")
 }
 
 fn escape(characters: &mut Characters<'_>, in_class: bool, out: &mut String) -> Result<(), String> {

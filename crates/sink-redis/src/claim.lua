@@ -7,6 +7,9 @@ local allowed = not held or held == claim or force ~= ''
 for at = 5, #ARGV do allowed = allowed or held == ARGV[at] end
 if allowed then
   redis.call('HSET', cursors, name, claim)
+  -- The second write makes Redis log the script as a transaction. It reverts a single command at its second start if the log has the beginning
+  -- of a transaction before it.
+  redis.call('HSET', cursors, name, claim)
   if position ~= '' then redis.call('HSET', cursors, lane, position) end
   held = claim
 end

@@ -8,8 +8,11 @@ const ANY: &str = "…";
 /// Whether the output is what the page shows.
 pub(super) fn is_as_shown(shown: &str, printed: &str, is_json: bool) -> bool {
     if is_json {
-        let parsed = |text| serde_json::from_str::<Value>(text).ok();
-        return parsed(shown).zip(parsed(printed)).is_some_and(|(shown, printed)| is_same_value(&shown, &printed));
+        // One value, or a value a line.
+        let parsed =
+            |text: &str| serde_json::Deserializer::from_str(text).into_iter().collect::<Result<Vec<Value>, _>>();
+        let [Ok(shown), Ok(printed)] = [shown, printed].map(parsed) else { return false };
+        return is_same_value(&Value::Array(shown), &Value::Array(printed));
     }
     let lines = |text: &str| text.trim_end().lines().map(plain).collect::<Vec<_>>();
     are_lines_as_shown(&lines(shown), &lines(printed))
@@ -147,6 +150,8 @@ mod tests {
             ("{\"a\": 1}", "{\"a\":1,\"b\":2}", false),
             ("{\"a\": 1}", "{\"a\":2}", false),
             ("{\"at\": \"2026-11-26T02:10:31Z\"}", "{\"at\":\"2027-11-26T02:10:31Z\"}", true),
+            ("{\"a\": 1}\n{\"b\": 2}", "{\"a\":1}\n{\"b\":2}\n", true),
+            ("{\"a\": 1}\n{\"b\": 2}", "{\"a\":1}\n", false),
             ("{}", "not JSON", false),
         ] {
             assert_eq!(is_as_shown(shown, printed, true), expected, "{shown:?} {printed:?}");

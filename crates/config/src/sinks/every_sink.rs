@@ -4,7 +4,7 @@ use settings::{Kind, Setting, Unset};
 
 /// The settings of every sink.
 pub(crate) const SETTINGS: &[Setting] = &[
-    Setting::new("kind", Kind::Text("kind of sink"), "the kind of store").required().example("\"sqlite\""),
+    Setting::new("kind", Kind::Text("kind of sink"), "the kind of store: `sqlite`, `directory`, `elasticsearch`, `nats`, `postgres`, `redis`, `swift`, `s3`, `webhook`, `writer` or `null`").required().example("\"sqlite\""),
     Setting::choice(
         "from",
         &["end", "oldest", "latest", "earliest"],

@@ -176,7 +176,7 @@ fn diff_shows_rejections_of_newer_schema() {
         "the value: an object without \"a\" would be rejected\n/a: a number above 4 would be rejected\n"
     );
     let (code, printed, _) = run(&folder, &["schema", "diff", "new.json", "old.json"]);
-    assert_eq!((code, printed.as_str()), (0, "all that new.json accepts, old.json accepts too\n"));
+    assert_eq!((code, printed.as_str()), (0, "every payload that new.json accepts, old.json accepts too\n"));
     assert_eq!(run(&folder, &["schema", "diff", "new.json", "wrong.json"]).0, 2);
 }
 

@@ -129,7 +129,7 @@ fn tokens_are_created_listed_and_revoked() {
     let fixture = Fixture::new();
     let (code, text) = fixture.run("", &["token", "list"]);
     assert!(code == 0 && text.contains("there are no tokens"), "{text}");
-    assert!(fixture.run("", &["token", "revoke", "shop"]).1.contains("there is not a token shop"));
+    assert!(fixture.run("", &["token", "revoke", "shop"]).1.contains("there is no token shop"));
     assert!(!fixture.folder.data().exists(), "to look makes nothing");
     let first = fixture.new_token(&["shop", "--scope", "ingest,read", "--expires", "90d"]);
     let second = fixture.new_token(&["other", "--scope", "admin", "--source", "ops"]);
