@@ -14,6 +14,7 @@ mod links;
 pub(crate) mod messages;
 mod page_codes;
 mod page_metrics;
+mod page_paths;
 mod page_tests;
 mod printed_commands;
 mod prose;
@@ -74,6 +75,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(edges::forbidden_edges(&metadata)?);
     findings.extend(page_codes::undocumented_codes(&sources));
     findings.extend(page_metrics::unknown_metrics(&sources));
+    findings.extend(page_paths::undocumented_paths(&sources));
     findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
     findings.extend(import_cycles::import_cycles(&sources)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));

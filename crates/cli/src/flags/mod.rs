@@ -15,6 +15,8 @@ mod output;
 #[cfg(test)]
 mod page_flags;
 mod path_value;
+#[cfg(test)]
+mod reference;
 pub mod role;
 mod route;
 mod schema;
