@@ -85,3 +85,15 @@ pub fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn pages_name_commands_that_exist() {
+        let unknown = tidy::unknown_xtask_commands(&Arguments::command()).unwrap();
+        assert!(unknown.is_empty(), "{unknown:#?}");
+    }
+}

@@ -158,6 +158,26 @@ mod tests {
         }
     }
 
+    /// The name and the rule of each alert, as `promtool` formats them.
+    fn alerts(rules: &str) -> Vec<(&str, &str)> {
+        let rules = rules.split("- alert: ").skip(1);
+        rules.map(|rule| (rule.lines().next().unwrap_or_default(), rule)).collect()
+    }
+
+    #[test]
+    fn each_alert_has_a_heading_in_the_runbook() {
+        let read = |path: &str| fs::read_to_string(workspace::root().unwrap().join(path)).unwrap();
+        let (rules, page) = (read("deploy/compose/alerts.yml"), read("docs/guides/alerts.md"));
+        let alerts = alerts(&rules);
+        let names: Vec<&str> = alerts.iter().map(|(name, _)| *name).collect();
+        let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(headings, names, "the runbook has the alerts in the order of their file");
+        for (name, rule) in alerts {
+            let link = format!("runbook: docs/guides/alerts.md#{}", name.to_lowercase());
+            assert!(rule.lines().any(|line| line.trim() == link), "{name} lacks the annotation `{link}`");
+        }
+    }
+
     #[test]
     fn dashboard_is_json_with_positioned_panels() {
         let path = workspace::root().unwrap().join("deploy/compose/grafana/dashboards/forebay.json");

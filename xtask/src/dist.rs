@@ -11,8 +11,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::static_build;
 use crate::workspace::{empty_directory, output, run as run_shown, target_directory};
+use crate::{docs, static_build};
 use stage::Layout;
 
 /// The version of the workspace.
@@ -35,11 +35,13 @@ pub(crate) enum Compression {
     Quick,
 }
 
-/// A binary and its version.
+/// A binary, its version and its documentation.
 pub(crate) struct Release<'a> {
     pub(crate) binary: &'a Path,
     pub(crate) version: &'a str,
     pub(crate) compression: Compression,
+    /// The site that `cargo xtask docs` builds; none in tests of other parts.
+    pub(crate) html: Option<&'a Path>,
 }
 
 /// Packs, and prints the files.
@@ -48,8 +50,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(path) => path.canonicalize().with_context(|| format!("finding the server {}", path.display()))?,
         None => static_build::build()?,
     };
-    let folder = target_directory()?.join("packages");
-    let release = Release { binary: &binary, version: VERSION, compression: Compression::Small };
+    let (html, folder) = (docs::book::build()?, target_directory()?.join("packages"));
+    let release = Release { binary: &binary, version: VERSION, compression: Compression::Small, html: Some(&html) };
     for path in release.pack(&folder)? {
         println!("{} ({:.1} MB)", path.display(), std::fs::metadata(&path)?.len() as f64 / 1e6);
     }
@@ -71,7 +73,7 @@ impl Release<'_> {
     fn archive(&self, folder: &Path) -> Result<PathBuf> {
         let name = format!("forebay-{}-{}-linux", self.version, std::env::consts::ARCH);
         let stage = folder.join("stage");
-        stage::fill(&stage.join(&name), Layout::Archive, self.binary)?;
+        stage::fill(&stage.join(&name), Layout::Archive, self)?;
         let path = folder.join(format!("{name}.tar.gz"));
         let mut tar = Command::new("tar");
         tar.args(["--create", "--sort=name", "--format=gnu", "--owner=0", "--group=0", "--numeric-owner"]);

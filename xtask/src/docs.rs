@@ -3,11 +3,12 @@
 pub(crate) mod book;
 mod expected;
 mod html_links;
-pub(crate) mod mdbook;
+mod mdbook;
 mod page;
 mod run_page;
 mod session;
 mod summary;
+mod third_party;
 
 use std::path::PathBuf;
 
@@ -64,4 +65,29 @@ fn all_pages() -> Result<Vec<PathBuf>> {
     let root = root()?;
     let pages = crate::tidy::our_texts()?.into_iter().filter(|path| path.ends_with(".md") && path != TUTORIAL);
     Ok(pages.map(|path| root.join(path)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_all_pages_are_right() {
+        for path in all_pages().unwrap() {
+            let text = std::fs::read_to_string(&path).unwrap();
+            page::actions(&text).unwrap_or_else(|error| panic!("{}: {error:#}", path.display()));
+        }
+    }
+
+    #[test]
+    fn site_has_every_page_of_the_documentation() {
+        let folder = std::env::temp_dir().join(format!("forebay-site-{}", std::process::id()));
+        let pages = book::stage(&root().unwrap(), &folder).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        let of_docs = crate::tidy::our_texts().unwrap().into_iter();
+        let missing: Vec<_> = of_docs
+            .filter(|path| path.starts_with("docs/") && path.ends_with(".md") && !pages.contains(path))
+            .collect();
+        assert!(missing.is_empty(), "docs/README.md doesn't list {missing:?}");
+    }
 }

@@ -12,12 +12,14 @@ mod line_links;
 pub(crate) mod lines;
 mod links;
 pub(crate) mod messages;
+mod page_blocks;
 mod page_codes;
 mod page_metrics;
 mod page_paths;
 mod page_tests;
 mod printed_commands;
 mod prose;
+mod quoted_messages;
 mod shape;
 mod signatures;
 mod source;
@@ -77,6 +79,8 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(page_metrics::unknown_metrics(&sources));
     findings.extend(page_paths::undocumented_paths(&sources));
     findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
+    findings.extend(page_blocks::broken_json(&sources));
+    findings.extend(page_blocks::unknown_paths(&sources));
     findings.extend(import_cycles::import_cycles(&sources)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));
@@ -84,6 +88,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(type_names::repeated_types(&sources));
     findings.extend(anchors::broken_anchors(&sources));
     findings.extend(prose::breaches(&sources));
+    findings.extend(quoted_messages::unknown_messages(&sources));
     for finding in &findings {
         println!("{finding}");
     }
@@ -92,6 +97,13 @@ pub(crate) fn check() -> Result<()> {
     }
     println!("tidy: {} files, nothing to fix", sources.len());
     Ok(())
+}
+
+/// Commands of `cargo xtask` in pages that this definition doesn't have. A rule would need the commands, and one of them runs the rules.
+#[cfg(test)]
+pub(crate) fn unknown_xtask_commands(xtask: &clap::Command) -> Result<Vec<String>> {
+    let sources = read_sources(&workspace::root()?, &files()?)?;
+    Ok(page_blocks::unknown_xtask_commands(&sources, xtask).iter().map(ToString::to_string).collect())
 }
 
 /// Paths from the root, tracked or not yet, without ignored and removed ones.

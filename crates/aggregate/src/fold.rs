@@ -21,10 +21,12 @@ const TIME_MAX: i64 = 253_402_300_799_999_999;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidState {
     /// It belongs to another aggregate, or to an earlier definition of this one: start from scratch.
-    #[error("the saved state is of another definition of the aggregate")]
+    #[error("the saved state is of another definition of the aggregate: the windows start again")]
     OtherRules,
     /// It was written by another version of Forebay.
-    #[error("the saved state has form {0}, and this version reads form {VERSION}")]
+    #[error(
+        "the saved state has format {0}, and this version of Forebay reads format {VERSION}: run the version that wrote it"
+    )]
     OtherForm(u8),
     /// It is damaged.
     #[error(transparent)]

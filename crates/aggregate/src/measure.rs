@@ -77,21 +77,24 @@ fn capacity(most: usize) -> usize {
 fn parse_head(head: &str) -> Result<Read, String> {
     let (name, argument) = match head.split_once('(') {
         Some((name, rest)) => {
-            let argument = rest.strip_suffix(')').ok_or_else(|| format!("`{head}` has no closing parenthesis"))?;
+            let argument =
+                rest.strip_suffix(')').ok_or_else(|| format!("`{head}` has no closing parenthesis: add `)`"))?;
             (name, Some(argument))
         }
         None => (head, None),
     };
     let read = match (name, argument) {
         ("quantile", Some(argument)) => quantile(argument, "", "quantile(0.99)", 1)?,
-        ("quantile", None) => return Err("a quantile needs its number: `quantile(0.99):/…`".to_owned()),
+        ("quantile", None) => return Err("`quantile` needs a number from 0 to 1: `quantile(0.99):/…`".to_owned()),
         ("top", Some(argument)) => top(argument)?,
         ("top", None) => return Err("`top` needs a number of values: `top(10):/…`".to_owned()),
         (_, None) => match percentile(name) {
             Some(read) => read?,
             None => plain(name).ok_or_else(|| unknown(name))?,
         },
-        (_, Some(_)) if plain(name).is_some() => return Err(format!("`{name}` has no parameter in parentheses")),
+        (_, Some(_)) if plain(name).is_some() => {
+            return Err(format!("`{name}` takes no parameter: remove the parentheses"));
+        }
         _ => return Err(unknown(name)),
     };
     Ok(read)
@@ -123,7 +126,7 @@ fn quantile(number: &str, exponent: &str, example: &str, all: u8) -> Result<Read
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     match format!("{number}{exponent}").parse::<f64>() {
         Ok(of_one) if is_plain && of_one <= 1.0 => Ok(Read::Quantile(of_one)),
-        _ => Err(format!("`{number}` is no number from 0 to {all}, as in `{example}:/…`")),
+        _ => Err(format!("`{number}` is not a number from 0 to {all}, as in `{example}:/…`")),
     }
 }
 
@@ -132,13 +135,13 @@ fn top(number: &str) -> Result<Read, String> {
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
     most.filter(|_| is_plain)
         .map(Read::Top)
-        .ok_or_else(|| format!("`{number}` is no number from 1 to {AGGREGATE_TOP_MAX}, as in `top(10):/…`"))
+        .ok_or_else(|| format!("`{number}` is not a number from 1 to {AGGREGATE_TOP_MAX}, as in `top(10):/…`"))
 }
 
 fn unknown(name: &str) -> String {
     match nearest(name, NAMES.iter().copied()) {
         Some(known) => format!("there is no measure `{name}`; did you mean `{known}`?"),
-        None => format!("there is no measure `{name}`; there are {}", NAMES.join(", ")),
+        None => format!("there is no measure `{name}`; known are {}", NAMES.join(", ")),
     }
 }
 
@@ -168,11 +171,11 @@ mod tests {
     fn mistakes_are_reported() {
         for (text, said) in [
             ("cuont", "did you mean `count`?"),
-            ("average:/a", "there are count, sum"),
+            ("average:/a", "known are count, sum"),
             ("distnct:/a", "did you mean `distinct`?"),
             ("sum", "`sum:/…`"),
             ("sum:a", "begins with `/`"),
-            ("quantile:/a", "needs its number"),
+            ("quantile:/a", "needs a number from 0 to 1"),
             ("quantile(99):/a", "from 0 to 1"),
             ("p101:/a", "from 0 to 100"),
             ("p1e1:/a", "from 0 to 100"),
@@ -181,8 +184,8 @@ mod tests {
             ("top(101):/a", "from 1 to 100"),
             ("top(+5):/a", "from 1 to 100"),
             ("top(5:/a", "closing parenthesis"),
-            ("sum(5):/a", "has no parameter in parentheses"),
-            ("", "there are count"),
+            ("sum(5):/a", "takes no parameter"),
+            ("", "known are count"),
         ] {
             let error = Measure::parse(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

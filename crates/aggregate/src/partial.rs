@@ -16,7 +16,7 @@ use json::text::scalar_text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotMergeable {
     /// There are none.
-    #[error("there is nothing to merge")]
+    #[error("there are no results to merge: send at least one")]
     Nothing,
     /// One has no readable state.
     #[error(
@@ -24,7 +24,7 @@ pub enum NotMergeable {
     )]
     NoState(usize),
     /// They are of different windows or groups.
-    #[error("result {0} is of another window or group than the first one")]
+    #[error("result {0} is of another window or group than the first one: merge only results of one window and group")]
     Other(usize),
 }
 

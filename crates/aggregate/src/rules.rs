@@ -156,14 +156,15 @@ impl AggregateRules {
         let early = definition.early.map(|early| draft.length("early", early)).filter(|early| *early > 0);
         let memory = definition.memory.unwrap_or(AGGREGATE_BYTES);
         if memory < AGGREGATE_BYTES_MIN {
-            draft.mistake("memory", format!("{memory} bytes are too few: at least {AGGREGATE_BYTES_MIN}"));
+            draft.mistake("memory", format!("expected at least {AGGREGATE_BYTES_MIN} bytes, found {memory}"));
         }
         if let Some(span) = span {
             draft.check(definition, span);
             let windows = windows_open(span, lateness, ahead, definition.late);
             if windows > AGGREGATE_WINDOWS_MAX {
                 let more = "make the windows longer, or `lateness` and `ahead` shorter";
-                let message = format!("{windows} windows could be open, at most {AGGREGATE_WINDOWS_MAX}: {more}");
+                let message =
+                    format!("{windows} windows could be open, and at most {AGGREGATE_WINDOWS_MAX} are allowed: {more}");
                 draft.mistake("window", message);
             }
         }
@@ -292,20 +293,20 @@ impl Draft {
     fn length(&mut self, setting: &str, length: Duration) -> i64 {
         if length > AGGREGATE_LATENESS_MAX {
             let most = humantime::format_duration(AGGREGATE_LATENESS_MAX);
-            self.mistake(setting, format!("at most {most}"));
+            self.mistake(setting, format!("expected at most {most}"));
         }
         microseconds(length.min(AGGREGATE_LATENESS_MAX))
     }
 
     fn group_by(&mut self, pointers: &[String]) -> Vec<usize> {
         if pointers.len() > AGGREGATE_GROUP_BY_MAX {
-            self.mistake("group_by", format!("at most {AGGREGATE_GROUP_BY_MAX} pointers"));
+            self.mistake("group_by", format!("expected at most {AGGREGATE_GROUP_BY_MAX} pointers"));
         }
         let mut found = Vec::new();
         for (number, text) in pointers.iter().enumerate() {
             let parsed = text.parse::<JsonPointer>().map_err(|error| format!("`{text}`: {error}"));
             if pointers[..number].contains(text) {
-                self.mistake("group_by", format!("`{text}` is there twice"));
+                self.mistake("group_by", format!("`{text}` is listed twice: remove one of them"));
             }
             if let Some(pointer) = self.read("group_by", parsed) {
                 found.push(self.reading.add(&pointer));
@@ -316,13 +317,16 @@ impl Draft {
 
     fn measures(&mut self, measures: &[(String, String)]) -> Vec<Named> {
         if measures.is_empty() || measures.len() > AGGREGATE_MEASURES_MAX {
-            self.mistake("measures", format!("from 1 to {AGGREGATE_MEASURES_MAX}, such as `requests = \"count\"`"));
+            self.mistake(
+                "measures",
+                format!("expected 1 to {AGGREGATE_MEASURES_MAX} measures, such as `requests = \"count\"`"),
+            );
         }
         let mut named: Vec<Named> = Vec::new();
         for (name, text) in measures {
             let setting = format!("measures.{name}");
             if RESERVED.contains(&name.as_str()) {
-                self.mistake(&setting, "each result has a member of this name: choose another one");
+                self.mistake(&setting, "each result already has a member of this name: choose another name");
             }
             if named.iter().any(|other| other.name == *name) {
                 self.mistake(&setting, "two measures have this name: rename one");
@@ -349,17 +353,23 @@ impl Draft {
     fn check(&mut self, definition: &Definition, span: Span) {
         if matches!(span, Span::Session { .. }) {
             if definition.early.is_some() {
-                self.mistake("early", "a session has a result only when it is over");
+                self.mistake(
+                    "early",
+                    "a session has a result only when it is over: remove this setting, or use a window of fixed length",
+                );
             }
             if definition.late == Late::Part {
-                self.mistake("late", "a session has no parts: later events are counted");
+                self.mistake("late", "late events of a session aren't a separate result: remove this setting, or use a window of fixed length");
             }
         }
         if definition.early.is_some_and(|early| early < Duration::from_millis(100)) {
-            self.mistake("early", "at least 100ms");
+            self.mistake("early", "expected at least 100ms");
         }
         if definition.early.is_some() && definition.emit == Emit::Final {
-            self.mistake("early", "with `emit = \"final\"` a window has one result, at its end");
+            self.mistake(
+                "early",
+                "with `emit = \"final\"` a window has one result, at its end: remove this setting, or `emit`",
+            );
         }
     }
 }

@@ -34,12 +34,12 @@ impl Span {
 }
 
 fn length(text: &str) -> Result<i64, String> {
-    const WANTED: &str = "wanted a length such as `1m`, `5m every 1m` or `session 30m`";
+    const WANTED: &str = "expected a length such as `1m`, `5m every 1m` or `session 30m`";
     let length = text::duration::parse(text.trim()).map_err(|error| format!("`{text}`: {error}; {WANTED}"))?;
     if !(AGGREGATE_WINDOW_MIN..=AGGREGATE_WINDOW_MAX).contains(&length) {
         let (min, max) = (AGGREGATE_WINDOW_MIN, AGGREGATE_WINDOW_MAX);
         let (min, max) = (humantime::format_duration(min), humantime::format_duration(max));
-        return Err(format!("`{text}`: a window is from {min} to {max} long"));
+        return Err(format!("`{text}` is out of range: a window is {min} to {max} long"));
     }
     Ok(microseconds(length))
 }

@@ -187,8 +187,8 @@ mod tests {
             route("job", "local", 0, 5_310, 0),
         ];
         let text = table(&routes, Some(80));
-        let page = include_str!("../../../docs/guides/operations.md");
-        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/operations.md lacks:\n{text}");
+        let page = include_str!("../../../docs/guides/change-routes.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/change-routes.md lacks:\n{text}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn run_infer(infer: &SchemaInfer) -> anyhow::Result<u8> {
     let path = &infer.file;
     let samples = gather(path, BufReader::new(input::open(path).map_err(unreadable(path))?))?;
     if samples.count() == 0 {
-        bail!("{} has no record: give it samples to infer a schema from", path.display());
+        bail!("{} has no records: name a file with sample events", path.display());
     }
     print(|output| output.write_all(samples.schema(infer.ranges).as_bytes()))?;
     Ok(0)
@@ -115,7 +115,7 @@ fn run_diff(diff: &SchemaDiff) -> anyhow::Result<u8> {
     let found = differences(&old, &new);
     print(|output| {
         if found.is_empty() {
-            writeln!(output, "all that {} accepts, {} accepts too", diff.old.display(), diff.new.display())?;
+            writeln!(output, "every payload that {} accepts, {} accepts too", diff.old.display(), diff.new.display())?;
         }
         found.iter().try_for_each(|difference| writeln!(output, "{difference}"))
     })?;

@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn page_shows_the_printed_status() {
         let text = screen(&status(), Some(80));
-        let page = include_str!("../../../docs/guides/operations.md");
-        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/operations.md lacks:\n{text}");
+        let page = include_str!("../../../docs/guides/check-health.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/guides/check-health.md lacks:\n{text}");
     }
 
     #[test]

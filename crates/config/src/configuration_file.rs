@@ -15,7 +15,7 @@ use crate::role::Role;
 pub(crate) const DATA: &str = "data";
 /// The top-level setting of the role. A command and a variable override it.
 pub(crate) const ROLE: &str = "role";
-const DATA_WANTED: &str = "wanted the path of a data directory";
+const DATA_WANTED: &str = "expected the path of a data directory";
 
 /// A configuration file, or none.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,7 @@ impl ConfigurationFile {
     /// The data directory that it names. A relative one starts at the file's folder.
     ///
     /// # Errors
-    /// It is no path.
+    /// It is not a path.
     pub fn data(&self, environment: &Environment) -> Result<Option<PathBuf>, String> {
         let Some(value) = self.table.get(DATA) else { return Ok(None) };
         let text = filled(DATA, value, environment)?;
@@ -66,7 +66,7 @@ impl ConfigurationFile {
     /// The file of tokens that a role uses instead of the one in its data directory.
     ///
     /// # Errors
-    /// It is no path.
+    /// It is not a path.
     pub fn token_file(&self, role: Role, environment: &Environment) -> Result<Option<PathBuf>, String> {
         const KEY: &str = crate::token_file::SETTING;
         let table = role.table();
@@ -118,7 +118,7 @@ pub fn log_format(path: Option<&Path>, environment: &Environment) -> Option<LogF
 
 /// Reports mistakes in the top-level settings.
 pub(crate) fn check(reader: &mut SettingsReader<'_>, file: &Section<'_>) {
-    for (key, wanted) in [(DATA, DATA_WANTED), (ROLE, "wanted serve, gateway or writer")] {
+    for (key, wanted) in [(DATA, DATA_WANTED), (ROLE, "expected serve, gateway or writer")] {
         let Some((span, value)) = file.get(key) else { continue };
         let Some(found) = reader.string(&key, span, value) else { continue };
         let is_valid =

@@ -84,12 +84,16 @@ fn account(reader: &mut SettingsReader<'_>, section: &Section<'_>, endpoints: &[
 }
 
 fn not_empty(text: &str) -> Result<String, InvalidValue> {
-    if text.is_empty() { Err(InvalidValue::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
+    if text.is_empty() {
+        Err(InvalidValue::new("is empty", "is empty: set a value, or remove the setting"))
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// A prefix ends with a slash. `/a/b` would also match the key `/a/bc`.
 fn prefix(text: &str) -> Result<String, InvalidValue> {
     let is_good = text.ends_with('/') && text.len() <= PREFIX_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
-    let wanted = || format!("wanted up to {PREFIX_MAX} characters with a slash at the end, as in {PREFIX}");
-    if is_good { Ok(text.to_owned()) } else { Err(InvalidValue::new("is no prefix of keys", wanted())) }
+    let wanted = || format!("expected at most {PREFIX_MAX} ASCII characters, with a slash at the end, as in {PREFIX}");
+    if is_good { Ok(text.to_owned()) } else { Err(InvalidValue::new("is not a prefix of keys", wanted())) }
 }

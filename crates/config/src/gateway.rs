@@ -201,7 +201,7 @@ fn memory(text: &str) -> Result<u64, InvalidValue> {
     if is_in_range {
         Ok(bytes)
     } else {
-        Err(InvalidValue::new("is out of range", format!("wanted {min}MiB to {max}TiB")))
+        Err(InvalidValue::new("is out of range", format!("expected {min}MiB to {max}TiB")))
     }
 }
 
@@ -214,7 +214,7 @@ fn idle_timeout(text: &str) -> Result<Duration, InvalidValue> {
     let found = duration::within(text, limits::IDLE_TIMEOUT_MIN, limits::IDLE_TIMEOUT_MAX)?;
     match found.subsec_nanos() {
         0 => Ok(found),
-        _ => Err(InvalidValue::new("has a part of a second", "wanted whole seconds, as \"620s\"".to_owned())),
+        _ => Err(InvalidValue::new("has a part of a second", "expected whole seconds, as \"620s\"".to_owned())),
     }
 }
 

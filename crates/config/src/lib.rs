@@ -20,6 +20,8 @@ mod masking;
 mod needs_restart;
 mod old_names;
 pub mod owner_file;
+#[cfg(test)]
+mod page_blocks;
 pub mod port;
 mod registration;
 mod result_paths;

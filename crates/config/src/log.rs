@@ -77,10 +77,10 @@ pub(crate) fn format_of(name: &str) -> Option<LogFormat> {
 
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
     reader.check_keys(section, KEYS);
-    let format = reader.word(section, "format", "is no format of the log", FORMATS).map(|found| found.value);
+    let format = reader.word(section, "format", "is not a log format", FORMATS).map(|found| found.value);
     // The flag is not called --level: a reader of the command line wouldn't know whose.
     let level = reader.text_or_named_flag(section, "level", ("log-level", flags.log_level.as_deref()), |text| {
-        word(text, "is no level of messages", LEVELS)
+        word(text, "is not a log level", LEVELS)
     });
     Log { format: format.unwrap_or_default(), level: level.map(|found| found.value).unwrap_or_default() }
 }

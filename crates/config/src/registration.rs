@@ -63,12 +63,12 @@ fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, InvalidValue> {
     let url = server_address::parse(text).map_err(|error| server_address::not_of_writer(&error))?;
     let host = url.host_and_port().map(|(host, _)| host).unwrap_or_default();
     if host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_unspecified()) {
-        return Err(InvalidValue::new("can't be used by gateways", "wanted an address or a name of this machine"));
+        return Err(InvalidValue::new("can't be used by gateways", "expected an address or a name of this machine"));
     }
     if has_tls && url.to_string().starts_with("http://") {
         return Err(InvalidValue::new(
             "is not https://, but the writer uses TLS",
-            "wanted https://, because [writer.tls] is set",
+            "expected https://, because [writer.tls] is set",
         ));
     }
     Ok(url)

@@ -11,5 +11,5 @@ pub(crate) fn parse(text: &str) -> Result<Endpoint, InvalidEndpoint> {
 
 /// The error of an address of a writer.
 pub(crate) fn not_of_writer(error: &InvalidEndpoint) -> InvalidValue {
-    InvalidValue::new("is no address of writers", error.to_string())
+    InvalidValue::new("is not an address of writers", error.to_string())
 }

@@ -100,7 +100,7 @@ impl Registry {
             }
         }
         if entries.has_more {
-            unusable.push(format!("only the first {} keys are read", entries.values.len()));
+            unusable.push(format!("only the first {} keys are read, so writers may be missing: delete stale keys, or set another `prefix`", entries.values.len()));
         }
         self.report(&unusable);
         urls.into_values().collect()

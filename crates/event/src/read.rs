@@ -188,13 +188,13 @@ impl Gathered {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// Too many reads wait.
-    #[error("too many reads wait for the store")]
+    #[error("too many reads wait for the store: retry later")]
     Busy,
     /// The store can't be read now, with its error message for the operator.
     #[error("{0}")]
     Unavailable(Arc<str>),
     /// The bookmark is of another store.
-    #[error("the bookmark is from another store")]
+    #[error("the bookmark is from another store: read again from the beginning")]
     Bookmark,
     /// The types of the events aren't known; the reason and what to change, for the client.
     #[error("{0}")]

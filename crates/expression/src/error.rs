@@ -84,7 +84,7 @@ impl fmt::Display for Fault {
             Self::Overflow => f.write_str("the result is an integer of more than 128 bits")?,
             Self::DivisionByZero => f.write_str("division by zero")?,
             Self::Inconvertible(function) => write!(f, "{function}() can't convert this value")?,
-            Self::TooManySteps => f.write_str("this takes too many steps on this document")?,
+            Self::TooManySteps => f.write_str("the expression takes too many steps for this event: simplify it")?,
         }
         let takes_null = match self {
             Self::Operands(_, left, right) => *left == Kind::Null || *right == Kind::Null,

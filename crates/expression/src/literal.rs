@@ -34,8 +34,8 @@ pub(super) fn number_length(text: &str) -> usize {
 
 /// `12`, `0x1f`, `12u`, `1.5`, `.5`, `1e9`.
 pub(super) fn number(text: &str) -> Result<NumberToken, &'static str> {
-    const NO_NUMBER: &str = "this is no number";
-    const TOO_LONG: &str = "an integer has at most 38 digits; with `.0` it is a double";
+    const NO_NUMBER: &str = "this is not a number";
+    const TOO_LONG: &str = "this integer has more than 127 bits; a decimal number with `.0` at its end is a double";
     let is_hex = text.starts_with("0x") || text.starts_with("0X");
     let digits = text.strip_suffix(['u', 'U']).unwrap_or(text);
     let (digits, radix) = if is_hex { (&digits[2..], 16) } else { (digits, 10) };
@@ -93,7 +93,7 @@ impl StringStart {
     }
 }
 
-const NO_ESCAPE: &str = r"no escape; a backslash itself is written \\, or the string with r before its quotes";
+const NO_ESCAPE: &str = r"this is not an escape: write a backslash as \\, or put r before the quotes";
 
 /// The character of an escape, and the escape's length.
 fn escape(text: &str) -> Option<(char, usize)> {

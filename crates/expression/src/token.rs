@@ -83,9 +83,9 @@ fn token(text: &str, at: usize) -> Result<(TokenKind<'_>, usize), InvalidExpress
         '=' => "to compare, write `==`",
         '&' => "for `and`, write `&&`",
         '|' => "for `or`, write `||`",
-        '{' | '}' => "maps can't be written here, only read",
-        '`' => "a member whose name is no word is read as `payload[\"its name\"]`",
-        _ => "this character has no meaning outside of quotes",
+        '{' | '}' => "an expression can read maps, but not create them: remove the braces",
+        '`' => "to read a member with such a name, write `payload[\"its name\"]`",
+        _ => "this character is only allowed in quotes",
     };
     Err(fail(at..at + first.len_utf8(), hint.to_owned()))
 }

@@ -66,7 +66,7 @@ impl fmt::Display for Kind {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum NotJson {
     /// It is infinite, or no number.
-    #[error("JSON has no text for the number {0}")]
+    #[error("JSON can't represent the number {0}")]
     Number(f64),
     /// It is longer than an event may be: a list may hold the same value many times.
     #[error("the result has more than {EVENT_BYTES_MAX} bytes")]

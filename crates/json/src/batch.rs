@@ -229,7 +229,7 @@ fn too_large(line: u32) -> RecordRejection {
         line,
         pointer: None,
         code: RejectionCode::TooLarge,
-        detail: format!("a record has at most {EVENT_BYTES_MAX} bytes").into(),
+        detail: format!("a record has at most {EVENT_BYTES_MAX} bytes: split it, or send less").into(),
         offset: Some(EVENT_BYTES_MAX),
     }
 }

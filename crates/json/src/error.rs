@@ -65,7 +65,7 @@ impl JsonError {
     }
 
     pub(super) fn of_surrogate(offset: usize) -> Self {
-        let detail = "the escape is half of a surrogate pair, which is no character".into();
+        let detail = "the escape is half of a surrogate pair, which is not a character: send both halves".into();
         Self { offset, kind: JsonErrorKind::Surrogate, detail }
     }
 
@@ -85,7 +85,7 @@ impl JsonError {
             return Self::syntax(0, "the text is empty");
         }
         if text.starts_with(BYTE_ORDER_MARK) {
-            return Self::syntax(0, "the text begins with a byte order mark, which JSON doesn't allow");
+            return Self::syntax(0, "the text begins with a byte order mark, which JSON doesn't allow: remove it");
         }
         let words = Words::of(error);
         let offset = if error.is_eof() {

@@ -18,14 +18,14 @@ const FORM_PAYLOAD: &str = "this is a form with the JSON in its field `payload`:
 const FORM: &str = "this is a form (name=value&…): have the sender post JSON, or convert the form on the way";
 const MARKUP: &str = "this is XML or HTML: send JSON";
 const MESSAGE_PACK: &str =
-    "these bytes are no text; if they are MessagePack, have the sender write JSON (Fluent Bit: `format json_lines`)";
+    "these bytes are not text; if they are MessagePack, have the sender write JSON (Fluent Bit: `format json_lines`)";
 const ZERO: &str = "a zero byte ends this value: have the sender end lines with a line break";
 const SEQUENCE: &str = "this is a JSON text sequence (RFC 7464): send lines, without the record separators (0x1E)";
 const NOT_A_NUMBER: &str = "JSON has no NaN and no Infinity: send null, or a string";
 const PYTHON: &str = "this is a Python value (None, True, False): write it as JSON with json.dumps";
 const UNDEFINED: &str = "JSON has no `undefined`: send null, or leave the member out";
 const SINGLE_QUOTE: &str = "JSON strings are in double quotes, and this is a single quote: replace it";
-const COMMENT: &str = "JSON has no comments";
+const COMMENT: &str = "JSON has no comments: remove them";
 
 /// The cause of a fault at `offset`, if it is known.
 pub(crate) fn explain(text: &[u8], offset: usize) -> Option<&'static str> {

@@ -36,7 +36,7 @@ pub enum InvalidPointer {
     #[error("byte {0}: `~` must be followed by 0 (for `~`) or 1 (for `/`)")]
     Tilde(usize),
     /// The pointer has more steps than a JSON text may have levels.
-    #[error("the pointer has more than {JSON_DEPTH_MAX} steps: no value is that deep")]
+    #[error("the pointer has more than {JSON_DEPTH_MAX} steps, and no value is that deep: shorten it")]
     TooDeep,
 }
 

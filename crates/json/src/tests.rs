@@ -81,7 +81,7 @@ fn message_names_the_fault_without_its_place() {
         ("{} x", "more text follows the end of the value; JSON expects one value"),
         ("", "the text is empty"),
         ("\"\\u1x", crate::words::ESCAPE),
-        ("\u{feff}1", "the text begins with a byte order mark, which JSON doesn't allow"),
+        ("\u{feff}1", "the text begins with a byte order mark, which JSON doesn't allow: remove it"),
     ] {
         assert_eq!(check(text.as_bytes()).unwrap_err().detail, words, "{text:?}");
     }

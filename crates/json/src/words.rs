@@ -27,7 +27,7 @@ pub(super) const ESCAPE: &str = "a string has an invalid escape; JSON expects \\
 const VALUE: &str =
     "; JSON expects a value: an object, an array, a string in double quotes, a number, true, false or null";
 const NAME: &str = "; JSON expects the name of a member, in double quotes";
-const SURROGATE: &str = "a string has half of a surrogate pair, which is no character";
+const SURROGATE: &str = "a string has half of a surrogate pair, which is not a character: send both halves";
 const DEPTH: &str = "arrays and objects nest too deeply";
 const NUMBER_NAME: &str = "the name of a member must be a number in double quotes";
 

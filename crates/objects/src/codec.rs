@@ -38,7 +38,7 @@ pub(super) enum LineCodec {
 
 /// A text that isn't the name of a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted \"none\", \"gzip\", \"zstd\" or \"parquet\"")]
+#[error("expected \"none\", \"gzip\", \"zstd\" or \"parquet\"")]
 pub struct UnknownCodec;
 
 impl Codec {

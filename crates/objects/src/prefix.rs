@@ -36,13 +36,15 @@ pub enum InvalidPrefix {
     #[error("only {{type}}, {{day}} and {{hour}} are allowed in braces")]
     Name,
     /// A character that some stores or tools interpret.
-    #[error("wanted ASCII letters, digits, . _ - = /, {{type}}, {{day}} and {{hour}}")]
+    #[error("expected ASCII letters, digits, . _ - = /, {{type}}, {{day}} and {{hour}}")]
     Character,
     /// Names would be too long.
-    #[error("wanted at most {BYTES_MAX} bytes, with the longest type name for each {{type}}")]
+    #[error(
+        "expected at most {BYTES_MAX} bytes, where each {{type}} counts as the longest type name: shorten the prefix"
+    )]
     Long,
     /// A path that tools would interpret as another one.
-    #[error("it must not begin with /, or contain //, . or .. as a part")]
+    #[error("expected no / at the beginning, no //, and no part that is . or ..")]
     Path,
 }
 

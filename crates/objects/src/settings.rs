@@ -68,13 +68,13 @@ fn bytes(text: &str) -> Result<u64, InvalidValue> {
         return Ok(bytes);
     }
     let (min, max) = (limits::OBJECT_BYTES_MIN >> 10, limits::OBJECT_BYTES_MAX >> 30);
-    Err(InvalidValue::new("is out of range", format!("wanted {min}KiB to {max}GiB")))
+    Err(InvalidValue::new("is out of range", format!("expected {min}KiB to {max}GiB")))
 }
 
 fn records(number: i64) -> Result<u64, InvalidValue> {
     let max = limits::OBJECT_RECORDS_MAX;
     let records = u64::try_from(number).ok().filter(|number| (1..=max).contains(number));
-    records.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {max}")))
+    records.ok_or_else(|| InvalidValue::new("is out of range", format!("expected 1 to {max}")))
 }
 
 fn age(text: &str) -> Result<Duration, InvalidValue> {

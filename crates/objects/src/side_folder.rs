@@ -21,13 +21,13 @@ pub struct SideFolder(Option<Arc<str>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFolder {
     /// A character that some stores or tools interpret.
-    #[error("wanted ASCII letters, digits and . _ - = /")]
+    #[error("expected ASCII letters, digits and . _ - = /")]
     Character,
     /// Names would be too long.
-    #[error("wanted at most {BYTES_MAX} bytes")]
+    #[error("expected at most {BYTES_MAX} bytes")]
     Long,
     /// A path that tools would interpret as another one, or a hidden folder.
-    #[error("it must not begin with / or ., or contain //, . or .. as a part")]
+    #[error("expected no / or . at the beginning, no //, and no part that is . or ..")]
     Path,
 }
 

@@ -51,7 +51,7 @@ fn gather(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> 
 
 /// The violation for a value on which the schema can't be checked.
 pub(super) fn too_much(view: ValueView<'_>, what: &str) -> Violations {
-    let expected = format!("a value that the schema can be checked on; this one takes too many {what}");
+    let expected = format!("a smaller value: the check of this one takes too many {what}");
     let (pointer, schema_pointer) = (String::new(), String::new());
     Violations { list: vec![Violation { pointer, schema_pointer, expected, found: shown(view, 0) }], is_cut: false }
 }

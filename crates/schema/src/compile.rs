@@ -111,7 +111,10 @@ impl Compiler<'_> {
         loop {
             while let Some(place) = self.queue.pop_front() {
                 if self.rules.len() >= SCHEMA_RULES_MAX {
-                    return self.wrong(place, format!("there are more than {SCHEMA_RULES_MAX} nested schemas"));
+                    return self.wrong(
+                        place,
+                        format!("the schema has more than {SCHEMA_RULES_MAX} nested schemas: simplify it"),
+                    );
                 }
                 let rules = self.rules_of(place);
                 self.rules.push(rules);
@@ -162,7 +165,7 @@ impl Compiler<'_> {
                 self.remark(place);
                 self.fill(Object { place, draft, keywords }, &mut rules);
             }
-            _ => self.wrong(place, "a schema is an object, true or false"),
+            _ => self.wrong(place, "a schema must be an object, true or false"),
         }
         rules
     }
@@ -212,7 +215,7 @@ impl Compiler<'_> {
         if self.view(place).kind(place.at) == kind {
             return Some(place);
         }
-        self.wrong(place, format!("`{keyword}` is {wanted}"));
+        self.wrong(place, format!("`{keyword}` must be {wanted}"));
         None
     }
 
@@ -232,7 +235,7 @@ impl Compiler<'_> {
         };
         let children: Vec<usize> = self.view(list).children(list.at).collect();
         if children.is_empty() && !(keyword == "items" || keyword == "prefixItems") {
-            self.wrong(list, format!("`{keyword}` is empty"));
+            self.wrong(list, format!("`{keyword}` is empty: add a schema, or remove the keyword"));
         }
         children.into_iter().map(|child| self.id_within(object, child)).collect()
     }
@@ -252,7 +255,7 @@ impl Compiler<'_> {
     }
 
     fn find(&mut self, object: Object, keyword: &str) -> Option<ValueLocation> {
-        let at = self.member_of_kind(object, keyword, ValueKind::Text, "a reference, a string")?;
+        let at = self.member_of_kind(object, keyword, ValueKind::Text, "a string with a reference")?;
         let reference = self.view(at).text(at.at).into_owned();
         // It is relative to the schema's name.
         match self.registry.find(at, &reference) {

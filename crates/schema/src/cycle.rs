@@ -41,7 +41,7 @@ impl Walk<'_> {
                         Height::Open => {
                             return Err((
                                 *other,
-                                "the schema refers to itself without going down into the document".into(),
+                                "the schema refers to itself for the same value: remove the reference, or move it to a member or element".into(),
                             ));
                         }
                         Height::Known(_) => {}
@@ -57,7 +57,8 @@ impl Walk<'_> {
                 });
                 let height = 1 + below.max().unwrap_or(0);
                 if height > SCHEMA_CHAIN_MAX {
-                    let message = format!("more than {SCHEMA_CHAIN_MAX} schemas refer to each other in a row");
+                    let message =
+                        format!("more than {SCHEMA_CHAIN_MAX} schemas refer to each other in a row: shorten the chain");
                     return Err((id, message));
                 }
                 self.heights[id.0] = Height::Known(height);

@@ -120,18 +120,20 @@ fn group(characters: &mut Characters<'_>, out: &mut String) -> Result<(), String
     out.push('?');
     let mut ahead = characters.clone();
     match (ahead.next(), ahead.next()) {
-        (Some('=' | '!'), _) => Err(look("ahead")),
-        (Some('<'), Some('=' | '!')) => Err(look("behind")),
+        (Some('=' | '!'), _) => Err(look("lookahead")),
+        (Some('<'), Some('=' | '!')) => Err(look("lookbehind")),
         _ => Ok(()),
     }
 }
 
-fn look(whither: &str) -> String {
-    format!("the regular expression looks {whither}, which has no time bound: use several schemas in allOf and not")
+fn look(kind: &str) -> String {
+    format!("the regular expression has a {kind}, which has no time bound: use several schemas in `allOf` and `not`")
 }
 
 fn escape(characters: &mut Characters<'_>, in_class: bool, out: &mut String) -> Result<(), String> {
-    let Some(character) = characters.next() else { return Err("the regular expression ends with `\\`".to_owned()) };
+    let Some(character) = characters.next() else {
+        return Err("the regular expression ends with `\\`: remove it, or double it".to_owned());
+    };
     match character {
         'd' => out.push_str("[0-9]"),
         'D' => out.push_str("[^0-9]"),
@@ -150,7 +152,8 @@ fn escape(characters: &mut Characters<'_>, in_class: bool, out: &mut String) -> 
         },
         '0' => out.push_str(r"\x00"),
         '1'..='9' | 'k' => {
-            return Err("the regular expression refers back to a group, which has no time bound".to_owned());
+            return Err("the regular expression refers back to a group, which has no time bound: remove the reference"
+                .to_owned());
         }
         // Half of a surrogate pair isn't a character here: both halves together are one.
         'u' => out.push_str(&unit(characters)?),
@@ -159,7 +162,7 @@ fn escape(characters: &mut Characters<'_>, in_class: bool, out: &mut String) -> 
             out.push(character);
         }
         escaped if escaped.is_ascii_alphanumeric() => {
-            return Err(format!("`\\{escaped}` means nothing in a regular expression"));
+            return Err(format!("`\\{escaped}` is not an escape in a regular expression: leave out the backslash"));
         }
         other => out.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
     }

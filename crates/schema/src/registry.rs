@@ -272,7 +272,7 @@ impl<'m> Registry<'m> {
         let (name, fragment) = uri::split_fragment(reference);
         let uri = uri::resolve(&self.resource(from.resource).uri, name);
         let Some(id) = self.load(&uri, from)? else {
-            let message = format!("`{reference}` refers to `{uri}`, which does not exist");
+            let message = format!("`{reference}` refers to `{uri}`, which does not exist: correct the reference");
             return Err(InvalidSchema { missing: Some(uri), ..self.mistake(from, message) });
         };
         let document = self.resource(id).document;
@@ -281,8 +281,9 @@ impl<'m> Registry<'m> {
             return Ok(ValueLocation { document, at: *at, resource: *resource });
         }
         let found = self.part(id, &key.1);
-        let (at, resource) =
-            found.ok_or_else(|| self.mistake(from, format!("`{reference}` refers to a part that does not exist")))?;
+        let (at, resource) = found.ok_or_else(|| {
+            self.mistake(from, format!("`{reference}` refers to a part that does not exist: correct the reference"))
+        })?;
         self.found.insert(key, (at, resource));
         Ok(ValueLocation { document, at, resource })
     }

@@ -75,7 +75,7 @@ impl<'s> Comparison<'s> {
             return;
         }
         if self.seen.len() >= SCHEMA_COMPARISONS_MAX {
-            return self.unsure(place, "the schemas are too large to be compared");
+            return self.unsure(place, "the schemas are too large to compare");
         }
         self.seen.insert(key);
         let olds: All<'s> = old.iter().map(|id| &self.old[*id]).collect();

@@ -78,7 +78,7 @@ const NEVER_SUGGESTED: [&str; 2] = ["example", "nullable"];
 #[must_use]
 pub fn misspelt_keyword(name: &str) -> Option<String> {
     let keyword = meant(name)?;
-    Some(format!("`{name}` is no keyword, and asserts nothing; did you mean `{keyword}`?"))
+    Some(format!("`{name}` is not a keyword, and checks nothing; did you mean `{keyword}`?"))
 }
 
 /// The keyword that a name probably misspells, if it isn't one.

@@ -17,5 +17,5 @@ pub fn within(text: &str, min: Duration, max: Duration) -> Result<Duration, Inva
         return Ok(duration);
     }
     let (min, max) = (humantime::format_duration(min), humantime::format_duration(max));
-    Err(InvalidValue::new("is out of range", format!("wanted {min} to {max}")))
+    Err(InvalidValue::new("is out of range", format!("expected {min} to {max}")))
 }

@@ -41,7 +41,7 @@ pub fn one_of<T: Copy>(words: &[(&str, T)], text: &str, what: &str) -> Result<T,
     let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
     known.ok_or_else(|| {
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        InvalidValue::new(what, format!("wanted one of {}", words.join(", ")))
+        InvalidValue::new(what, format!("expected one of {}", words.join(", ")))
     })
 }
 
@@ -54,7 +54,7 @@ pub fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, I
     known.ok_or_else(|| {
         let quoted: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
         let (last, others) = quoted.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
-        InvalidValue::new(what, format!("wanted {} or {last}", others.join(", ")))
+        InvalidValue::new(what, format!("expected {} or {last}", others.join(", ")))
     })
 }
 
@@ -67,6 +67,6 @@ where
     N: TryFrom<i64> + PartialOrd + Display,
 {
     let (min, max) = (range.start(), range.end());
-    let wrong = || InvalidValue::new("is out of range", format!("wanted {min} to {max}"));
+    let wrong = || InvalidValue::new("is out of range", format!("expected {min} to {max}"));
     N::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(wrong)
 }

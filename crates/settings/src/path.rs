@@ -7,7 +7,7 @@ use crate::reader::SettingsReader;
 use crate::section::{Located, Section};
 
 /// The label of settings for certificates, keys and authorities.
-pub const PEM: &str = "wanted the path of a PEM file";
+pub const PEM: &str = "expected the path of a PEM file";
 
 /// Reads a path. A relative one in the configuration's file starts at its `folder`, others at the process's working directory.
 pub fn read(
@@ -29,7 +29,7 @@ pub fn read(
 pub fn parse(text: &str, wanted: &'static str) -> Result<PathBuf, InvalidValue> {
     // The operator may have set the file's content.
     if text.is_empty() || text.contains(['\0', '\n']) || text.starts_with("-----") {
-        return Err(InvalidValue::new("is no path", wanted));
+        return Err(InvalidValue::new("is not a path", wanted));
     }
     Ok(text.into())
 }

@@ -252,7 +252,7 @@ impl<'e> SettingsReader<'e> {
         });
         let variable = self.variable(section, key);
         let parse =
-            |text: &str| text.parse().map_err(|_| InvalidValue::new("is not true or false", "wanted true or false"));
+            |text: &str| text.parse().map_err(|_| InvalidValue::new("is not true or false", "expected true or false"));
         variable.map_or(in_document, |found| self.parse(&name, found, parse))
     }
 
@@ -264,7 +264,7 @@ impl<'e> SettingsReader<'e> {
         parse: impl Fn(i64) -> Result<T, InvalidValue>,
     ) -> Option<Located<T>> {
         let name = section.key_path(key);
-        let not_whole = || InvalidValue::new("is not a whole number", "wanted a whole number");
+        let not_whole = || InvalidValue::new("is not a whole number", "expected a whole number");
         let in_document = section.get(key).and_then(|(span, value)| match value.as_integer() {
             Some(number) => Some(Located { value: (number.as_str().to_owned(), number.radix()), span }),
             None => self.wrong_kind(&name, span, value, "a whole number"),

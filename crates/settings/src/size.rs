@@ -21,7 +21,7 @@ const UNITS: &[(&str, u64)] = &[
 /// It is none, or has more than 64 bits.
 pub fn parse(text: &str) -> Result<u64, InvalidValue> {
     let wrong = || {
-        InvalidValue::new("is not a size", "wanted a number of bytes with a unit")
+        InvalidValue::new("is not a size", "expected a number of bytes with a unit")
             .help("for example 512MiB or 1.5GB; units are KB, MB, GB, TB (thousands) and KiB, MiB, GiB, TiB (1024s)")
     };
     let text = text.trim();

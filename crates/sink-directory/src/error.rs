@@ -43,7 +43,7 @@ pub(super) fn of_io(folder: &Path, error: &io::Error) -> SinkError {
 pub(super) fn name_conflict(object: &Path, manifest: &Manifest) -> SinkError {
     misconfigured(format!(
         "{} exists, but differs from positions {} to {} of shard {}: it was changed, or the data directory is an older \
-         copy. Compare it with your copy, then move it away. Forebay writes it again",
+         copy. Compare it with your copy, then move it. Forebay writes it again",
         object.display(),
         manifest.first,
         manifest.last,

@@ -21,7 +21,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> 
 fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
     let wrong = |label: &str| InvalidValue::new("is not the path of a directory", label);
     if text.is_empty() {
-        return Err(wrong("wanted the name of a directory"));
+        return Err(wrong("expected the name of a directory"));
     }
     if text.contains('\0') {
         return Err(wrong("contains a NUL character"));

@@ -116,8 +116,8 @@ fn is_there(place: &Taken, found: &Found<'_>) -> Result<bool, Failure> {
         Some(error) if !matches!(error.kind.as_str(), "index_not_found_exception" | "index_closed_exception") => {
             let (index, message) = (&place.index, error.message());
             Err(Failure::Unexpected(format!(
-                "index {index} can't be searched for documents that may have been sent before: \
-                 {message}"
+                "index {index} can't be searched for earlier copies of the documents ({message}): \
+                 repair it, or delete it"
             )))
         }
         Some(_) => Ok(false),
@@ -127,10 +127,14 @@ fn is_there(place: &Taken, found: &Found<'_>) -> Result<bool, Failure> {
 
 /// The documents that were found, in the order of the request.
 fn found<'a>(answer: &'a [u8], asked: &[Taken]) -> Result<Vec<Found<'a>>, Failure> {
-    let answer: Answer<'_> = serde_json::from_slice(answer)
-        .map_err(|error| Failure::Unexpected(format!("its response to _mget is invalid: {error}")))?;
+    let answer: Answer<'_> = serde_json::from_slice(answer).map_err(|error| {
+        Failure::Unexpected(format!("its response to _mget is invalid ({error}): check the proxies in front of it"))
+    })?;
     if answer.docs.len() != asked.len() {
-        return Err(Failure::Unexpected("its response to _mget has another number of documents".to_owned()));
+        return Err(Failure::Unexpected(
+            "its response to _mget has another number of documents than requested: check the proxies in front of it"
+                .to_owned(),
+        ));
     }
     Ok(answer.docs)
 }

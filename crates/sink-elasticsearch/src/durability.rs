@@ -83,8 +83,11 @@ impl Durability {
 
     async fn inspect(&self, config: &ElasticsearchConfig, server: &Server, name: &str) -> Result<(), Failure> {
         let Some(answer) = server.durability(name).await? else { return Ok(()) };
-        let indices: HashMap<String, Described> = serde_json::from_slice(&answer)
-            .map_err(|error| Failure::Unexpected(format!("its response to _settings is invalid: {error}")))?;
+        let indices: HashMap<String, Described> = serde_json::from_slice(&answer).map_err(|error| {
+            Failure::Unexpected(format!(
+                "its response to _settings is invalid ({error}): check the proxies in front of it"
+            ))
+        })?;
         config.allowed.check(&risks(&indices)).map_err(Failure::Misfit)?;
         if !indices.is_empty() {
             self.remember(name);

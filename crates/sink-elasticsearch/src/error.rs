@@ -71,8 +71,8 @@ impl Failure {
     pub(super) fn what(&self) -> String {
         match self {
             Self::Http(failure) => failure.to_string(),
-            Self::Status(status, message) if message.is_empty() => format!("it answered {status}"),
-            Self::Status(status, message) => format!("it answered {status}: {message}"),
+            Self::Status(status, message) if message.is_empty() => format!("it responded {status}"),
+            Self::Status(status, message) => format!("it responded {status}: {message}"),
             Self::Overloaded(message) | Self::Misfit(message) | Self::Unexpected(message) => message.clone(),
             Self::OtherStore(mark) => SinkError::OtherStore(*mark).to_string(),
             Self::Closed => "Forebay cancelled the call, because the sink was closed".to_owned(),

@@ -48,8 +48,11 @@ impl Fields {
     /// # Errors
     /// Events can't be found in these indices.
     pub(super) fn read(answer: &[u8]) -> Result<Option<Self>, Failure> {
-        let answer: Answer = serde_json::from_slice(answer)
-            .map_err(|error| Failure::Unexpected(format!("its response to _field_caps is invalid: {error}")))?;
+        let answer: Answer = serde_json::from_slice(answer).map_err(|error| {
+            Failure::Unexpected(format!(
+                "its response to _field_caps is invalid ({error}): check the proxies in front of it"
+            ))
+        })?;
         if answer.indices.is_empty() {
             return Ok(None);
         }

@@ -52,11 +52,12 @@ impl Done {
 
 /// The outcomes in a response to `count` actions, in order.
 pub(super) fn outcomes(answer: &[u8], count: usize) -> Result<Vec<Outcome>, Failure> {
-    let answer: Answer = serde_json::from_slice(answer)
-        .map_err(|error| Failure::Unexpected(format!("its response to _bulk is invalid: {error}")))?;
+    let answer: Answer = serde_json::from_slice(answer).map_err(|error| {
+        Failure::Unexpected(format!("its response to _bulk is invalid ({error}): check the proxies in front of it"))
+    })?;
     if answer.items.len() != count {
         return Err(Failure::Unexpected(format!(
-            "its response to {count} actions has {} outcomes",
+            "its response to {count} actions has {} outcomes: check the proxies in front of it",
             answer.items.len()
         )));
     }
@@ -85,7 +86,7 @@ fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
         (Some("noop"), _) => Some(Outcome::Failed(
             Fault::Unclear,
             format!(
-                "the store answered {status} and dropped the document (\"result\": \"noop\"): a drop processor of its \
+                "the store responded {status} and dropped the document (\"result\": \"noop\"): a drop processor of its \
                  ingest pipeline did it. Change the pipeline, then replay the dead letter"
             )
             .into(),
@@ -93,14 +94,14 @@ fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
         (Some(result), _) => Some(Outcome::Failed(
             Fault::Passing,
             format!(
-                "the store answered {status} with the result {result}, which doesn't show that the document is \
+                "the store responded {status} with the result {result}, which doesn't show that the document is \
                  stored"
             )
             .into(),
         )),
         // Creating a document returns 201.
         (None, WhenTaken::Compare) if status != 201 => {
-            Some(Outcome::Failed(Fault::Passing, format!("the store answered {status} without a result").into()))
+            Some(Outcome::Failed(Fault::Passing, format!("the store responded {status} without a result").into()))
         }
         (None, _) => None,
     }
@@ -111,7 +112,12 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
         (Some(done), None, None) => (WhenTaken::Compare, done),
         (None, Some(done), None) => (WhenTaken::Newer, done),
         (None, None, Some(done)) => (WhenTaken::Again, done),
-        _ => return Err(Failure::Unexpected("its response to _bulk has an action that wasn't requested".to_owned())),
+        _ => {
+            return Err(Failure::Unexpected(
+                "its response to _bulk has an action that wasn't requested: check the proxies in front of it"
+                    .to_owned(),
+            ));
+        }
     };
     let message = || -> Reason { done.message().into() };
     Ok(match done.status {

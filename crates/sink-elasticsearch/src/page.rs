@@ -100,8 +100,11 @@ pub(super) async fn read(
         // One more than the limit shows whether there is a next page.
         let size = STEP.min(room.saturating_add(1));
         let found = search(server, &path, (fields, query, place.as_ref()), size).await?;
-        let Answer { hits: Hits { hits } } = serde_json::from_slice(&found.answer)
-            .map_err(|error| Failure::Unexpected(format!("its response to _search is invalid: {error}")))?;
+        let Answer { hits: Hits { hits } } = serde_json::from_slice(&found.answer).map_err(|error| {
+            Failure::Unexpected(format!(
+                "its response to _search is invalid ({error}): check the proxies in front of it"
+            ))
+        })?;
         let is_last = hits.len() < found.asked;
         for hit in hits {
             if let Some(event) = event_in(&hit, &query.wanted, found.is_without_payloads) {

@@ -87,8 +87,9 @@ fn is_created(config: &ElasticsearchConfig, record: &Record<'_>) -> bool {
 
 /// The indices in the store's response, oldest first.
 fn backing_indices(answer: &[u8]) -> Result<Vec<BackingIndex>, Failure> {
-    let answer: BTreeMap<String, Described> = serde_json::from_slice(answer)
-        .map_err(|error| Failure::Unexpected(format!("its response to _settings is invalid: {error}")))?;
+    let answer: BTreeMap<String, Described> = serde_json::from_slice(answer).map_err(|error| {
+        Failure::Unexpected(format!("its response to _settings is invalid ({error}): check the proxies in front of it"))
+    })?;
     let created_at = |described: Described| described.settings?.index?.creation_date?.parse().ok();
     let index = |(name, described)| BackingIndex { created_at: created_at(described).unwrap_or(i64::MAX), name };
     let mut indices: Vec<BackingIndex> = answer.into_iter().map(index).collect();

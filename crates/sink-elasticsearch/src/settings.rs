@@ -73,7 +73,7 @@ fn nodes(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NodeL
 }
 
 fn api_key(text: &str) -> Result<ApiKey, InvalidValue> {
-    let wanted = "wanted the store's `encoded` form: ASCII letters, digits and signs without a space";
+    let wanted = "expected the store's `encoded` form: ASCII letters, digits and signs without a space";
     ApiKey::new(text).ok_or_else(|| InvalidValue::new("isn't an API key", wanted))
 }
 
@@ -89,7 +89,7 @@ fn timestamp(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: 
 
 /// The file is read now, so its errors are reported with all others.
 fn template(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
-    let Located { value: path, span } = path::read(reader, section, "template", folder, "wanted the path of a file")?;
+    let Located { value: path, span } = path::read(reader, section, "template", folder, "expected the path of a file")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let body = files::read_text(&path).map_err(|error| error.to_string());
     match body.and_then(|body| Template::new(&name, body).map_err(|error| error.to_string())) {
@@ -118,7 +118,7 @@ fn conflict_rule(text: &str) -> Result<DocumentConflictPolicy, InvalidValue> {
 fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
     let (min, max) = (limits::STORE_REQUEST_BYTES_MIN, limits::STORE_REQUEST_BYTES_MAX);
     let bytes = usize::try_from(size::parse(text)?).ok().filter(|bytes| (min..=max).contains(bytes));
-    bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
+    bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("expected {}KiB to {}MiB", min >> 10, max >> 20)))
 }
 
 fn layout_of(

@@ -196,7 +196,11 @@ pub(super) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<Result<T, ApiEr
     if let Ok(failed) = serde_json::from_slice::<Failed>(answer) {
         return Ok(Err(failed.error));
     }
-    let unexpected = |_| Failure::Unexpected("JetStream returned an invalid response");
+    let unexpected = |_| {
+        Failure::Unexpected(
+            "JetStream returned an invalid response: check the server's version and log. Forebay retries",
+        )
+    };
     serde_json::from_slice(answer).map(Ok).map_err(unexpected)
 }
 

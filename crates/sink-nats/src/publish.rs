@@ -85,7 +85,9 @@ pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Ro
     let answers = session.call(&bytes, &reply).await?;
     match api::read::<Acknowledged>(&answers.last)? {
         Ok(stored) if stored.batch == batch && stored.count == count => Ok(Outcome::Stored(stored.seq)),
-        Ok(_) => Err(Failure::Unexpected("the server acknowledged another batch than Forebay sent")),
+        Ok(_) => Err(Failure::Unexpected(
+            "the server acknowledged another batch than Forebay sent. Forebay reads the cursor and resends the batch",
+        )),
         Err(error) => rejected(error, answers.earlier.as_deref()),
     }
 }

@@ -34,10 +34,10 @@ pub(super) enum Account {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidServers {
     /// The text doesn't begin with the scheme, or has a part that isn't allowed.
-    #[error("wanted nats://USER:PASSWORD@HOST:PORT,HOST:PORT, or tls:// for TLS")]
+    #[error("expected nats://USER:PASSWORD@HOST:PORT,HOST:PORT, or tls:// for TLS")]
     Form,
     /// No host to connect to.
-    #[error("it names no host: wanted nats://HOST:PORT")]
+    #[error("it names no host: expected nats://HOST:PORT")]
     NoHost,
     /// The text after a host's colon isn't a port.
     #[error("a port in it isn't a number from 1 to 65535")]

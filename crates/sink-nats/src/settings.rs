@@ -22,7 +22,7 @@ const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
     let servers = reader.required(section, "url", help, parsed("is not the URL of NATS servers"));
-    let wanted = "wanted the path of a file with a user's key";
+    let wanted = "expected the path of a file with a user's key";
     let credentials = path::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
     let ca = ca(reader, section, folder);
     let help = "add its name, as in stream = \"EVENTS\"";
@@ -65,7 +65,7 @@ fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Cr
 
 fn replicas(number: i64) -> Result<u8, InvalidValue> {
     let number = u8::try_from(number).ok().filter(|number| (1..=REPLICAS_MAX).contains(number));
-    number.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {REPLICAS_MAX}")))
+    number.ok_or_else(|| InvalidValue::new("is out of range", format!("expected 1 to {REPLICAS_MAX}")))
 }
 
 /// Sinks of kind `nats`.

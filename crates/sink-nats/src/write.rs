@@ -104,7 +104,9 @@ pub(super) async fn claim(
             Outcome::Stored(sequence) => return Ok(Cursor { position, sequence, beyond, claim: Some(claim) }),
             Outcome::Moved => {}
             Outcome::Known | Outcome::TooLarge => {
-                return Err(Failure::Unexpected("the server rejects a single message"));
+                return Err(Failure::Unexpected(
+                    "the server rejects a single message as too large or as a duplicate: check the stream's limits",
+                ));
             }
         }
     }
@@ -196,7 +198,9 @@ impl Writing<'_> {
                 return Ok(Step::Moved);
             }
             Outcome::Known | Outcome::TooLarge => {
-                return Err(Failure::Unexpected("the server rejects a batch of so few messages"));
+                return Err(Failure::Unexpected(
+                    "the server rejects the smallest possible batch: check the stream's limits",
+                ));
             }
         }
         Ok(Step::Done)

@@ -433,7 +433,10 @@ async fn compare(
         let at = usize::try_from(number - 1).ok().and_then(|at| records.get(at));
         let Some((index, _)) = at else { return Err(Failure::Unexpected("the server returned an unknown row number")) };
         if is_missing {
-            refused.push(rejection(*index, "a trigger discarded the row"));
+            refused.push(rejection(
+                *index,
+                "a trigger discarded the row: change the trigger, then replay the dead letter",
+            ));
         } else if rejects_others && !is_same {
             refused.push(rejection(*index, OTHER_EVENT));
         }

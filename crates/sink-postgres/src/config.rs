@@ -52,7 +52,7 @@ pub struct PostgresServers(Box<tokio_postgres::Config>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPostgresUrl {
     /// The text doesn't begin with the scheme.
-    #[error("wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    #[error("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     Scheme,
     /// The text is no URL, or has an unknown parameter.
     #[error("{0}")]
@@ -64,13 +64,13 @@ pub enum InvalidPostgresUrl {
     #[error("channel_binding=require needs TLS: replace sslmode=disable with sslmode=require")]
     BindingWithoutTls,
     /// No host to connect to.
-    #[error("it names no host: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    #[error("it names no host: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoHost,
     /// A part of the password was read as the host.
     #[error("the host contains an `@`: within the user or the password, write %40")]
     AtSign,
     /// No user to connect as.
-    #[error("it names no user: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    #[error("it names no user: expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoUser,
 }
 

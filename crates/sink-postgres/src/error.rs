@@ -54,6 +54,8 @@ pub(super) enum Failure {
     OtherStore(Mark),
     /// The server's response is invalid.
     Unexpected(&'static str),
+    /// Forebay's own code is at fault.
+    Bug(&'static str),
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -173,7 +175,12 @@ impl Failure {
             )),
             Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(format!("{place}: {CLAIMED_BY_ANOTHER}")),
-            Self::Unexpected(what) => unavailable(format!("{place}: {what}. Please report this as a bug")),
+            Self::Bug(what) => {
+                unavailable(format!("{place}: {what}. Forebay resends the batch. Please report this as a bug"))
+            }
+            Self::Unexpected(what) => unavailable(format!(
+                "{place}: {what}. Forebay retries; if this persists, check the server and the proxies in front of it"
+            )),
         }
     }
 

@@ -62,7 +62,7 @@ const KINDS: [(ColumnType, &str, &[&str], Type); 13] = [
 
 /// A text that isn't the name of a supported type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted one of {}", ColumnType::names())]
+#[error("expected one of {}", ColumnType::names())]
 pub struct UnknownKind;
 
 impl FromStr for ColumnType {

@@ -70,7 +70,7 @@ fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&
 fn partition(text: &str) -> Result<Partition, InvalidValue> {
     match text {
         "day" => Ok(Partition::Day),
-        _ => Err(InvalidValue::new("isn't a supported partitioning", "wanted \"day\"")),
+        _ => Err(InvalidValue::new("isn't a supported partitioning", "expected \"day\"")),
     }
 }
 
@@ -127,7 +127,7 @@ fn pooler(text: &str) -> Result<Pooler, InvalidValue> {
         "session" => Ok(Pooler::Session),
         _ => Err(InvalidValue::new(
             "isn't a supported kind of pooler",
-            "wanted \"session\": a pooler that keeps one server process for a session",
+            "expected \"session\": a pooler that keeps one server process for a session",
         )),
     }
 }
@@ -143,7 +143,7 @@ fn payload_kind(text: &str) -> Result<PayloadKind, InvalidValue> {
     match text {
         "jsonb" => Ok(PayloadKind::Jsonb),
         "text" => Ok(PayloadKind::Text),
-        _ => Err(InvalidValue::new("isn't a type for payloads", "wanted \"jsonb\" or \"text\"")),
+        _ => Err(InvalidValue::new("isn't a type for payloads", "expected \"jsonb\" or \"text\"")),
     }
 }
 
@@ -172,7 +172,7 @@ fn conflict_rule(text: &str) -> Result<RowConflictPolicy, InvalidValue> {
         "overwrite" => Ok(RowConflictPolicy::Overwrite),
         _ => Err(InvalidValue::new(
             "isn't a rule for existing ids",
-            "wanted \"ignore\", \"overwrite\" or { newest = \"/pointer\" }",
+            "expected \"ignore\", \"overwrite\" or { newest = \"/pointer\" }",
         )),
     }
 }

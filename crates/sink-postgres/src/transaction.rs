@@ -139,7 +139,7 @@ pub(super) async fn write(
                 WriteOutcome::Rejected { .. } | WriteOutcome::Partial { .. } => Err(Failure::Inconsistent(message)),
             }
         }
-        done => done?.ok_or(Failure::Unexpected("a batch that was written row by row has no outcome")),
+        done => done?.ok_or(Failure::Bug("a batch that was written row by row has no outcome")),
     }
 }
 

@@ -1,11 +1,11 @@
--- What all scripts begin with. Keys: the cursors, what is known of revisions, then those of the data.
--- Arguments: the lane, the least that its cursor may be, what it shall be, what must stand under the keys, how many entries
--- are kept, whose claim it must be; then for each record its sequence, the number of its key, its name, its order and its value.
+-- The beginning of all scripts. Keys: the hash of cursors, the hash of revisions, then the keys of the data.
+-- Arguments: the lane, the minimum of its cursor, its new cursor, the type that the keys must have, the maximum of entries, the expected
+-- claim; then for each record its sequence, the number of its key, its name, its order and its value.
 local cursors, revisions = KEYS[1], KEYS[2]
 local lane, at_least, last, kind, entries_max, claim = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local WIDTH, HEAD = 5, 7
 
--- Whole numbers stay texts: Lua's own numbers can't hold all of them.
+-- Whole numbers stay strings: Lua's own numbers can't hold all of them.
 local function less(one, other)
   if #one ~= #other then return #one < #other end
   return one < other

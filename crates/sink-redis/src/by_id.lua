@@ -1,4 +1,4 @@
--- An event is written once under its id; what comes again is the same, or is refused. A result replaces older revisions of itself.
+-- An event is written once under its id. A repetition has the same payload, or is rejected. A result replaces older revisions of itself.
 writes_revisions = true
 local get, put
 local known = {}
@@ -18,10 +18,10 @@ check = function(key, id, revision, value)
     if not here.value then
       here.value, here.is_new = value, true
     elseif here.value ~= value then
-      return 'its id is taken, another payload is stored under it'
+      return 'an event with this id and another payload is already stored'
     end
   elseif here.value and not here.revision then
-    return 'its id is taken by an event that is no result'
+    return 'an event that is not a result is already stored under this id'
   elseif not here.value or less(here.revision, revision) then
     here.value, here.revision, here.is_new = value, revision, true
   end

@@ -122,7 +122,8 @@ async fn read_slots(config: &RedisConfig, node: &Address) -> Result<Slots, Failu
     let limit = SLOTS_TIMEOUT.min(config.timeout);
     let mut session = Session::open(node, &config.server, config.ca.as_deref(), limit).await?;
     let answer = session.call(Command::new(&["CLUSTER", "SLOTS"])).await?;
-    let slots = Slots::of(&answer, node).ok_or(Failure::Unexpected("the node returned invalid slots"))?;
+    let slots = Slots::of(&answer, node)
+        .ok_or(Failure::Unexpected("the node returned invalid slots: run redis-cli --cluster check"))?;
     if slots.owners().is_empty() {
         return Err(Failure::NotReady("no node has any slots: run redis-cli --cluster check".to_owned()));
     }

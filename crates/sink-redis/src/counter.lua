@@ -1,4 +1,4 @@
--- A result is counted with its newest revision: what an older one has added is taken away.
+-- A result counts with its newest revision: the amount of an older revision is subtracted.
 writes_revisions = true
 apply = function(key, field, order, amount)
   if order == '' then return redis.pcall('HINCRBY', key, field, amount) end

@@ -11,7 +11,7 @@ for at = HEAD, #ARGV, WIDTH do
 end
 if #refused > 2 then return refused end
 
--- Nothing of the data is changed by these, but where nothing may be written they fail before anything is.
+-- These change no data, but they fail before the first write if the server rejects writes.
 redis.call('HSET', cursors, lane, cursor)
 if claim ~= '' and not claimed then redis.call('HSET', cursors, 'claim:' .. lane, claim) end
 if writes_revisions then redis.call('HDEL', revisions, '') end

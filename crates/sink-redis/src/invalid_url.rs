@@ -4,10 +4,10 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRedisUrl {
     /// The text doesn't begin with the scheme, or has a part that isn't allowed.
-    #[error("wanted redis://USER:PASSWORD@HOST:PORT/NUMBER, or rediss:// for TLS")]
+    #[error("expected redis://USER:PASSWORD@HOST:PORT/NUMBER, or rediss:// for TLS")]
     Form,
     /// No host to connect to.
-    #[error("it names no host: wanted redis://USER:PASSWORD@HOST:PORT/NUMBER")]
+    #[error("it names no host: expected redis://USER:PASSWORD@HOST:PORT/NUMBER")]
     NoHost,
     /// The text after the host's colon isn't a port.
     #[error("its port isn't a number from 1 to 65535")]
@@ -22,6 +22,6 @@ pub enum InvalidRedisUrl {
     #[error("in its user and password, write `%` and two hexadecimal digits for each character that URLs don't allow")]
     Escape,
     /// A user without a password.
-    #[error("its user has no password: wanted redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST without a user")]
+    #[error("its user has no password: expected redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST without a user")]
     NoPassword,
 }

@@ -1,4 +1,4 @@
--- Of each field the latest value, whichever lane it comes by.
+-- Each field has its latest value, from any lane.
 writes_revisions = true
 apply = function(key, field, order, value)
   local name = key .. ' ' .. field

@@ -36,4 +36,5 @@ pub(super) async fn check<A: Execute>(
     if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
 }
 
-const INVALID_ID: Failure = Failure::Unexpected("the store id (`mark`) isn't 32 digits");
+const INVALID_ID: Failure =
+    Failure::Unexpected("the store id (`mark`) isn't 32 digits: check whether another program writes Forebay's keys");

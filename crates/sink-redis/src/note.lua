@@ -1,9 +1,9 @@
--- Notes how far a lane is, as a whole and at each of the places that it writes to. Key: the lane's notes, a hash by place, in which
--- the lane as a whole has no name; and the hash with the claim on the lane as a whole. Arguments: the lane, whose claim it must be, the
--- least that its position may be, what it shall be, then places and their positions.
+-- Saves the positions of a lane, as a whole and for each node of a cluster. Keys: the lane's positions, a hash by node, in which the whole
+-- lane has an empty name; and the hash with the lane's claim. Arguments: the lane, the expected claim, the minimum of its position, its new
+-- position, then nodes and their positions.
 local notes, claims, claim, at_least, last = KEYS[1], KEYS[2], ARGV[2], ARGV[3], ARGV[4]
 
--- Whole numbers stay texts: Lua's own numbers can't hold all of them.
+-- Whole numbers stay strings: Lua's own numbers can't hold all of them.
 local function less(one, other)
   if #one ~= #other then return #one < #other end
   return one < other

@@ -17,7 +17,9 @@ const MIN_REPLICAS: &str = "min-replicas-to-write";
 /// rejects writes, or that might evict a cursor, is a failure.
 pub(super) async fn inspect(session: &mut Session, deployment: &Deployment) -> Result<Option<String>, Failure> {
     let info = session.call(Command::new(&["INFO"])).await?;
-    let info = info.text().ok_or(Failure::Unexpected("the response to INFO isn't a text"))?;
+    let info = info.text().ok_or(Failure::Unexpected(
+        "the response to INFO isn't a text: check that `url` is the URL of a Redis server",
+    ))?;
     check(&info, deployment)?;
     let settings = settings(session).await?;
     let persistence = persistence(&info, settings.get(FSYNC).map(String::as_str));

@@ -80,7 +80,9 @@ pub(super) fn answer(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failure> {
     let mut reading = Reading { bytes, at: 0 };
     let answer = reading.answer(0)?;
     if answer.is_none() && bytes.len() > ANSWER_BYTES_MAX {
-        return Err(Failure::Unexpected("a response is longer than expected"));
+        return Err(Failure::Unexpected(
+            "a response is longer than expected: check that `url` is the URL of a Redis server",
+        ));
     }
     Ok(answer.map(|answer| (answer, reading.at)))
 }
@@ -145,7 +147,9 @@ impl<'a> Reading<'a> {
 
 fn number(text: &[u8]) -> Result<i64, Failure> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.ok_or(Failure::Unexpected("a response contains an invalid number"))
+    number.ok_or(Failure::Unexpected(
+        "a response contains an invalid number: check that `url` is the URL of a Redis server",
+    ))
 }
 
 /// A length; `None` for the length that means no value.
@@ -153,7 +157,9 @@ fn bounded(length: i64) -> Result<Option<usize>, Failure> {
     match usize::try_from(length) {
         Ok(length) if length <= ANSWER_BYTES_MAX => Ok(Some(length)),
         Err(_) if length == -1 => Ok(None),
-        _ => Err(Failure::Unexpected("a response is longer than expected")),
+        _ => Err(Failure::Unexpected(
+            "a response is longer than expected: check that `url` is the URL of a Redis server",
+        )),
     }
 }
 

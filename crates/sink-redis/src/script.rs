@@ -94,7 +94,9 @@ async fn read_field<A: Execute>(server: &mut A, own: &OwnKeys, field: &str) -> R
 }
 
 fn claim_of(text: &str) -> Result<Claim, Failure> {
-    text.parse().map_err(|_| Failure::Unexpected("a stored claim isn't 32 digits"))
+    text.parse().map_err(|_| {
+        Failure::Unexpected("a stored claim isn't 32 digits: check whether another program writes Forebay's keys")
+    })
 }
 
 /// Exchanges the claim next to a cursor, if `takeover` allows it, and returns the position and claim afterwards.
@@ -133,7 +135,9 @@ pub(super) async fn exchange<A: Execute>(
 }
 
 pub(super) fn position(text: &str) -> Result<u64, Failure> {
-    text.parse().map_err(|_| Failure::Unexpected("a stored cursor isn't a number"))
+    text.parse().map_err(|_| {
+        Failure::Unexpected("a stored cursor isn't a number: check whether another program writes Forebay's keys")
+    })
 }
 
 /// Writes the records at `indices` after their lane's cursor, unless the cursor is less than `stored`, which moves with

@@ -64,7 +64,7 @@ async fn execute(sentinel: &Sentinel, name: &str, ca: Option<&Path>) -> Result<S
     let server = &sentinel.0;
     let mut session = Session::open(&server.address, server, ca, TIMEOUT).await?;
     let answer = session.call(Command::new(&["SENTINEL", "MASTER", name])).await?;
-    word(answer).ok_or(Failure::Unexpected("the response isn't a sentinel's"))
+    word(answer).ok_or(Failure::Unexpected("the response isn't a sentinel's: check the addresses in `sentinels`"))
 }
 
 /// Parses alternating names and values.

@@ -171,7 +171,7 @@ fn nodes(text: &str) -> Result<(RedisServerUrl, Vec<Address>), InvalidValue> {
 }
 
 fn master(text: &str) -> Result<RedisServerUrl, InvalidValue> {
-    let wanted = "wanted redis://USER:PASSWORD@NAME/NUMBER with the sentinels' name of the master, and no port";
+    let wanted = "expected redis://USER:PASSWORD@NAME/NUMBER with the sentinels' name of the master, and no port";
     match RedisServerUrl::master(text) {
         Err(InvalidRedisUrl::Port) => Err(InvalidValue::new("names no master", wanted)),
         other => other.map_err(|error| InvalidValue::new("is not the URL of a Redis server", error.to_string())),
@@ -179,7 +179,7 @@ fn master(text: &str) -> Result<RedisServerUrl, InvalidValue> {
 }
 
 fn sentinel(text: &str) -> Result<Sentinel, InvalidValue> {
-    let wanted = "wanted HOST:PORT, or redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS";
+    let wanted = "expected HOST:PORT, or redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS";
     text.parse().map_err(|_: InvalidRedisUrl| InvalidValue::new("contains an invalid address of a sentinel", wanted))
 }
 
@@ -187,7 +187,7 @@ fn entries(number: i64) -> Result<u64, InvalidValue> {
     u64::try_from(number)
         .ok()
         .filter(|number| *number > 0)
-        .ok_or_else(|| InvalidValue::new("is out of range", "wanted at least 1"))
+        .ok_or_else(|| InvalidValue::new("is out of range", "expected at least 1"))
 }
 
 /// Sinks of kind `redis`.

@@ -214,7 +214,8 @@ impl Binding {
         }
         let mut agreeing = agreeing.into_iter();
         let Some((server, info)) = agreeing.next() else {
-            let reason = wrong.unwrap_or_else(|| "no writer describes its sink".into());
+            let reason = wrong
+                .unwrap_or_else(|| "no writer describes its sink: check that the writers of the upstream run".into());
             return Err(SinkError::Misconfigured(reason));
         };
         for (other, of_other) in agreeing {

@@ -269,7 +269,12 @@ impl Caller {
     fn no_writer(&self) -> SinkError {
         let UpstreamConfig { name, writers, .. } = self.config.upstream.config();
         let by = if matches!(writers, Writers::Etcd { .. }) { "etcd" } else { "DNS" };
-        SinkError::Unavailable(format!("{by} has named no writer of the upstream {name} yet").into())
+        SinkError::Unavailable(
+            format!(
+                "{by} has named no writer of the upstream {name} yet: check its settings, and that its writers run"
+            )
+            .into(),
+        )
     }
 
     /// Runs `work` while no other lane searches or surveys.
@@ -319,5 +324,5 @@ enum Tried<T> {
 }
 
 pub(super) fn odd(what: &str) -> SinkError {
-    SinkError::Unavailable(format!("the writer answers {what}: check the proxies between gateway and writer").into())
+    SinkError::Unavailable(format!("the writer sent {what}: check the proxies between gateway and writer").into())
 }

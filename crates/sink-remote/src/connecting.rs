@@ -41,7 +41,7 @@ impl Caller {
             }
         }
         if answers.is_empty() {
-            let none = || SinkError::Misconfigured("the upstream names no writer".into());
+            let none = || SinkError::Misconfigured("the upstream names no writer: add the address of one".into());
             return Err(failures.into_iter().next().map_or_else(none, |(_, error)| error));
         }
         self.binding().bind(answers)?;
@@ -60,7 +60,7 @@ impl Caller {
         }
         if *reads && !info.reads {
             return Err(format!(
-                "events can't be read back from its sink `{sink}`: set read = false in the gateway's table of it"
+                "events can't be read back from its sink `{sink}`: set read = false for this sink in the gateway's configuration"
             ));
         }
         let wanted = SinkInfo { parts: parts.clone(), ..info.clone() };

@@ -186,7 +186,7 @@ impl Exchange {
     fn cut_off(&self, server: &WriterServer, limit: Duration) -> Unanswered {
         server.count(RequestOutcome::NoAnswer);
         let words: Reason = format!(
-            "writer {} has sent heartbeats for {limit:?} without an answer of its sink {}: check its store, or raise response_timeout \
+            "writer {} has sent heartbeats for {limit:?} without a response of its sink {}: check its store, or raise response_timeout \
              of the upstream",
             server.label(),
             self.sink
@@ -297,8 +297,8 @@ fn detail(body: &[u8]) -> Option<String> {
 
 /// The reason of an answer with a status other than 200.
 fn words(server: &WriterServer, status: StatusCode, detail: Option<String>) -> Reason {
-    let detail = detail.unwrap_or_else(|| "no Forebay writer answers like this: check the address".into());
-    format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
+    let detail = detail.unwrap_or_else(|| "this is not the response of a Forebay writer: check the address".into());
+    format!("writer {} responded {status}: {}", server.label(), shortened(&detail)).into()
 }
 
 /// The version and the release of a writer, by its answer.
@@ -341,7 +341,7 @@ fn is_of_object(answer: &HttpResponse, writer: &Peer) -> bool {
 
 /// The answer of 200 is not a writer's.
 fn foreign(server: &WriterServer) -> SinkError {
-    let what = "answers 200, but not as a Forebay writer: check the address";
+    let what = "responded 200, but not as a Forebay writer: check the address";
     SinkError::Unavailable(format!("writer {} {what}", server.label()).into())
 }
 

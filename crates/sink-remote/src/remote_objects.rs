@@ -79,7 +79,9 @@ impl ObjectStore for RemoteObjects {
 
     async fn mark(&self) -> Result<Mark, SinkError> {
         let mark = self.writers.caller.mark();
-        mark.ok_or_else(|| SinkError::Unavailable("no writer has answered yet".into()))
+        mark.ok_or_else(|| {
+            SinkError::Unavailable("no writer has responded yet: check that one runs, and its address".into())
+        })
     }
 
     async fn put(&self, manifest: &Manifest, parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError> {
@@ -144,7 +146,7 @@ impl Writers {
         let call = Call { lane: Some(lane), headers, content, ..Call::new(Method::PUT, &path) };
         match self.caller.call(&call).await.and_then(|answer| answer).map_err(ObjectStoreError::Writer)? {
             Outcome::Stored => Ok(()),
-            _ => Err(ObjectStoreError::Writer(unclear("answers an object with the outcome of a batch"))),
+            _ => Err(ObjectStoreError::Writer(unclear("sent the outcome of a batch as the response to an object"))),
         }
     }
 }

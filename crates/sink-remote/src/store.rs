@@ -45,11 +45,11 @@ impl Remote {
 
     /// What the store holds of a lane, if that fits the kind of store.
     fn fitting(&self, answer: HeldAnswer) -> Result<Option<Held>, SinkError> {
-        let held = answer.into_held().ok_or_else(|| odd("with a malformed claim"))?;
+        let held = answer.into_held().ok_or_else(|| odd("a response with an invalid claim"))?;
         if held.is_some() == self.shared.caller.config().capabilities().fenced {
             return Ok(held);
         }
-        Err(odd("with the cursor of another kind of store"))
+        Err(odd("the cursor of another kind of store"))
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Bucket(Arc<str>);
 
 /// Why a text can't be such a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted {BYTES_MIN} to {BYTES_MAX} of a-z, 0-9, - and ., with a letter or digit at both ends")]
+#[error("expected {BYTES_MIN} to {BYTES_MAX} of a-z, 0-9, - and ., with a letter or digit at both ends")]
 pub struct InvalidBucket;
 
 impl Bucket {

@@ -55,7 +55,7 @@ fn region(text: &str) -> Result<String, InvalidValue> {
     if good {
         Ok(text.to_owned())
     } else {
-        Err(InvalidValue::new("isn't a region", "wanted ASCII letters, digits and -"))
+        Err(InvalidValue::new("isn't a region", "expected ASCII letters, digits and -"))
     }
 }
 

@@ -111,7 +111,13 @@ impl<'a> Rows<'a> {
         Ok(match same.optional()? {
             Some(true) => None,
             Some(false) => Some(format!("id {} exists with another payload, type or source", record.id).into()),
-            None => Some(format!("a trigger of the table discarded event {}", record.id).into()),
+            None => Some(
+                format!(
+                    "a trigger of the table discarded event {}: change the trigger, then replay the dead letter",
+                    record.id
+                )
+                .into(),
+            ),
         })
     }
 }

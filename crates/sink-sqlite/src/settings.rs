@@ -33,7 +33,7 @@ fn read_table(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<
 
 fn file_path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
     if text.ends_with('/') || Path::new(text).file_name().is_none() {
-        return Err(InvalidValue::new("is not the path of a file", "wanted the name of a database file"));
+        return Err(InvalidValue::new("is not the path of a file", "expected the name of a database file"));
     }
     if text.contains('\0') {
         return Err(InvalidValue::new("is not the path of a file", "contains a NUL character"));

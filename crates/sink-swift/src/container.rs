@@ -13,7 +13,7 @@ pub struct Container(Arc<str>);
 
 /// Why a text can't be such a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted 1 to {BYTES_MAX} bytes without / and control characters, and not . or ..")]
+#[error("expected 1 to {BYTES_MAX} bytes without / and control characters, and not . or ..")]
 pub struct InvalidContainer;
 
 impl Container {

@@ -49,13 +49,13 @@ const TYPE: &str = "{type}";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidHook {
     /// The text isn't such a URL.
-    #[error("wanted http://HOST/PATH or https://HOST/PATH, optionally with {{type}} in the path")]
+    #[error("expected http://HOST/PATH or https://HOST/PATH, optionally with {{type}} in the path")]
     Url,
     /// The URL contains a user.
     #[error("a user and password aren't allowed in it: set them in `headers`")]
     User,
     /// The text isn't a header.
-    #[error("wanted the name of a header and its value: ASCII letters, digits and signs, without line breaks")]
+    #[error("expected the name of a header and its value: ASCII letters, digits and signs, without line breaks")]
     Header,
     /// Forebay sets the header itself.
     #[error("Forebay sets this header in every request")]

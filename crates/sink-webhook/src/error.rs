@@ -22,7 +22,11 @@ pub(super) enum Failure {
 }
 
 pub(super) fn answered(who: &str, status: StatusCode, message: &str) -> String {
-    if message.is_empty() { format!("{who} answered {status}") } else { format!("{who} answered {status}: {message}") }
+    if message.is_empty() {
+        format!("{who} responded {status}")
+    } else {
+        format!("{who} responded {status}: {message}")
+    }
 }
 
 impl Failure {
@@ -39,7 +43,9 @@ impl Failure {
         match self {
             Self::Http(failure) => failure.to_string(),
             Self::Status(status, message, _) => answered("it", *status, message),
-            Self::Url => "the type's name isn't allowed in its URL".to_owned(),
+            Self::Url => {
+                "the type's name isn't allowed in a URL: remove {type} from `url`, or rename the type".to_owned()
+            }
             Self::Closed => "Forebay cancelled the call, because the sink was closed".to_owned(),
         }
     }

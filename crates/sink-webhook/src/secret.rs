@@ -24,7 +24,7 @@ pub struct SigningSecret(Arc<[u8]>);
 
 /// Why a text isn't a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted whsec_ and the base64 of {BYTES_MIN} to {BYTES_MAX} random bytes, as from `openssl rand -base64 32`")]
+#[error("expected whsec_ and the base64 of {BYTES_MIN} to {BYTES_MAX} random bytes, as from `openssl rand -base64 32`")]
 pub struct InvalidSigningSecret;
 
 impl FromStr for SigningSecret {

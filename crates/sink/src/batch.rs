@@ -44,7 +44,7 @@ pub struct Record<'a> {
 const AHEAD_MAX: i64 = 24 * 3600 * 1_000_000;
 
 /// Why a store does not accept a record with such a type.
-const MISNAMED: &str = "its type is not a valid type name, so the store must not use it in a name";
+const MISNAMED: &str = "its type is not a valid type name, so the store can't use it in a table, index or key name";
 
 impl Record<'_> {
     /// When it happened, or else when it was received: microseconds since 1970, UTC.

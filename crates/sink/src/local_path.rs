@@ -50,7 +50,7 @@ pub fn refuse_own(path: &Path, data: &Path) -> Result<(), InvalidValue> {
     let within = path.strip_prefix(data).ok().map(|rest| rest.components().next());
     let is_own = within.is_some_and(|first| first.is_none_or(|first| is_own(first.as_os_str())));
     if is_own {
-        return Err(InvalidValue::new("is where Forebay keeps its own files", "not for a sink"));
+        return Err(InvalidValue::new("is where Forebay keeps its own files", "use another path"));
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ impl AllowedRisks {
     pub fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, known: &[&'static str]) -> Self {
         let name = |text: &str| {
             known.iter().copied().find(|name| *name == text).ok_or_else(|| {
-                InvalidValue::new("names no risk of this kind of store", format!("wanted {}", known.join(", ")))
+                InvalidValue::new("names no risk of this kind of store", format!("expected {}", known.join(", ")))
             })
         };
         Self(each(reader, section, ALLOW_UNSAFE, name))

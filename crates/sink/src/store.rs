@@ -53,7 +53,7 @@ pub trait Store: Any + Send + Sync {
 
     /// See [`Sink::read`](crate::Sink::read).
     async fn read(&self, _query: Query) -> Result<Page, ReadError> {
-        Err(ReadError::Unavailable("this kind of sink can't be read back".into()))
+        Err(ReadError::Unavailable("sinks of this kind can't be read: name another one in `routes` and `read`".into()))
     }
 
     /// See [`Sink::close`](crate::Sink::close).

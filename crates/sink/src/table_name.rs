@@ -14,14 +14,14 @@ pub type TableName = CheckedName<TableNameRule>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TableNameRule {}
 
-/// Why a text is no table name.
+/// Why a text is not a table name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTableName {
     /// The text has no bytes or more than 63.
     #[error("a table name has 1 to {NAME_BYTES_MAX} bytes, this one has {0}")]
     Length(usize),
     /// A byte is where the grammar doesn't allow it; the offset counts from 0.
-    #[error("byte {0} is not allowed there: a table name is A-Z, a-z, 0-9 and `_`, and doesn't begin with a digit")]
+    #[error("byte {0} is not allowed: a table name has only A-Z, a-z, 0-9 and `_`, and doesn't begin with a digit")]
     Byte(usize),
     /// The name begins as only internal tables may.
     #[error("a table name can't begin with `{0}`: choose another")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The format of a length.
-pub const WANTED: &str = "wanted a number with a unit: us, ms, s, m or min, h, d, w";
+pub const WANTED: &str = "expected a number with a unit: us, ms, s, m or min, h, d, w";
 
 /// Reads a length. Months and years have none: they are rejected, and so is `M`, which is easily written for minutes.
 ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::calendar::{MINUTE, SECOND, civil, date, microseconds, second_of_day};
 use crate::time_fields::{digits, fraction, offset};
 
-const WANTED: &str = "wanted a time such as 2026-11-21T13:00:00Z or 2026-11-21T14:00:00+01:00";
+const WANTED: &str = "expected a time such as 2026-11-21T13:00:00Z or 2026-11-21T14:00:00+01:00";
 /// Bytes of a time as text.
 const TEXT_BYTES: usize = 27;
 

@@ -22,7 +22,7 @@ pub enum TimeFormat {
 }
 
 /// Why a time without an offset from UTC isn't read.
-const NO_OFFSET: &str = "the time has no offset from UTC, and no zone is configured";
+const NO_OFFSET: &str = "the time has no offset from UTC, and no zone is configured: send an offset such as Z";
 
 /// The zone of a time without an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +71,10 @@ impl TimeFormat {
         let time = match self {
             Self::Rfc3339 => {
                 let (local, offset) =
-                    rfc3339::parse_lenient(text).ok_or("the value is no time such as 2026-11-21T13:00:00Z")?;
+                    rfc3339::parse_lenient(text).ok_or("the value is not a time such as 2026-11-21T13:00:00Z")?;
                 offset.map(|minutes| Zone { minutes }).or(zone).ok_or(NO_OFFSET)?.to_utc(local)
             }
-            Self::Unix(units) => {
-                read_unix(text, *units).ok_or("the value is no number of units since 1970 that is a time")?
-            }
+            Self::Unix(units) => read_unix(text, *units).ok_or("the value is not a number of units since 1970")?,
             Self::Pattern(pattern) => pattern.read(text, zone)?,
         };
         if TIMES.contains(&time) { Ok(time) } else { Err("the time is not in the years 0 to 9999".to_owned()) }

@@ -91,7 +91,7 @@ impl TimePattern {
     pub(super) fn read(&self, text: &str, zone: Option<Zone>) -> Result<i64, String> {
         let (mut read, mut rest) = (Read::default(), text);
         for part in &self.parts {
-            rest = part.read(rest, &mut read).ok_or("the value doesn't have the form of the format")?;
+            rest = part.read(rest, &mut read).ok_or("the value doesn't match the time format")?;
         }
         if !rest.trim().is_empty() {
             return Err("the value continues after the end of the format".to_owned());

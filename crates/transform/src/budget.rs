@@ -46,7 +46,7 @@ impl Budget {
         self.left = left.unwrap_or(0);
         self.is_exhausted |= left.is_none();
         left.map(|_| ()).ok_or_else(|| {
-            format!("the steps need more than {TRANSFORM_WORK_MAX} operations for this event: it is too large for them")
+            format!("the steps need more than {TRANSFORM_WORK_MAX} operations for this event: send a smaller one, or simplify the steps")
         })
     }
 

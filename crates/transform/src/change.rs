@@ -96,12 +96,12 @@ fn check_room(out: &str) -> Changed {
     if out.len() <= EVENT_BYTES_MAX {
         return Ok(());
     }
-    Err(format!("the result has more than {EVENT_BYTES_MAX} bytes"))
+    Err(format!("the result has more than {EVENT_BYTES_MAX} bytes: send a smaller event"))
 }
 
 /// The reason why a value of another kind isn't accepted.
 fn unfit<T>(json: &str, wanted: &str) -> Result<T, String> {
-    Err(format!("the value is {}, and should be {wanted}", text::kind(json)))
+    Err(format!("the value is {}, but should be {wanted}", text::kind(json)))
 }
 
 /// The characters of a string.

@@ -120,7 +120,7 @@ fn check_repeated(options: &mut Options<'_>) {
     let mut seen = HashSet::new();
     for (key, _) in &options.spec.0 {
         if !seen.insert(key) {
-            options.mistake(StepLocation::Key(key.clone()), "stands here twice");
+            options.mistake(StepLocation::Key(key.clone()), "is set twice: remove one of them");
         }
     }
 }

@@ -147,7 +147,9 @@ impl Gathered {
         check_length(&event)?;
         self.bytes += event.len();
         if self.bytes > TRANSFORM_BYTES_MAX {
-            return Err(format!("the resulting events have more than {TRANSFORM_BYTES_MAX} bytes together"));
+            return Err(format!(
+                "the resulting events have more than {TRANSFORM_BYTES_MAX} bytes together: send the event in smaller parts"
+            ));
         }
         self.several.events.push(DerivedEvent { number: self.count, payload: event, elements: self.elements.clone() });
         self.advance()
@@ -161,7 +163,7 @@ impl Gathered {
     fn advance(&mut self) -> Result<(), String> {
         self.count += 1;
         if self.count as usize > EXPLODE_MAX {
-            return Err(format!("one event becomes more than {EXPLODE_MAX} events"));
+            return Err(format!("the array would become more than {EXPLODE_MAX} events: send it in smaller parts"));
         }
         Ok(())
     }

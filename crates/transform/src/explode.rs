@@ -21,10 +21,13 @@ impl Run<'_, '_> {
         let Explode { at, to } = explode;
         let Some(json) = self.value(at)? else { return Ok(StepOutcome::GoesOn) };
         if !json.starts_with('[') {
-            return Err(Failure::at(at, format!("the value is {}, and should be an array", text::kind(json))));
+            return Err(Failure::at(at, format!("the value is {}, but should be an array", text::kind(json))));
         }
         if parts::elements(json).nth(EXPLODE_MAX).is_some() {
-            return Err(Failure::at(at, format!("the array has more than {EXPLODE_MAX} elements")));
+            return Err(Failure::at(
+                at,
+                format!("the array has more than {EXPLODE_MAX} elements: send it in smaller parts"),
+            ));
         }
         let array: Arc<str> = json.into();
         self.budget.spend(array.len()).map_err(|detail| Failure::at(at, detail))?;
@@ -42,7 +45,9 @@ impl Run<'_, '_> {
             let spent = self.budget.spend(passed).and_then(|()| self.budget.spend_copy(event.len()));
             spent.map_err(|detail| Failure::at(at, detail))?;
             if bytes > TRANSFORM_BYTES_MAX {
-                let detail = format!("the resulting events have more than {TRANSFORM_BYTES_MAX} bytes together");
+                let detail = format!(
+                    "the resulting events have more than {TRANSFORM_BYTES_MAX} bytes together: send the event in smaller parts"
+                );
                 return Err(Failure::at(at, detail));
             }
             events.push(event);

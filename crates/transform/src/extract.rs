@@ -17,7 +17,7 @@ impl Run<'_, '_> {
     pub(super) fn extract(&mut self, at: &JsonPointer, extract: &Extract) -> Result<(), Failure> {
         let Some(json) = self.value(at)? else { return Ok(()) };
         let Some(text) = text::read_string(json) else {
-            return Err(Failure::at(at, format!("the value is {}, and should be a string", text::kind(json))));
+            return Err(Failure::at(at, format!("the value is {}, but should be a string", text::kind(json))));
         };
         let text = text.into_owned();
         let spent = self.budget.spend(extract.pattern.scout().scan(&text, 0, self.budget.left()).operations);

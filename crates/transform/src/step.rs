@@ -128,7 +128,7 @@ impl Run<'_, '_> {
             let is_ambiguous = self.tree.check_ambiguous(place, *with_parts).map_err(|error| failure(place, &error))?;
             self.spend_search()?;
             if is_ambiguous {
-                let detail = "a name occurs twice in the values that this step's condition reads";
+                let detail = "a name occurs twice in the values that this step's condition reads: send each name once";
                 return Err(Failure { is_final: true, ..Failure::at(place, detail) });
             }
         }

@@ -17,7 +17,7 @@ pub struct Tables(HashMap<String, Arc<Table>>);
 #[derive(Debug, Default)]
 pub(super) struct Table(HashMap<String, String>);
 
-/// Why a text is no table.
+/// Why a text is not a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTable {
     /// It has too many bytes.

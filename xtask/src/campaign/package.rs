@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Builds the package with this number; a higher number is a newer version. Returns its path in the machine.
 fn package(binary: &Path, number: u32, share: &Path) -> Result<String> {
     let version = format!("{VERSION}+{number}");
-    let path = Release { binary, version: &version, compression: Compression::Quick }.debian(share)?;
+    let path = Release { binary, version: &version, compression: Compression::Quick, html: None }.debian(share)?;
     let name = path.file_name().context("a package has a name")?;
     Ok(format!("/mnt/{}", name.to_string_lossy()))
 }

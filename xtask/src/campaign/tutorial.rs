@@ -38,6 +38,6 @@ pub(crate) fn run(options: &FrameOptions) -> Result<()> {
 /// The archive and the package are where a reader has downloaded them.
 fn pack(binary: &Path, folder: &Path) -> Result<()> {
     workspace::empty_directory(folder)?;
-    let release = Release { binary, version: VERSION, compression: Compression::Quick };
+    let release = Release { binary, version: VERSION, compression: Compression::Quick, html: None };
     release.pack(folder).context("packing the archive and the package").map(drop)
 }

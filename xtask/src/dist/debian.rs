@@ -21,7 +21,7 @@ impl Release<'_> {
     pub(crate) fn debian(&self, folder: &Path) -> Result<PathBuf> {
         let (version, architecture) = (debian_version(self.version), architecture()?);
         let stage = folder.join("stage");
-        stage::fill(&stage, Layout::Debian, self.binary)?;
+        stage::fill(&stage, Layout::Debian, self)?;
         let size =
             output(Command::new("du").args(["--summarize", "--apparent-size", "--block-size=1024"]).arg(&stage))?;
         let size = size.split_whitespace().next().context("du says how large the package is")?;

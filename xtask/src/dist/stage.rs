@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::notices;
+use super::{Release, notices};
 use crate::workspace::{copy, create_folder_of, output, root, run};
 
 /// The layout of the files.
@@ -58,8 +58,8 @@ impl Layout {
 }
 
 /// Creates the tree in `folder`. The binary itself writes its completions and manual pages.
-pub(super) fn fill(folder: &Path, layout: Layout, binary: &Path) -> Result<()> {
-    let root = root()?;
+pub(super) fn fill(folder: &Path, layout: Layout, release: &Release<'_>) -> Result<()> {
+    let (root, binary) = (root()?, release.binary);
     let program = folder.join(layout.of("forebay", "usr/bin/forebay"));
     copy(binary, &program)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
@@ -71,10 +71,22 @@ pub(super) fn fill(folder: &Path, layout: Layout, binary: &Path) -> Result<()> {
         let script = output(Command::new(binary).args(["completions", shell]))?;
         write(&folder.join(layout.of(archive, package)), &script)?;
     }
+    if let Some(html) = release.html {
+        copy_folder(html, &folder.join(layout.of("html", "usr/share/doc/forebay/html")))?;
+    }
     let manual = folder.join(layout.of("man/man1", "usr/share/man/man1"));
     run(Command::new(binary).arg("man").arg(&manual))?;
     if layout == Layout::Debian {
         run(Command::new("gzip").args(["--recursive", "--no-name", "-9"]).arg(&manual))?;
+    }
+    Ok(())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let path = entry?.path();
+        let target = to.join(path.file_name().context("an entry has a name")?);
+        if path.is_dir() { copy_folder(&path, &target)? } else { copy(&path, &target)? }
     }
     Ok(())
 }

@@ -12,32 +12,35 @@ use anyhow::{Context, Result, bail, ensure};
 use super::html_links;
 use super::mdbook;
 use super::summary::{Entry, entries, in_book, summary};
+use super::third_party;
 use crate::tidy::map_links;
 use crate::workspace::{captured, copy, create_folder_of, empty_directory, root, target_directory};
 
 /// No print page: it repeats all others.
-const SETTINGS: &str = "[book]\ntitle = \"Forebay\"\nlanguage = \"en\"\n\n[output.html.print]\nenable = false\n";
+const SETTINGS: &str = "[book]\ntitle = \"Forebay\"\nlanguage = \"en\"\n\n[output.html]\nno-section-label = true\n\n[output.html.fold]\nenable = true\n\n[output.html.print]\nenable = false\n";
 
 /// Instead of the theme's list: the reader's fonts are enough, and the package stays small.
 const NO_FONTS: &str = "/* No fonts. */\n";
 
 /// Builds the site, and checks all its links. Returns its folder.
 pub(crate) fn build() -> Result<PathBuf> {
-    let program = mdbook::fetch()?;
+    let tool = mdbook::fetch()?;
+    third_party::fetch(&tool)?;
     let target = target_directory()?;
     let [source, book] = ["book-source", "book"].map(|name| target.join(name));
     let pages = stage(&root()?, &source)?;
     empty_directory(&book)?;
-    captured(Command::new(program).arg("build").arg("--dest-dir").arg(&book).arg(&source))?;
+    captured(Command::new(tool.join("bin/mdbook")).arg("build").arg("--dest-dir").arg(&book).arg(&source))?;
+    third_party::write(&tool, &book)?;
     let broken = html_links::broken(&book)?;
     broken.iter().for_each(|link| println!("{link}"));
     ensure!(broken.is_empty(), "{} links of the site lead nowhere", broken.len());
-    println!("{}: {pages} pages, all links lead somewhere", book.display());
+    println!("{}: {} pages, all links lead somewhere", book.display(), pages.len());
     Ok(book)
 }
 
-/// Copies everything that mdBook reads. Returns the number of pages.
-fn stage(root: &Path, source: &Path) -> Result<usize> {
+/// Copies everything that mdBook reads. Returns the paths of the pages.
+pub(super) fn stage(root: &Path, source: &Path) -> Result<BTreeSet<String>> {
     empty_directory(source)?;
     let read = |page: &str| fs::read_to_string(root.join(page)).with_context(|| format!("reading {page}"));
     let entries = entries(&read)?;
@@ -50,7 +53,7 @@ fn stage(root: &Path, source: &Path) -> Result<usize> {
     write(&pages_folder.join("SUMMARY.md"), &summary(&entries))?;
     write(&source.join("theme/fonts/fonts.css"), NO_FONTS)?;
     write(&source.join("book.toml"), SETTINGS)?;
-    Ok(pages.len())
+    Ok(pages.into_iter().map(str::to_owned).collect())
 }
 
 fn page(entry: &Entry) -> Option<&str> {

@@ -84,6 +84,9 @@ fn mark(line: &str, number: usize) -> Result<Option<Mark>> {
             _ => bail!("line {number}: `{value}` isn't `in background` or `exits CODE`"),
         },
         ("output", "") => Mark::Output,
+        ("file", path) if path.starts_with('/') || path.contains("..") => {
+            bail!("line {number}: `{path}` isn't in the reader's folder")
+        }
         ("file", path) if !path.is_empty() => Mark::File(path.to_owned()),
         _ => return Ok(None),
     }))
@@ -145,6 +148,7 @@ mod tests {
             ("a\n<!-- run -->\n", "line 2: no block of code follows the mark"),
             ("<!-- run: exit 3 -->\n```sh\n```\n", "line 1: `exit 3` isn't `in background` or `exits CODE`"),
             ("<!-- run -->\n```text\n```\n", "line 2: a block that runs is marked as `sh`"),
+            ("<!-- file: /etc/a -->\n```text\n```\n", "line 1: `/etc/a` isn't in the reader's folder"),
             ("<!-- output -->\n```text\n```\n", "line 2: no block that runs is before this output"),
         ] {
             assert_eq!(actions(page).unwrap_err().to_string(), expected);

@@ -63,7 +63,7 @@ impl Session {
     /// Runs `command`, a shell, which sees `folder` as `inside`.
     fn begin(mut command: Command, folder: &Path, inside: &Path) -> Result<Self> {
         let [work, own, home] = ["work", "own", "home"].map(|name| folder.join(name));
-        [&work, &own, &home].into_iter().try_for_each(|path| fs::create_dir_all(path))?;
+        [&work, &own, &home].into_iter().try_for_each(fs::create_dir_all)?;
         let errors = fs::File::create(own.join("shell.log")).context("creating the log of the shell")?;
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(errors);
         let mut shell = command.spawn().context("starting `bash`")?;

@@ -44,6 +44,18 @@ start_postgres() {
     until runuser -u postgres -- psql -qc 'select 1' > /dev/null 2>&1; do sleep 0.1; done
 }
 
+# For `<!-- setup`: changes below these folders of the machine, such as `/etc`, are the page's alone and end with it.
+private() {
+    local layers="$OWN/layers" folder name
+    mkdir -p "$layers"
+    mount -t tmpfs tmpfs "$layers"
+    for folder in "$@"; do
+        name="$layers/${folder//\//-}"
+        mkdir "$name" "$name-work"
+        mount -t overlay overlay -o "lowerdir=$folder,upperdir=$name,workdir=$name-work" "$folder"
+    done
+}
+
 # A reader isn't root. This shell is.
 sudo() {
     if [ "$1" = -u ]; then runuser -u "$2" -- "${@:3}"; else "$@"; fi

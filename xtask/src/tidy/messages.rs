@@ -22,15 +22,24 @@ const FOR_DEVELOPERS: [&str; 6] = ["allow", "assert!", "assert_eq!", "cfg", "deb
 /// Prints a line for each message: the place, the macro or function that gets it, and the text.
 pub(crate) fn print() -> Result<()> {
     let sources = super::read_sources(&workspace::root()?, &super::files()?)?;
-    let shipped = sources.iter().filter(|source| {
-        source.path.starts_with("crates/") && !OF_TESTS.iter().any(|path| source.path.starts_with(path))
-    });
-    for source in shipped {
+    for source in shipped(&sources) {
         for (line, kind, text) in messages(source) {
             println!("{}:{line}: {kind}: {text}", source.path);
         }
     }
     Ok(())
+}
+
+/// The files of the program.
+pub(super) fn shipped(sources: &[Source]) -> impl Iterator<Item = &Source> {
+    sources.iter().filter(|source| {
+        source.path.starts_with("crates/") && !OF_TESTS.iter().any(|path| source.path.starts_with(path))
+    })
+}
+
+/// The texts of the messages of a file, without help.
+pub(super) fn texts(source: &Source) -> impl Iterator<Item = String> {
+    messages(source).into_iter().filter(|(_, kind, _)| *kind != "help").map(|(_, _, text)| text)
 }
 
 /// The line, the kind and the text of each message of a file.

@@ -54,7 +54,7 @@ fn differences(page: &Source, heading: &str, folder: &str, sources: &[Source]) -
 }
 
 /// Each status that is followed by the text of a code.
-fn codes_of_code(source: &Source) -> Vec<((u16, &str), (&Source, usize))> {
+fn codes_of_code(source: &Source) -> Codes<'_> {
     let text = &source.text[..source.production().len()];
     let of = |(at, _): (usize, &str)| {
         let (name, rest) = text[at + STATUS.len()..].split_once(',')?;

@@ -1,5 +1,5 @@
-//! Compares aggregates with the examples in `docs/reference/aggregates.md`: each definition with its events and results, and the
-//! table of measures.
+//! Compares aggregates with the examples in `docs/reference/aggregates.md` and `docs/concepts/aggregation.md`: each definition
+//! with its events and results, and the table of measures.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here is the test")]
 
@@ -11,6 +11,7 @@ use text::rfc3339;
 use toml::{Table, Value};
 
 const PAGE: &str = include_str!("../../../../docs/reference/aggregates.md");
+const CONCEPT: &str = include_str!("../../../../docs/concepts/aggregation.md");
 
 fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
@@ -75,27 +76,34 @@ fn payload(result: &WindowResult) -> String {
     result.payload.replace(&Origin([1; 16]).to_string(), "…")
 }
 
-/// The blocks of the page with this language, each with its start.
-fn blocks(language: &str) -> Vec<(usize, &'static str)> {
+/// The blocks of a page with this language, each with its start.
+fn blocks(page: &'static str, language: &str) -> Vec<(usize, &'static str)> {
     let fence = format!("```{language}\n");
-    let begins = PAGE.match_indices(&fence).map(|(at, _)| at + fence.len());
-    begins.map(|at| (at, PAGE[at..].split("```").next().expect("it ends"))).collect()
+    let begins = page.match_indices(&fence).map(|(at, _)| at + fence.len());
+    begins.map(|at| (at, page[at..].split("```").next().expect("it ends"))).collect()
 }
 
 #[test]
-fn examples_match_the_page() {
-    let (definitions, events, results) = (blocks("toml"), blocks("text"), blocks("json"));
-    assert!(definitions.len() >= 6 && definitions.len() == events.len() && events.len() == results.len());
-    for (((at, source), (after, events)), (last, expected)) in definitions.into_iter().zip(events).zip(results) {
-        assert!(at < after && after < last, "definition, events and results follow each other");
-        let mut fold = fold(&definition(source));
-        let mut found = Vec::new();
-        for (number, line) in events.lines().enumerate() {
-            feed(&mut fold, number as u64 + 1, line);
-            found.extend(fold.results(usize::MAX).iter().map(payload));
+fn examples_match_the_pages() {
+    for page in [PAGE, CONCEPT] {
+        let [definitions, events, results] = ["toml", "text", "json"].map(|language| blocks(page, language));
+        assert!(definitions.len() >= 3 && definitions.len() == events.len() && events.len() == results.len());
+        for (((at, source), (after, events)), (last, expected)) in definitions.into_iter().zip(events).zip(results) {
+            assert!(at < after && after < last, "definition, events and results follow each other");
+            assert_eq!(results_of(source, events), expected.trim(), "{source}");
         }
-        assert_eq!(found.join("\n"), expected.trim(), "{source}");
     }
+}
+
+/// The results of a definition, each on a line.
+fn results_of(source: &str, events: &str) -> String {
+    let mut fold = fold(&definition(source));
+    let mut found = Vec::new();
+    for (number, line) in events.lines().enumerate() {
+        feed(&mut fold, number as u64 + 1, line);
+        found.extend(fold.results(usize::MAX).iter().map(payload));
+    }
+    found.join("\n")
 }
 
 #[test]

@@ -146,7 +146,7 @@ mod tests {
         let letters = [
             (
                 "local",
-                "2651fa94-4d60-8482-855f-ec6e00000007",
+                "09a6b9db-02f8-8f2b-9f53-3c6700000000",
                 "2026-11-21T10:04:11Z",
                 "no bad ones (the table rejects the event)",
             ),

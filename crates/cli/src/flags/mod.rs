@@ -13,6 +13,8 @@ mod load;
 mod old_flags;
 mod output;
 #[cfg(test)]
+mod page_commands;
+#[cfg(test)]
 mod page_flags;
 mod path_value;
 #[cfg(test)]

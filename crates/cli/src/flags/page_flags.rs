@@ -9,17 +9,21 @@ use super::Cli;
 
 #[test]
 fn pages_name_flags_that_their_commands_have() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut pages: Vec<PathBuf> = vec![root.join("README.md")];
-    ["docs", "examples"].into_iter().for_each(|folder| add_pages(&root.join(folder), &mut pages));
-    let wrong: Vec<String> = pages
+    let wrong: Vec<String> = pages()
         .iter()
-        .flat_map(|path| {
-            let wrong = unknown_flags(&fs::read_to_string(path).unwrap(), &Cli::command());
-            wrong.into_iter().map(move |fault| format!("{}: {fault}", path.display()))
+        .flat_map(|(path, text)| {
+            unknown_flags(text, &Cli::command()).into_iter().map(move |fault| format!("{path}: {fault}"))
         })
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The paths and the texts of all pages for users.
+pub(super) fn pages() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut paths: Vec<PathBuf> = vec![root.join("README.md")];
+    ["docs", "examples"].into_iter().for_each(|folder| add_pages(&root.join(folder), &mut paths));
+    paths.into_iter().map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap())).collect()
 }
 
 /// Adds all pages below a folder.

@@ -163,7 +163,7 @@ fn name(reader: &mut SettingsReader<'_>, of: &Section<'_>, section: &Section<'_>
         Ok(name) if good => Some(name),
         made => {
             let title = format!("invalid value for the name of an aggregate: `{own}`");
-            let why = made.err().map_or_else(|| "wanted a-z, 0-9, `_` and `-`".to_owned(), |error| error.to_string());
+            let why = made.err().map_or_else(|| "expected a-z, 0-9, `_` and `-`".to_owned(), |error| error.to_string());
             let help = format!("its results are events of the type `{}.{own}`", of.name());
             reader.push(Diagnostic::new(title, section.span().clone(), why).help(help));
             None
@@ -201,7 +201,7 @@ fn texts(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> V
 
 /// One of a few words; the first is the default.
 fn choice<T: Copy>(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, words: &[(&str, T)]) -> T {
-    reader.word(section, key, "is not one of the words for it", words).map_or(words[0].1, |found| found.value)
+    reader.word(section, key, "is not a supported value", words).map_or(words[0].1, |found| found.value)
 }
 
 /// The measures in the order in which they are written.

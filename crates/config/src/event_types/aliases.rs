@@ -60,8 +60,12 @@ fn check(reader: &mut SettingsReader<'_>, path: &dyn Display, name: &Located<Str
         let label = format!("a name has 1 to {NAME_BYTES_MAX} bytes, without spaces at its ends");
         reader.push(Diagnostic::new(title, span.clone(), label));
     } else if tables.iter().any(|table| table.name() == value) {
-        let title = format!("conflict: `{path}` names a type with a separate table");
-        reader.push(Diagnostic::new(title, span.clone(), "its events are of that type"));
+        let title = format!("conflict: `{path}` is the name of another type");
+        reader.push(Diagnostic::new(
+            title,
+            span.clone(),
+            "this type has its own [types] table: rename the alias, or remove one of them",
+        ));
     }
 }
 

@@ -17,15 +17,15 @@ pub(crate) fn read(
     let rule = TimeRule::from(at.unwrap_or(JsonPointer::WHOLE));
     let format = reader.text(section, OPTIONS[0], |text| {
         let with_format = rule.clone().with_format(text);
-        with_format.map(|_| text.to_owned()).map_err(|why| InvalidValue::new("is no format of a time", why))
+        with_format.map(|_| text.to_owned()).map_err(|why| InvalidValue::new("is not a time format", why))
     });
     let zone = reader.text(section, OPTIONS[1], |text| {
-        let wanted = "wanted \"UTC\" or an offset from UTC, such as \"+01:00\"";
+        let wanted = "expected \"UTC\" or an offset from UTC, such as \"+01:00\"";
         let with_zone = rule.clone().with_zone(text);
-        with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is no zone", wanted))
+        with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is not a time zone", wanted))
     });
     let words = &[("received", false), ("refuse", true)];
-    let refuses = reader.word(section, OPTIONS[2], "is not what can be done", words);
+    let refuses = reader.word(section, OPTIONS[2], "is not a supported action", words);
     if !has_time {
         let spans = [format.map(|found| found.span), zone.map(|found| found.span), refuses.map(|found| found.span)];
         for (option, span) in OPTIONS.into_iter().zip(spans).filter_map(|(option, span)| Some((option, span?))) {

@@ -237,7 +237,8 @@ fn read_one(
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
-    let unstorable = reader.word(section, "unstorable", "is not what can be done", UNSTORABLE).map(|found| found.value);
+    let unstorable =
+        reader.word(section, "unstorable", "is not a supported action", UNSTORABLE).map(|found| found.value);
     let unstorable =
         unstorable.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
     let (aliases, lowercase, refused_to, partial) = (Vec::new(), false, None, PartialStatus::default());
@@ -271,10 +272,10 @@ fn ack(text: &str) -> Result<bool, InvalidValue> {
         "disk" => Ok(false),
         "stored" => Ok(true),
         "memory" => {
-            let wrong = InvalidValue::new("can't be `memory`", "wanted \"disk\" or \"stored\"");
+            let wrong = InvalidValue::new("can't be `memory`", "expected \"disk\" or \"stored\"");
             Err(wrong.help("set ack_memory = true; clients then request it with the header Forebay-Ack: memory"))
         }
-        _ => Err(InvalidValue::new("is no kind of acknowledgement", "wanted \"disk\" or \"stored\"")),
+        _ => Err(InvalidValue::new("is not an acknowledgement level", "expected \"disk\" or \"stored\"")),
     }
 }
 
@@ -289,7 +290,7 @@ fn warn_of_objects(
     let Some(Route { to, .. }) = routes.iter().find(of_objects) else { return };
     let title = format!("`{}` makes clients wait for whole objects", section.key_path("ack"));
     let label = format!("the sink `{to}` stores an event with its object, up to `max_age` later");
-    let help = "most answers will be 202 after `ack_timeout`: leave `ack` out, or route the type to other stores";
+    let help = "most responses will be 202 after `ack_timeout`: leave `ack` out, or route the type to other stores";
     reader.push(Diagnostic::warning(title, span, label).help(help.to_owned()));
 }
 

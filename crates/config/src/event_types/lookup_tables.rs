@@ -88,6 +88,6 @@ fn path(text: &str) -> Result<(PathBuf, Form), InvalidValue> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => Ok((path, Form::Csv)),
         Some("json") => Ok((path, Form::Json)),
-        _ => Err(InvalidValue::new("is no table", "wanted the path of a file whose name ends in .csv or .json")),
+        _ => Err(InvalidValue::new("is not a table", "expected the path of a file whose name ends in .csv or .json")),
     }
 }

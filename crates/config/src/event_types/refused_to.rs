@@ -54,7 +54,7 @@ fn checked(
     if name.as_str() == of {
         let help = "name another type, with a separate table, such as [types.rejected]".to_owned();
         return mistake(
-            format!("invalid value for `{path}`: it is its own type"),
+            format!("invalid value for `{path}`: it names the type itself"),
             "rejected events would be events of this type",
             help,
         );
@@ -65,12 +65,17 @@ fn checked(
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("add [types.{name}] with routes"),
         };
-        return mistake(format!("invalid value for `{path}`: this type has no table"), "no such type", help);
+        return mistake(
+            format!("invalid value for `{path}`: this type has no table"),
+            "this type is not in the file",
+            help,
+        );
     }
     if let Some(next) = written.iter().find(|next| next.of == name.as_str()) {
         let title = format!("conflict: `{path}` names a type that also has `{KEY}`");
-        let help = format!("remove one of them: rejected events of type `{name}` are only counted");
-        let mistake = Diagnostic::new(title, span.clone(), "stored as this").also(next.to.span.clone(), "of that type");
+        let help = format!("remove one of them: if `{name}` rejects a quarantined event, it is only counted");
+        let mistake =
+            Diagnostic::new(title, span.clone(), "names this type").also(next.to.span.clone(), "its own quarantine");
         return Err(Box::new(mistake.help(help)));
     }
     Ok(name)

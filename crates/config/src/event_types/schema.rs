@@ -11,7 +11,7 @@ use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan, path};
 
 use crate::event_types::schema_files::{Compiled, SchemaError, SchemaFolder};
 
-const WANTED: &str = "wanted the path of a file with a JSON Schema";
+const WANTED: &str = "expected the path of a file with a JSON Schema";
 
 /// The schema of a type.
 #[derive(Clone, Debug)]

@@ -142,7 +142,7 @@ pub(crate) fn warn(
         let at = place.map_or(span, |place| place_of(reader, section, place, &at));
         unreachable_paths::warn(
             reader,
-            format!("unused path in step {step} of `{name}`: no event can have it"),
+            format!("unused path in step {step} of `{name}`: no valid event has this value"),
             (at, message),
             help,
         );

@@ -106,7 +106,7 @@ fn unknown(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types
     if types.others.is_some() {
         let title = format!("unused setting `{path}`");
         let help = "[types.\"*\"] accepts events of every type: remove one of them".to_owned();
-        reader.push(Diagnostic::new(title, found.span, "no type is unknown").help(help));
+        reader.push(Diagnostic::new(title, found.span, "every type is accepted, so this is never used").help(help));
         return None;
     }
     known(reader, &path, found, types)

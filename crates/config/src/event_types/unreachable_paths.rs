@@ -35,7 +35,12 @@ pub(crate) fn condition<T>(
         if let Err(unreachable) = reach.find(&pointer) {
             let at = reader.within(&text.span, &text.value, place);
             let help = unreachable.nearest_in_expression().map(|nearest| format!("did you mean `{nearest}`?"));
-            warn(reader, format!("unused path in `{path}`: no event can have it"), (at, unreachable.why), help);
+            warn(
+                reader,
+                format!("unused path in `{path}`: no valid event has this value"),
+                (at, unreachable.why),
+                help,
+            );
         }
     }
 }
@@ -49,7 +54,7 @@ pub(crate) fn place(
 ) {
     if let Err(Unreachable { why, nearest }) = reach.find(pointer) {
         let help = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
-        warn(reader, format!("unused path in `{setting}`: no event can have it"), (span, why), help);
+        warn(reader, format!("unused path in `{setting}`: no valid event has this value"), (span, why), help);
     }
 }
 

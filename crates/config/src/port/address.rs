@@ -11,14 +11,14 @@ use crate::inputs::DEFAULT_IP;
 /// Parses the address of a port.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, InvalidValue> {
     text.parse().map_err(|_| {
-        InvalidValue::new("is not an address", "wanted an IP address and a port")
+        InvalidValue::new("is not an address", "expected an IP address and a port")
             .help("for example 127.0.0.1:8080, or [::1]:8080; names like localhost are not looked up")
     })
 }
 
 /// The default of `listen` that the image sets instead of loopback.
 pub(crate) fn default_of_image(reader: &mut SettingsReader<'_>, default: SocketAddr) -> Option<Located<SocketAddr>> {
-    let wrong = |_| InvalidValue::new("is no IP address", "wanted an IP address without a port");
+    let wrong = |_| InvalidValue::new("is not an IP address", "expected an IP address without a port");
     reader.text_of_variable(DEFAULT_IP, |text| Ok(SocketAddr::new(text.parse().map_err(wrong)?, default.port())))
 }
 

@@ -11,7 +11,7 @@ const BYTES_MAX: usize = 253;
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
     let names = reader.parsed_texts(section, key, |text| match text {
         text if text == ANY || is_name(text) => Ok(text.to_owned()),
-        _ => Err(InvalidValue::new("is not the name of a host", "wanted the name of a host").help(
+        _ => Err(InvalidValue::new("is not the name of a host", "expected the name of a host").help(
             "for example events.example.com, without scheme and port; IP addresses and localhost need not be listed, \"*\" allows \
              every name",
         )),

@@ -29,28 +29,28 @@ fn check(text: &str) -> Result<(), InvalidValue> {
     let wrong = |label: &str| {
         let help =
             "an origin is a scheme, a host and optionally a port, as in https://app.example or http://localhost:3000";
-        Err(InvalidValue::new("is no origin of web pages", label).help(help))
+        Err(InvalidValue::new("is not the origin of a web page", label).help(help))
     };
     if text == ANY {
         return Ok(());
     }
-    let Some((scheme, rest)) = text.split_once("://") else { return wrong("wanted a scheme and `://`") };
+    let Some((scheme, rest)) = text.split_once("://") else { return wrong("expected a scheme and `://`") };
     if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return wrong("wanted lowercase, as browsers send it");
+        return wrong("expected lowercase, as browsers send it");
     }
     if !is_scheme(scheme) {
         return wrong("the text before `://` is not a scheme");
     }
     if rest.contains(['/', '?', '#', '@']) {
-        return wrong("wanted only host and port after `://`");
+        return wrong("expected only host and port after `://`");
     }
     let (host, port) = split(rest);
     if !is_host(host) {
-        return wrong("wanted a host after `://`");
+        return wrong("expected a host after `://`");
     }
     match (port, scheme) {
         (Some("80"), "http") | (Some("443"), "https") => wrong("leave out this port, as browsers do"),
-        (Some(port), _) if !is_port(port) => wrong("wanted a port from 1 to 65535"),
+        (Some(port), _) if !is_port(port) => wrong("expected a port from 1 to 65535"),
         _ => Ok(()),
     }
 }

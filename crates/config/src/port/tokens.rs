@@ -11,7 +11,7 @@ use crate::token_file::{Kept, TokenFile};
 
 /// Reads the setting, and from the file the scopes of its tokens.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {
-    let Some(found) = path::read(reader, section, KEY, inputs.folder, "wanted the path of a file of tokens") else {
+    let Some(found) = path::read(reader, section, KEY, inputs.folder, "expected the path of a file of tokens") else {
         return (TokenFile::within(inputs.data), inputs.scopes);
     };
     let tokens = TokenFile::at(&found.value);

@@ -21,7 +21,7 @@ pub(crate) fn check(reader: &mut SettingsReader<'_>, sinks: &Sinks) {
         if let (Some(at), Some(also)) = (sinks.span(name), sinks.span(other)) {
             let title = format!("conflict: the sinks `{other}` and `{name}` write to the same {what}");
             let mistake = Diagnostic::new(title, at.clone(), format!("writes to the {what}"));
-            let mistake = mistake.also(also.clone(), "of this one");
+            let mistake = mistake.also(also.clone(), "the other sink");
             reader.push(mistake.help(format!("give one of them {another}")));
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn read(
         let name = SinkName::new(section.name());
         if name.is_err() {
             let title = format!("invalid value for the name of a sink: `{}`", section.name());
-            let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
+            let label = format!("expected 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
             reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
         if let (Some(config), Ok(name)) = (read_one(reader, section, folders, upstreams), name) {
@@ -93,7 +93,7 @@ fn read_one(
 
 fn begin(text: &str) -> Result<Begin, InvalidValue> {
     let alias = BEGIN_ALIASES.iter().find(|(alias, _)| *alias == text);
-    alias.map_or_else(|| word(text, "is no place in the journal", BEGINS), |(_, begin)| Ok(*begin))
+    alias.map_or_else(|| word(text, "is not a start position", BEGINS), |(_, begin)| Ok(*begin))
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {

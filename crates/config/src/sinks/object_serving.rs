@@ -53,19 +53,19 @@ pub(crate) fn cache_bytes(text: &str) -> Result<u64, InvalidValue> {
     if bytes <= OBJECT_CACHE_BYTES_MAX {
         return Ok(bytes);
     }
-    Err(InvalidValue::new("is out of range", format!("wanted at most {}GiB", OBJECT_CACHE_BYTES_MAX >> 30)))
+    Err(InvalidValue::new("is out of range", format!("expected at most {}GiB", OBJECT_CACHE_BYTES_MAX >> 30)))
 }
 
 fn age(text: &str) -> Result<Duration, InvalidValue> {
     let age = duration::within(text, Duration::ZERO, Duration::MAX)?;
     let days = OBJECT_AGE_READ_MAX.as_secs() / 86_400;
-    let too_long = || InvalidValue::new("is out of range", format!("wanted 0s to {days}d"));
+    let too_long = || InvalidValue::new("is out of range", format!("expected 0s to {days}d"));
     if age <= OBJECT_AGE_READ_MAX { Ok(age) } else { Err(too_long()) }
 }
 
 /// The header `Cache-Control` of every response.
 fn cache_control(text: &str) -> Result<Arc<str>, InvalidValue> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    let wrong = || InvalidValue::new("can't be a Cache-Control", "wanted a text such as \"private, max-age=3600\"");
+    let wrong = || InvalidValue::new("can't be a Cache-Control", "expected a text such as \"private, max-age=3600\"");
     if is_plain && text.trim() == text { Ok(text.into()) } else { Err(wrong()) }
 }

@@ -80,7 +80,8 @@ pub(crate) fn copies(
             Ok(name) => copies.push((name, RemoteConfig { server: Some(server.clone()), ..config.clone() })),
             Err(_) => {
                 let title = format!("invalid value for the name of a server with mode = \"all\": `{server}`");
-                let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
+                let label =
+                    "expected a-z, 0-9, `_` and `-`; the sink's name, `-` and this have at most 64 bytes together";
                 reader.push(Diagnostic::new(title, section.span().clone(), label));
             }
         }
@@ -107,12 +108,12 @@ fn check_embedded(reader: &mut SettingsReader<'_>, section: &Section<'_>, config
 
 fn sink(text: &str) -> Result<String, InvalidValue> {
     let wrong =
-        || InvalidValue::new("can't be the name of a sink", "wanted the sink's name in the writer's configuration");
+        || InvalidValue::new("can't be the name of a sink", "expected the sink's name in the writer's configuration");
     SinkName::new(text).map(|name| name.to_string()).map_err(|_| wrong())
 }
 
 fn store(text: &str) -> Result<&'static SinkKind, InvalidValue> {
     kinds::find(text).ok_or_else(|| {
-        InvalidValue::new("is no kind of store that a writer has", format!("known stores: {}", kinds::stores()))
+        InvalidValue::new("is not a kind of store that a writer can have", format!("known stores: {}", kinds::stores()))
     })
 }

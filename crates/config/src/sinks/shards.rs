@@ -91,7 +91,7 @@ fn member(text: &str) -> Result<String, InvalidValue> {
         let _ = write!(member, "[{}]", quoted(&name));
     }
     if pointer.as_str().is_empty() {
-        return Err(InvalidValue::new("names no member", "wanted the pointer of a member, as /tenant"));
+        return Err(InvalidValue::new("names no member", "expected the pointer of a member, as /tenant"));
     }
     Ok(member)
 }
@@ -111,7 +111,7 @@ fn shard(
     let name = SinkName::new(&format!("{}-{}", sink.name(), section.name())).ok();
     if name.is_none() {
         let title = format!("invalid value for the name of a shard: `{}`", section.name());
-        let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
+        let label = "expected a-z, 0-9, `_` and `-`; the sink's name, `-` and this have at most 64 bytes together";
         reader.push(Diagnostic::new(title, section.span().clone(), label));
     }
     let store = match common {

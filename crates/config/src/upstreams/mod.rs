@@ -52,8 +52,9 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, flags:
     if flags.role == Some(Role::Serve) {
         let title = "conflict: `forebay serve` uses no writers";
         let gateway = OperatorCommand::Run("gateway");
-        let help =
-            format!("run {gateway} or set FOREBAY_ROLE=gateway; to store without writers, unset FOREBAY_WRITERS");
+        let help = format!(
+            "run {gateway} or set FOREBAY_ROLE=gateway; to store without writers, leave out --writer and FOREBAY_WRITERS"
+        );
         reader.push(Diagnostic::new(title, named.span, "a gateway's writers").help(help));
         return upstreams;
     }
@@ -89,7 +90,7 @@ fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Pat
     let token = reader.text(section, "token", token).map(|found| found.value);
     let ca = path::read(reader, section, "ca", folder, path::PEM).map(|found| found.value);
     let spread = reader
-        .word(section, "spread", "is no way to spread batches", SPREADS)
+        .word(section, "spread", "is not a way to distribute batches", SPREADS)
         .map(|found| found.value)
         .unwrap_or_default();
     let within = |text: &str| duration::within(text, limits::RESPONSE_TIMEOUT_MIN, limits::RESPONSE_TIMEOUT_MAX);
@@ -234,7 +235,7 @@ fn warn_of_clear_token(reader: &mut SettingsReader<'_>, token: &str, span: Sourc
 
 /// Whether each event goes to all writers, which then need names, or to one of them.
 fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers: &Writers) -> bool {
-    let mode = reader.word(section, "mode", "is no way to use the servers", &[("one", false), ("all", true)]);
+    let mode = reader.word(section, "mode", "is not a mode of an upstream", &[("one", false), ("all", true)]);
     let Some(mode) = mode.filter(|mode| mode.value) else { return false };
     let label = match writers {
         Writers::Named(_) => return true,
@@ -249,8 +250,8 @@ fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers:
 }
 
 fn token(text: &str) -> Result<DeliverToken, InvalidValue> {
-    let wanted = "wanted a token with the scope deliver, as `forebay token` prints it";
-    DeliverToken::new(text).ok_or_else(|| InvalidValue::new("is no token", wanted))
+    let wanted = "expected a token with the scope deliver, as `forebay token` prints it";
+    DeliverToken::new(text).ok_or_else(|| InvalidValue::new("is not a token", wanted))
 }
 
 impl Upstreams {

@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
     fn pattern(&self, node: &Node) -> Read<Pattern> {
         let fail = |message| Err(InvalidExpression::new(self.text, node.place.clone(), message));
         let NodeKind::Text(text) = &node.kind else {
-            return fail("matches() takes a pattern that is written here, in quotes".to_owned());
+            return fail("matches() takes a pattern in quotes, not a computed value".to_owned());
         };
         text.parse().or_else(|invalid: InvalidPattern| fail(invalid.to_string()))
     }

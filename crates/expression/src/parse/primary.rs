@@ -56,7 +56,7 @@ impl Parser<'_> {
     fn named(&mut self, name: &str) -> Read {
         let start = self.start();
         if RESERVED.contains(&name) {
-            let hint = format!("`{name}` is a word of the language; a member of that name is read as `{ROOT}.{name}`");
+            let hint = format!("`{name}` is reserved; write `{ROOT}.{name}` to read the member");
             return Err(self.error(hint));
         }
         let place = self.tokens[self.at].place.clone();

@@ -82,9 +82,11 @@ fn role_of_the_file_runs_without_a_command() {
 
 #[test]
 fn broken_file_never_changes_the_data_directory() {
-    for (text, reason) in
-        [("data = 3\n", "expected a string"), ("data = \"\"\n", "`data`: wanted the path"), ("data =\n", "cannot use")]
-    {
+    for (text, reason) in [
+        ("data = 3\n", "expected a string"),
+        ("data = \"\"\n", "`data`: expected the path"),
+        ("data =\n", "cannot use"),
+    ] {
         let (folder, file) = folder(text);
         let (code, output) = run(&folder, &[], &["token", "new", "x", "--scope", "read", "--config", &file]);
         assert!(code == Some(2) && output.contains(reason) && output.contains("--data"), "{output}");

@@ -263,7 +263,7 @@ fn load_failing_at_first_shows_no_counts() {
     let file = folder.write("a", "1\n");
     let absent = folder.text("absent");
     for (arguments, why) in [
-        ([&*file, "--type", "b"], "answered 404: the configuration has neither [types.b]"),
+        ([&*file, "--type", "b"], "responded with 404: the configuration has neither [types.b]"),
         ([&absent, "--type", "a"], "can't open"),
     ] {
         let (code, text) = finish(load(&[&arguments[..], &["--url", &server.url()]].concat()));

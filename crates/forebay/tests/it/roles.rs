@@ -86,7 +86,7 @@ fn ambiguous_role_is_reported() {
             &[("FOREBAY_ROLE", "serve"), ("FOREBAY_WRITERS", "http://127.0.0.1:9")],
             &["check"],
             2,
-            "unset FOREBAY_WRITERS",
+            "leave out --writer and FOREBAY_WRITERS",
         ),
         (&[("FOREBAY_ROLE", "writer")], &["drain", "--data", data], 2, "a writer has no journal"),
         (&[("FOREBAY_ROLE", "writer")], &["token", "list", "--data", data], 0, "there are no tokens"),

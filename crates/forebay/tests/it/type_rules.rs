@@ -184,7 +184,7 @@ fn unreadable_time_is_counted_and_logged_once() {
         let head = format!("POST /api/try/{of} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {}", body.len());
         exchange(admin, &format!("{head}\r\nConnection: close\r\n\r\n{body}")).1
     };
-    assert!(tried("t", r#"{"at":"not a time"}"#).contains("\"time_unread\":\"/at: the value is no time"));
+    assert!(tried("t", r#"{"at":"not a time"}"#).contains("\"time_unread\":\"/at: the value is not a time"));
     assert!(!tried("t", r#"{"at":"2026-11-21T10:00Z"}"#).contains("time_unread"));
     assert!(tried("strict", r#"{"at":"soon"}"#).contains("\"code\":\"time\""));
 }

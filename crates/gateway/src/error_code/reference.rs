@@ -159,7 +159,7 @@ const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
         ),
         Code::CrossOrigin => (
             "The request needs no token and has none, and a web page of another origin may have sent it.",
-            "List the page's origin in `cors_origins`, or the name in `Host` in `allowed_hosts`: see [web pages](http-ingest.md#web-pages).",
+            "List the page's origin in `cors_origins`, or the name in `Host` in `allowed_hosts`: see [web pages](../guides/browsers.md#rules).",
             No,
         ),
         Code::NotFound => ("The server has nothing at this path.", "Correct the path: `detail` lists the paths.", No),

@@ -258,7 +258,7 @@ fn exploded_batch_lines_count_once() {
     let body = "{\"id\":1,\"l\":[1,2]}\n{\"id\":2,\"l\":[3]}\n{\"l\":[]}\n{\"l\":[4,5,6]}\n{\"l\":7}\n";
     let answer = fixture.post("/ingest/batch/t", NDJSON, body);
     let refused = json!([{"line": 5, "pointer": "/l", "code": "transform", "step": 1, "operation": "explode",
-        "detail": "step 1 (explode /l): the value is a number, and should be an array"}]);
+        "detail": "step 1 (explode /l): the value is a number, but should be an array"}]);
     assert_eq!(
         (answer.status, answer.json()),
         (207, json!({"accepted": 4, "duplicates": 0, "filtered": 1, "refused": refused}))

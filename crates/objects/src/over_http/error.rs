@@ -82,8 +82,8 @@ impl ObjectStoreError {
             Self::Answered { doing, refusal } => answered(store, &doing, &refusal),
             Self::NoToken { url, why } => no_token(store, &url, *why),
             Self::Unclear { doing, missing } => misconfigured(format!(
-                "{store}: the response to a request to {doing} lacks {missing}. Check whether the URL is that of such \
-                 a store"
+                "{store}: the response to a request to {doing} lacks {missing}. Check that the URL is the one of this \
+                 service"
             )),
             Self::Unsendable => misconfigured(format!(
                 "{store}: a name, key or URL in the configuration has characters that HTTP requests can't contain. \
@@ -132,7 +132,7 @@ fn answered(store: &str, doing: &str, refusal: &ServiceRefusal) -> SinkError {
         ));
     }
     let Consequence { advice, is_final } = refusal.consequence();
-    let message = format!("{store} answered {status} to a request to {doing}{}: {advice}", said_in(said));
+    let message = format!("{store} responded {status} to a request to {doing}{}: {advice}", said_in(said));
     if is_final { misconfigured(message) } else { unavailable(message) }
 }
 
@@ -142,7 +142,7 @@ fn no_token(store: &str, url: &str, why: ObjectStoreError) -> SinkError {
     match why {
         ObjectStoreError::Answered { refusal, .. } if refusal.status != StatusCode::UNAUTHORIZED => {
             let (status, said) = (refusal.status, said_in(&refusal.said));
-            let message = format!("{store}: {url} answered {status} to the request for a token{said}");
+            let message = format!("{store}: {url} responded {status} to the request for a token{said}");
             match status {
                 StatusCode::FORBIDDEN => misconfigured(format!("{message}: check the user and the key")),
                 StatusCode::NOT_FOUND => misconfigured(format!("{message}: {ADVICE}")),

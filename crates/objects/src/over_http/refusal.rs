@@ -91,7 +91,7 @@ impl ServiceRefusal {
                     .into())
             }
             "InvalidBucketName" => fix("the store rejects this bucket name: set another `bucket`".into()),
-            "NoSuchBucket" => wait("the bucket is missing: Forebay creates it if it may"),
+            "NoSuchBucket" => wait("the bucket is missing: create it, or permit Forebay to create it"),
             "BadDigest" | "XAmzContentSHA256Mismatch" | "IncompleteBody" => {
                 wait("the store received other bytes than Forebay sent. Forebay retries")
             }
@@ -122,8 +122,8 @@ impl ServiceRefusal {
     fn by_status(&self) -> Consequence {
         let advice = match self.status.as_u16() {
             403 => "the user lacks a permission: grant it, or configure another user",
-            404 => "the bucket or container is missing: Forebay creates it if it may",
-            301 | 302 | 307 | 308 => "the store is in another place: set the right URL and region",
+            404 => "the bucket or container is missing: create it, or permit Forebay to create it",
+            301 | 302 | 307 | 308 => "the store redirects the request: set `url` to its target, and the right region",
             408 | 409 | 422 | 425 | 429 | 498 | 499 | 503 => "Forebay retries",
             413 => {
                 "the object is too large for the store, or over a quota: raise the limit, or set a lower `max_bytes`. \
@@ -131,7 +131,7 @@ impl ServiceRefusal {
             }
             507 => "the store is full: free space",
             500..=599 => "check the store's log. Forebay retries",
-            _ => "check whether the URL is that of such a store",
+            _ => "check that the URL is the one of this service",
         };
         Consequence { advice: advice.to_owned(), is_final: !self.may_be_temporary() }
     }

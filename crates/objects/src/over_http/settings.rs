@@ -55,7 +55,7 @@ fn attachment_rule(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Op
 fn part(text: &str) -> Result<Arc<str>, InvalidValue> {
     let pointer: json::JsonPointer = pointer::parse(text)?;
     if pointer.as_str().is_empty() || text.contains(char::is_control) {
-        let label = "wanted a pointer to a part of the payload, without control characters";
+        let label = "expected a pointer to a part of the payload, without control characters";
         return Err(InvalidValue::new("isn't a pointer to an attachment", label).help("for example \"/image\""));
     }
     Ok(text.into())
@@ -64,7 +64,7 @@ fn part(text: &str) -> Result<Arc<str>, InvalidValue> {
 fn format(text: &str) -> Result<Codec, InvalidValue> {
     let known = FORMATS.iter().find(|(name, _)| *name == text).map(|(_, codec)| *codec);
     known.ok_or_else(|| {
-        InvalidValue::new("isn't a format", "wanted \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\"")
+        InvalidValue::new("isn't a format", "expected \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\"")
     })
 }
 
@@ -100,5 +100,9 @@ pub fn secret(text: &str) -> Result<Secret, InvalidValue> {
 /// # Errors
 /// It is empty.
 pub fn word(text: &str) -> Result<String, InvalidValue> {
-    if text.is_empty() { Err(InvalidValue::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
+    if text.is_empty() {
+        Err(InvalidValue::new("is empty", "expected at least one character"))
+    } else {
+        Ok(text.to_owned())
+    }
 }

@@ -138,7 +138,10 @@ impl ObjectReads {
             Begun::Coming(fetch) => fetch,
         };
         let outcome = fetch.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
-        outcome.ok().flatten().unwrap_or_else(|| Err(unavailable("the fetch ended without a result")))
+        outcome
+            .ok()
+            .flatten()
+            .unwrap_or_else(|| Err(unavailable("the read from the store ended without a result: retry")))
     }
 
     /// Streams a part of an object that was found.
@@ -214,8 +217,8 @@ impl Shared {
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<(), ReadError> {
         self.thread.spawn(work).map_err(|error| {
             unavailable(&format!(
-                "can't start the thread that reads objects: \
-                 {error}"
+                "can't start the thread that reads objects ({error}): \
+                 raise the limit of threads"
             ))
         })
     }
@@ -261,8 +264,14 @@ impl Shared {
             let _permit = self.permits.acquire().await;
             self.store.look(name, known, &self.cache).await
         };
-        let silent =
-            |_| SinkError::Unavailable(format!("the store didn't answer within {OBJECT_READ_TIMEOUT:?}").into());
+        let silent = |_| {
+            SinkError::Unavailable(
+                format!(
+                    "the store sent no response within {OBJECT_READ_TIMEOUT:?}: check it and the network, then retry"
+                )
+                .into(),
+            )
+        };
         timeout(OBJECT_READ_TIMEOUT, asking).await.map_err(silent)?
     }
 }

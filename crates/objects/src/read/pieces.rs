@@ -73,7 +73,9 @@ impl Stream {
     pub(super) async fn begun(mut self) -> Result<Self, ReadError> {
         match self.pieces.recv().await {
             Some(first) => first.map(|_| self),
-            None => Err(super::unavailable("the store's response ended before its first byte")),
+            None => {
+                Err(super::unavailable("the store closed the connection before the first byte of its response: retry"))
+            }
         }
     }
 }

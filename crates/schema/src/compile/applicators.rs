@@ -40,7 +40,7 @@ impl Compiler<'_> {
         let found = self.find(object, keyword)?;
         let otherwise = self.id(found);
         let anchor = if keyword == "$dynamicRef" {
-            let at = self.member_of_kind(object, keyword, ValueKind::Text, "a reference, a string")?;
+            let at = self.member_of_kind(object, keyword, ValueKind::Text, "a string with a reference")?;
             let (_, anchor) = uri::split_fragment(&self.view(at).text(at.at));
             self.registry.is_dynamic(found, &anchor).then_some(Some(anchor))
         } else {

@@ -108,7 +108,7 @@ impl Compiler<'_> {
         let view = self.view(list);
         let children: Vec<usize> = view.children(list.at).collect();
         if view.kind(list.at) != ValueKind::Array || children.iter().any(|at| view.kind(*at) != ValueKind::Text) {
-            self.wrong(list, format!("`{keyword}` must be a list of names, which are strings"));
+            self.wrong(list, format!("`{keyword}` must be a list of strings"));
             return Vec::new();
         }
         children.into_iter().map(|at| view.text(at).into_owned()).collect()

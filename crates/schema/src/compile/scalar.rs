@@ -31,7 +31,7 @@ impl Compiler<'_> {
             let view = self.view(place);
             let is_known = view.kind(at) == ValueKind::Text && allowed.add(&view.text(at));
             if !is_known {
-                self.wrong(ValueLocation { at, ..place }, format!("a type is one of {}", TYPE_NAMES.join(", ")));
+                self.wrong(ValueLocation { at, ..place }, format!("a type must be one of {}", TYPE_NAMES.join(", ")));
             }
         }
         allowed
@@ -90,7 +90,10 @@ impl Compiler<'_> {
         if let Some(place) = self.member_of_kind(object, "multipleOf", ValueKind::Number, "a number") {
             rules.multiple_of = Divisor::new(self.view(place).raw(place.at));
             if rules.multiple_of.is_none() {
-                self.wrong(place, format!("`multipleOf` is a number above 0 of at most {DIVISOR_DIGITS_MAX} digits"));
+                self.wrong(
+                    place,
+                    format!("`multipleOf` must be a number above 0 with at most {DIVISOR_DIGITS_MAX} digits"),
+                );
             }
         }
         (!rules.bounds.is_empty() || rules.multiple_of.is_some()).then_some(rules)
@@ -103,7 +106,7 @@ impl Compiler<'_> {
 
     fn text(&mut self, object: Object) -> Option<StringRules> {
         let length = self.span(object, "minLength", "maxLength");
-        let pattern = self.member_of_kind(object, "pattern", ValueKind::Text, "a regular expression, a string");
+        let pattern = self.member_of_kind(object, "pattern", ValueKind::Text, "a string with a regular expression");
         let pattern = pattern.and_then(|place| self.pattern(place));
         let format = self.member(object, "format").filter(|_| self.formats);
         let format = format.and_then(|place| StringFormat::of_name(&self.view(place).text(place.at)));
@@ -130,7 +133,7 @@ impl Compiler<'_> {
         let place = self.member_of_kind(object, keyword, ValueKind::Number, "a whole number")?;
         let text = self.view(place).raw(place.at);
         if text.starts_with('-') || !is_whole(text) {
-            self.wrong(place, format!("`{keyword}` is a whole number, and not below 0"));
+            self.wrong(place, format!("`{keyword}` must be a whole number from 0"));
             return None;
         }
         let whole = text.split_once('.').map_or(text, |(whole, _)| whole);

@@ -19,7 +19,7 @@ const DRAFTS: [(&str, &str); 5] = [
 /// The base URL of the suite's remote documents.
 const REMOTE: &str = "http://localhost:1234/";
 
-/// Groups of tests that don't pass, each with its reason. `docs/reference/json-schema.md` lists them too.
+/// Groups of tests that don't pass, each with its reason. `docs/internals/testing.md` lists them too.
 const EXCEPTIONS: [(&str, &str, &str); 2] = [
     (
         "vocabulary.json",

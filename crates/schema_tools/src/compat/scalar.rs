@@ -37,7 +37,7 @@ impl<'s> Comparison<'s> {
             let is_implied =
                 |old: &&NumberRules| old.multiple_of.as_ref().is_some_and(|old| divisor.divides(&old.text));
             if !olds.iter().any(is_implied) {
-                self.certain(place, &format!("a number that is no multiple of {}", divisor.text));
+                self.certain(place, &format!("a number that is not a multiple of {}", divisor.text));
             }
         }
     }

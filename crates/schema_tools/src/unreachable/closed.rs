@@ -262,7 +262,7 @@ impl<'s> Look<'s> {
             (takes(ValueKind::Text), "a string"),
         ];
         let names: Vec<_> = names.into_iter().filter(|(is_one, _)| *is_one).map(|(_, name)| name).collect();
-        if names.is_empty() { "nothing that has parts".to_owned() } else { names.join(" or ") }
+        if names.is_empty() { "never valid".to_owned() } else { names.join(" or ") }
     }
 }
 

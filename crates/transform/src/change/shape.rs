@@ -74,7 +74,7 @@ impl<'j> Flat<'j> {
     fn push(&mut self, name: &str, value: &'j str) -> Changed {
         self.bytes += name.len() + value.len();
         if self.bytes > EVENT_BYTES_MAX {
-            return Err(format!("the result has more than {EVENT_BYTES_MAX} bytes"));
+            return Err(format!("the result has more than {EVENT_BYTES_MAX} bytes: send a smaller event"));
         }
         if let Some(place) = self.places.get(name) {
             self.members[*place].1 = value;
@@ -128,11 +128,11 @@ impl Unflatten {
             };
             object = object.enter(part, objects).ok_or_else(|| both(name))?;
             if *objects > OBJECTS_MAX {
-                return Err(format!("this would create more than {OBJECTS_MAX} objects"));
+                return Err(format!("the result has more than {OBJECTS_MAX} objects: send a smaller event"));
             }
             rest = following;
         }
-        Err(format!("arrays and objects would nest deeper than {JSON_DEPTH_MAX} levels"))
+        Err(format!("arrays and objects would nest deeper than {JSON_DEPTH_MAX} levels: shorten the name"))
     }
 }
 

@@ -39,7 +39,9 @@ pub(super) fn each(json: &str, out: &mut String, change: impl Fn(&str) -> String
         out.push_str(if number == 0 { "" } else { "," });
         match text::read_string(element) {
             Some(text) => text::write_string(&change(&text), out),
-            None => return unfit(element, "a string, as every element"),
+            None => {
+                return Err(format!("an element is {}, but every element should be a string", text::kind(element)));
+            }
         }
     }
     out.push(']');
@@ -69,7 +71,12 @@ pub(super) fn join(json: &str, by: &str, out: &mut String) -> Changed {
         joined.push_str(if number == 0 { "" } else { by });
         match text::scalar(element) {
             Some(text) => joined.push_str(&text),
-            None => return unfit(element, "a string, a number or a boolean, as every element"),
+            None => {
+                return Err(format!(
+                    "an element is {}, but every element should be a string, a number or a boolean",
+                    text::kind(element)
+                ));
+            }
         }
         check_room(&joined)?;
     }

@@ -20,7 +20,10 @@ fn change(options: &mut Options<'_>, name: &str, change: Option<Change>) -> Opti
     }
     let (at, change) = (at?, change?);
     if to.is_some() && at.len() > 1 {
-        options.mistake(StepLocation::Key("to".to_owned()), "one place can't hold the results of several values");
+        options.mistake(
+            StepLocation::Key("to".to_owned()),
+            "one place can't hold the results of several values: write a step for each",
+        );
     }
     Some(Operation::Change { at, to, change })
 }
@@ -84,8 +87,9 @@ pub(super) fn truncate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<
         // Its mistake was reported.
         _ if ["characters", "bytes", "elements"].iter().filter(|key| options.has(key)).count() == 1 => None,
         _ => {
-            let mistake = options.mistake(StepLocation::Step, "needs one of `characters`, `bytes` and `elements`");
-            mistake.help = Some("add characters = 100".to_owned());
+            let mistake =
+                options.mistake(StepLocation::Step, "needs exactly one of `characters`, `bytes` and `elements`");
+            mistake.help = Some("set exactly one of them, for example characters = 100".to_owned());
             None
         }
     };
@@ -104,7 +108,7 @@ pub(super) fn coerce(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
     };
     for key in ["format", "zone", "write"] {
         if options.has(key) && !matches!(kind, Some(Coerce::Time { .. })) && kind.is_some() {
-            options.mistake(StepLocation::Key(key.to_owned()), "only as = \"time\" has one");
+            options.mistake(StepLocation::Key(key.to_owned()), "is only for as = \"time\": remove it");
         }
     }
     change(options, "coerce", kind.map(Change::Coerce))
@@ -156,7 +160,7 @@ pub(super) fn parse(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Ope
     };
     for key in ["single_quotes", "between", "equals"] {
         if options.has(key) && !accepts(key) {
-            options.mistake(StepLocation::Key(key.to_owned()), "is not used with this `as`");
+            options.mistake(StepLocation::Key(key.to_owned()), "is not used with this `as`: remove it");
         }
     }
     change(options, "parse", syntax.map(Change::Parse))
@@ -221,7 +225,7 @@ pub(super) fn redact(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
         }
     }
     if patterns.is_empty() && !options.has("pattern") && !options.has("what") {
-        let mistake = options.mistake(StepLocation::Step, "has no pattern to search for");
+        let mistake = options.mistake(StepLocation::Step, "needs `pattern` or `what`");
         mistake.help = Some("add pattern = 'token=\\w+' or what = \"email\"".to_owned());
     }
     change(options, "redact", Some(Change::Redact(Redact { patterns, with })))
@@ -237,7 +241,7 @@ pub(super) fn lookup(options: &mut Options<'_>, around: &mut Around<'_>) -> Opti
         let names = around.tables.names();
         let help = match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None if names.is_empty() => "the configuration has no table".to_owned(),
+            None if names.is_empty() => format!("add [tables.{name}] with the path of a CSV or JSON file"),
             None => format!("there are {}", names.join(", ")),
         };
         options.mistake(StepLocation::Value("table".to_owned()), "there is no such table").help = Some(help);

@@ -30,7 +30,10 @@ pub(super) fn default(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<O
 fn value(options: &mut Options<'_>) -> Option<Source> {
     match (options.spec.get("value"), options.has("to")) {
         (Some(_), true) => {
-            options.mistake(StepLocation::Key("value".to_owned()), "there is a computed value in `to` as well");
+            options.mistake(
+                StepLocation::Key("value".to_owned()),
+                "conflicts with the expression in `to`: remove one of them",
+            );
             None
         }
         (Some(value), false) => match value.to_json() {
@@ -39,7 +42,7 @@ fn value(options: &mut Options<'_>) -> Option<Source> {
         },
         (None, true) => options.expression("to").map(Source::Computed),
         (None, false) => {
-            let mistake = options.mistake(StepLocation::Step, "says no value");
+            let mistake = options.mistake(StepLocation::Step, "needs a value");
             mistake.help = Some("add value = \"text\", or to = \"an expression\"".to_owned());
             None
         }
@@ -59,7 +62,7 @@ pub(super) fn enrich(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
             options.need("header", "\"x-request-id\"")?;
             let header = header.clone()?;
             if TOKENS.contains(&header.as_str()) {
-                return options.wrong("header", "holds credentials, which are not stored");
+                return options.wrong("header", "holds credentials, which Forebay doesn't store: name another header");
             }
             Fact::Header(header)
         }
@@ -69,7 +72,7 @@ pub(super) fn enrich(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
         }
     };
     if options.has("header") && !matches!(fact, Fact::Header(_)) {
-        options.mistake(StepLocation::Key("header".to_owned()), "only from = \"header\" asks for one");
+        options.mistake(StepLocation::Key("header".to_owned()), "is only for from = \"header\": remove it");
     }
     Some(Operation::Set { at: at?, value: Source::Fact(fact), only_missing: false })
 }
@@ -79,7 +82,7 @@ pub(super) fn rename(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
     let name = options.needed_text("to", "\"new_name\"")?;
     if name.starts_with('/') {
         let mistake = options.mistake(StepLocation::Value("to".to_owned()), "should be a name, but is a JSON pointer");
-        mistake.help = Some("leave the `/` out, or use `move` to put it elsewhere".to_owned());
+        mistake.help = Some("leave the `/` out, or use `move` to put the value elsewhere".to_owned());
     }
     Some(Operation::Rename { at: at?, name: name.to_owned() })
 }
@@ -87,7 +90,7 @@ pub(super) fn rename(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
 pub(super) fn relocate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     let (at, to) = from_and_to(options, "move")?;
     if to.is_within(&at) {
-        return options.wrong("to", "is within the value that is moved");
+        return options.wrong("to", "is within the moved value: name a place outside of it");
     }
     Some(Operation::Move { at, to })
 }

@@ -24,13 +24,16 @@ fn mistake_names_its_place_and_remedy() {
             "step 1, `drop`: the whole payload can't be dropped; write filter = \"false\" to drop the event",
         ),
         (r#"[{"drop": 7}]"#, "step 1, `drop`: should be a JSON pointer or a list of them, but is an integer"),
-        (r#"[{"set": "/a"}]"#, "step 1: says no value; add value = \"text\", or to = \"an expression\""),
-        (r#"[{"set": "/a", "to": "b =", "value": 1}]"#, "step 1, `value`: there is a computed value in `to` as well"),
+        (r#"[{"set": "/a"}]"#, "step 1: needs a value; add value = \"text\", or to = \"an expression\""),
+        (
+            r#"[{"set": "/a", "to": "b =", "value": 1}]"#,
+            "step 1, `value`: conflicts with the expression in `to`: remove one of them",
+        ),
         (
             r#"[{"rename": "/a", "to": "/b"}]"#,
-            "step 1, `to`: should be a name, but is a JSON pointer; leave the `/` out, or use `move` to put it elsewhere",
+            "step 1, `to`: should be a name, but is a JSON pointer; leave the `/` out, or use `move` to put the value elsewhere",
         ),
-        (r#"[{"move": "/a", "to": "/a/b"}]"#, "step 1, `to`: is within the value that is moved"),
+        (r#"[{"move": "/a", "to": "/a/b"}]"#, "step 1, `to`: is within the moved value: name a place outside of it"),
         (r#"[{"move": "/a"}]"#, "step 1: `to` is missing; add it, such as to = \"/new/place\""),
         (
             r#"[{"coerce": "/a", "as": "float"}]"#,
@@ -44,12 +47,18 @@ fn mistake_names_its_place_and_remedy() {
 #[test]
 fn mistake_of_an_option_names_its_remedy() {
     for (steps, wanted) in [
-        (r#"[{"coerce": "/a", "as": "number", "zone": "UTC"}]"#, "step 1, `zone`: only as = \"time\" has one"),
+        (
+            r#"[{"coerce": "/a", "as": "number", "zone": "UTC"}]"#,
+            "step 1, `zone`: is only for as = \"time\": remove it",
+        ),
         (
             r#"[{"coerce": "/a", "as": "time", "format": "%H:%M"}]"#,
             "step 1, `format`: has no date: it needs %Y, %m and %d, or %s",
         ),
-        (r#"[{"parse": "/a", "as": "url", "between": ","}]"#, "step 1, `between`: is not used with this `as`"),
+        (
+            r#"[{"parse": "/a", "as": "url", "between": ","}]"#,
+            "step 1, `between`: is not used with this `as`: remove it",
+        ),
         (
             r#"[{"replace": "/a", "with": "", "pattern": "("}]"#,
             "step 1, `pattern`: this is not a regular expression: unclosed group, at character 1 (`(`)",
@@ -69,7 +78,7 @@ fn mistake_of_an_option_names_its_remedy() {
         ),
         (
             r#"[{"lookup": "/a", "table": "t"}]"#,
-            "step 1, `table`: there is no such table; the configuration has no table",
+            "step 1, `table`: there is no such table; add [tables.t] with the path of a CSV or JSON file",
         ),
         (
             r#"[{"explode": "/a", "to": "/b/-"}]"#,
@@ -80,7 +89,7 @@ fn mistake_of_an_option_names_its_remedy() {
         (r#"[{"hash": "/a", "digits": 65}]"#, "step 1, `digits`: should be from 8 to 64"),
         (
             r#"[{"lower": ["/a", "/b"], "to": "/c"}]"#,
-            "step 1, `to`: one place can't hold the results of several values",
+            "step 1, `to`: one place can't hold the results of several values: write a step for each",
         ),
         (
             r#"[{"lower": "/a", "on_error": "ignore"}]"#,

@@ -229,7 +229,7 @@ fn trace_shows_the_effect_of_each_step() {
     let each = &mut |step: Traced| traced.push(step);
     let outcome = transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each);
     assert!(outcome.is_err());
-    let wrong = "the value is a number, and should be a string".to_owned();
+    let wrong = "the value is a number, but should be a string".to_owned();
     let trace: Vec<_> =
         traced.into_iter().map(|step| (step.step, step.part, step.did, step.payload.unwrap())).collect();
     let whole = r#"{"n":1,"l":[2,3],"a":1}"#.to_owned();

@@ -9,9 +9,15 @@ use anyhow::{Context, Result, ensure};
 use crate::dist::{Compression, Release, VERSION};
 use crate::workspace::{empty_directory, output, run};
 
+/// Instead of the site, which mdBook builds.
+const PAGE: &str = "<p>Forebay</p>";
+
 /// Packs `binary` twice in `folder`, which is empty.
 pub(super) fn run_twice(binary: &Path, folder: &Path) -> Result<()> {
-    let release = Release { binary, version: VERSION, compression: Compression::Quick };
+    let html = folder.join("html");
+    empty_directory(&html.join("docs"))?;
+    fs::write(html.join("docs/index.html"), PAGE).context("writing a page")?;
+    let release = Release { binary, version: VERSION, compression: Compression::Quick, html: Some(&html) };
     let [first, second] = ["first", "second"].map(|name| folder.join(name));
     let made = release.pack(&first)?;
     release.pack(&second)?;
@@ -29,6 +35,8 @@ pub(super) fn run_twice(binary: &Path, folder: &Path) -> Result<()> {
         .arg(archive)
         .arg("--directory")
         .arg(&unpacked))?;
+    let page = fs::read_to_string(unpacked.join("html/docs/index.html")).context("reading the page in the archive")?;
+    ensure!(page == PAGE, "the page in the archive is {page}");
     let program = unpacked.join("forebay");
     let version = output(Command::new(&program).arg("--version"))?;
     ensure!(version.trim() == format!("forebay {VERSION}"), "the program says {version}");

@@ -7,7 +7,7 @@ use crate::change::Changed;
 use text::rfc3339;
 use timestamp::{TimeFormat, Zone};
 
-const WRONG: &str = "the string is no line of an access log: client, ident, user, [time], \"request\", status, bytes, and \
+const WRONG: &str = "the string is not a line of an access log: client, ident, user, [time], \"request\", status, bytes, and \
                      optionally \"referrer\" and \"agent\"";
 
 /// The fields of a line; a `-` in it is null.

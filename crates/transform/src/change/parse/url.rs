@@ -64,7 +64,7 @@ fn write_authority(text: &str, members: &mut Members<'_>) -> Changed {
     if port.is_empty() {
         return Ok(());
     }
-    let number: u16 = port.parse().map_err(|_| "the port is no number up to 65535".to_owned())?;
+    let number: u16 = port.parse().map_err(|_| "the port is not a number up to 65535".to_owned())?;
     members.json("port", &number.to_string());
     Ok(())
 }
