@@ -18,6 +18,8 @@ mod page_commands;
 #[cfg(test)]
 mod page_flags;
 mod path_value;
+#[cfg(test)]
+mod reference;
 pub mod role;
 mod route;
 mod schema;
