@@ -15,6 +15,7 @@ pub(crate) mod messages;
 mod page_blocks;
 mod page_codes;
 mod page_metrics;
+mod page_paths;
 mod page_tests;
 mod printed_commands;
 mod prose;
@@ -76,6 +77,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(edges::forbidden_edges(&metadata)?);
     findings.extend(page_codes::undocumented_codes(&sources));
     findings.extend(page_metrics::unknown_metrics(&sources));
+    findings.extend(page_paths::undocumented_paths(&sources));
     findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
     findings.extend(page_blocks::broken_json(&sources));
     findings.extend(page_blocks::unknown_paths(&sources));

@@ -2,6 +2,8 @@
 //! another.
 
 pub mod memory;
+#[cfg(test)]
+mod reference;
 
 use std::time::Duration;
 
