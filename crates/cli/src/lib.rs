@@ -4,6 +4,7 @@
 pub mod admin_address;
 mod admin_client;
 mod bench;
+mod config_command;
 mod dead;
 pub mod errors;
 mod example;

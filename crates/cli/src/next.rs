@@ -4,7 +4,9 @@ use config::Role;
 use settings::Environment;
 
 use crate::flags::{CheckFlags, Cli, Command, Common, DrainFlags, TestFlags, TryFlags};
-use crate::{bench, dead, example, generated_help, health, journal, load, reload, route, schema, status, token};
+use crate::{
+    bench, config_command, dead, example, generated_help, health, journal, load, reload, route, schema, status, token,
+};
 
 /// The next action of the binary.
 pub enum Next {
@@ -41,6 +43,7 @@ pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
         Command::Journal(command) => journal::run(&command),
         Command::Dead(command) => dead::run(&command),
         Command::Route(command) => route::run(&command),
+        Command::Config(command) => config_command::run(&command),
         Command::Schema(command) => schema::run(&command),
         Command::Bench(flags) => bench::run(*flags),
         Command::Load(flags) => load::run(*flags),

@@ -7,9 +7,6 @@ use settings::{Section, SettingsReader};
 use crate::port::tls;
 use crate::port::tls_files::TlsFiles;
 
-/// The tables within `[admin]`; it has no other settings.
-const TABLES: &[&str] = &["tls"];
-
 /// The admin port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admin {
@@ -18,6 +15,7 @@ pub struct Admin {
 }
 
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Admin {
-    reader.check_keys(section, TABLES);
+    // It has no other settings.
+    reader.check_keys(section, [tls::TABLE]);
     Admin { tls: tls::read(reader, section, folder) }
 }

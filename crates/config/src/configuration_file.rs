@@ -5,16 +5,31 @@
 
 use std::path::{Path, PathBuf};
 
-use settings::{Environment, Section, SettingsReader, expand, files, path};
+use settings::{Environment, PATH, Section, Setting, SettingsReader, Unset, expand, files, path};
 use toml::Table;
 
 use crate::log::{self, LogFormat};
 use crate::role::Role;
 
 /// The top-level setting of the data directory. A flag and a variable win over it.
-pub(crate) const DATA: &str = "data";
+const DATA: &str = "data";
 /// The top-level setting of the role. A command and a variable override it.
-pub(crate) const ROLE: &str = "role";
+const ROLE: &str = "role";
+/// Both.
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting::new(
+        DATA,
+        PATH,
+        "the [data directory](../../concepts/glossary.md#data-directory): [journal](../../concepts/glossary.md#journal), cursors, the \
+         embedded store; relative to the folder of the file. Also `--data DIR`",
+    )
+    .or(Unset::Described("`./forebay-data`; for a writer `./forebay-writer`"))
+    .example("\"/var/lib/forebay\"")
+    .restart(),
+    Setting::choice(ROLE, &["serve", "gateway", "writer"], "the role that `forebay` runs without a command")
+        .or(Unset::Text("serve"))
+        .restart(),
+];
 const DATA_WANTED: &str = "expected the path of a data directory";
 
 /// A configuration file, or none.

@@ -3,13 +3,32 @@
 use std::path::Path;
 
 use net::http_client::Endpoint;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, path};
+use settings::{Diagnostic, InvalidValue, Kind, Located, PATH, Section, Setting, SettingsReader, URL, Unset, path};
 use sink_remote::{EtcdAccount, EtcdConfig};
 
 use crate::server_address;
 
 /// The settings of both roles.
-pub(crate) const KEYS: &[&str] = &["endpoints", "prefix", "user", "password", "ca"];
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting::new(
+        ENDPOINTS,
+        Kind::List(&URL),
+        "etcd's members. If one doesn't answer, Forebay asks the next one",
+    )
+    .required()
+    .example("[\"https://etcd1:2379\", \"https://etcd2:2379\"]"),
+    Setting::text("prefix", "the prefix of the writers' keys, with a slash at the end").or(Unset::Text(PREFIX)),
+    Setting::text("user", "the user, if etcd has authentication enabled").example("\"forebay\""),
+    Setting::text(
+        "password",
+        "the user's password. It is sent unencrypted to an `http://` endpoint on another machine; `forebay check` warns of that",
+    )
+    .example("\"${ETCD_PASSWORD}\""),
+    Setting::new("ca", PATH, "a PEM file with the authorities that are trusted for etcd")
+        .or(Unset::Described("the machine's authorities"))
+        .example("\"ca.pem\""),
+];
+const ENDPOINTS: &str = "endpoints";
 /// The table's name.
 pub(crate) const TABLE: &str = "etcd";
 /// The default prefix of both roles.
@@ -20,7 +39,7 @@ const PREFIX_MAX: usize = 256;
 pub(crate) fn section<'d>(reader: &mut SettingsReader<'_>, parent: &Section<'d>) -> Option<Section<'d>> {
     let errors_before = reader.errors();
     let section = reader.table(parent, TABLE);
-    let is_set = parent.get(TABLE).is_some() || reader.is_set(&section, "endpoints");
+    let is_set = parent.get(TABLE).is_some() || reader.is_set(&section, ENDPOINTS);
     (is_set && reader.errors() == errors_before).then_some(section)
 }
 
@@ -37,14 +56,14 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folde
 
 fn endpoints(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Vec<Endpoint>> {
     let errors_before = reader.errors();
-    let Some(Located { value, span }) = reader.texts(section, "endpoints") else {
+    let Some(Located { value, span }) = reader.texts(section, ENDPOINTS) else {
         if reader.errors() == errors_before {
             let help = "name the members, as in endpoints = [\"http://etcd1:2379\", \"http://etcd2:2379\"]";
-            reader.missing(section, "endpoints", help);
+            reader.missing(section, ENDPOINTS, help);
         }
         return None;
     };
-    let name = section.key_path("endpoints").to_string();
+    let name = section.key_path(ENDPOINTS).to_string();
     if value.is_empty() {
         reader.push(Diagnostic::new(format!("missing value for `{name}`"), span, "empty"));
         return None;

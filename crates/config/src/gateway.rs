@@ -9,7 +9,8 @@ use ipnet::IpNet;
 use json::JsonPointer;
 use limits::memory::Budgets;
 use settings::{
-    Diagnostic, InvalidValue, Located, Section, SettingsReader, client, duration, number_within, pointer, size,
+    ADDRESS, Diagnostic, InvalidValue, Located, POINTER, Section, Setting, SettingsReader, TEXTS, Unset, duration,
+    names, pointer,
 };
 
 use crate::event_types::type_rules::{self, Naming};
@@ -26,39 +27,120 @@ use crate::stopping::{self, Stopping};
 use crate::token_file::TokenFile;
 
 /// The settings of `[gateway]`.
-pub(crate) const KEYS: &[&str] = &[
-    "listen",
-    "admin",
-    "allow_anonymous",
-    "shards",
-    "type_pointer",
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "listen",
+        ADDRESS,
+        "the address for events, also `--listen ADDR`; port 0 chooses a free one. An address that isn't loopback needs a token with the scope \
+         `ingest` ([authentication](../../guides/authenticate.md)), or `allow_anonymous = true`",
+    )
+    .or(Unset::Text("127.0.0.1:8080"))
+    .restart(),
+    Setting::new(
+        "admin",
+        ADDRESS,
+        "the address of metrics and the admin API, also `--admin ADDR`. An address that isn't loopback needs a token with the scope `admin`",
+    )
+    .or(Unset::Text("127.0.0.1:9000"))
+    .restart(),
+    ALLOW_ANONYMOUS,
+    SHARDS,
+    Setting::new(
+        "type_pointer",
+        POINTER,
+        "the JSON pointer (RFC 6901) to the type within a payload, for events whose path and headers name no type",
+    )
+    .example("\"/type\""),
     type_rules::RULES,
-    "unknown_type",
-    "cors_origins",
-    "allowed_hosts",
-    "trusted_proxies",
-    "max_connections",
-    "max_connections_per_client",
-    "ack_timeout",
-    "idle_timeout",
-    "object_cache",
-    "memory",
+    type_rules::UNKNOWN,
+    Setting::new(
+        "cors_origins",
+        TEXTS,
+        "the origins whose web pages may post events, read them back and see the responses (CORS), as browsers write them: \
+         `https://app.example`, `http://localhost:3000`; or `\"*\"` alone, for all",
+    )
+    .example("[\"https://app.example\"]"),
+    Setting::new(
+        "allowed_hosts",
+        TEXTS,
+        "host names for requests without a token to an intake port on loopback: `events.example.com`, without port; or `\"*\"` for all. \
+         IP addresses and `localhost` are always allowed ([web pages](../../guides/browsers.md#rules))",
+    )
+    .example("[\"events.example\"]"),
+    Setting::new(
+        "trusted_proxies",
+        TEXTS,
+        "addresses and networks of proxies, as `10.0.0.7`, `10.0.0.0/8` or `fd00::/8`. Forebay trusts `X-Forwarded-For` and `Forwarded` from \
+         them only ([behind a proxy](../../guides/behind-a-proxy.md#rules-for-addresses))",
+    )
+    .example("[\"10.0.0.0/8\"]"),
+    CONNECTIONS,
+    CONNECTIONS_OF_CLIENT,
+    ACK_TIMEOUT,
+    IDLE_TIMEOUT,
+    object_serving::CACHE,
+    MEMORY,
     stopping::DELAY,
     stopping::DELIVER,
-    tokens::KEY,
+    tokens::TOKEN_FILE,
 ];
-
-/// The tables within `[gateway]`.
-const TABLES: &[&str] = &["tls"];
+const ALLOW_ANONYMOUS: Setting = Setting::flag(
+    "allow_anonymous",
+    "`true` lets every client that reaches the `listen` address post events without a token. Reading events back still needs a token, unless \
+     the address is loopback",
+);
+/// A shard is a thread with a separate journal; more shards than cores are of no use.
+const SHARDS_MAX: u16 = 1024;
+const SHARDS: Setting = Setting::integer(
+    "shards",
+    (1, SHARDS_MAX as i64),
+    "threads that accept events, each with its [shard](../../concepts/glossary.md#shard) of the journal",
+)
+.or(Unset::Described("cores − 1, at least 1"))
+.example("2")
+.restart();
+/// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
+const CONNECTIONS_MAX: i64 = 1 << 20;
+const CONNECTIONS: Setting = Setting::integer(
+    "max_connections",
+    (1, CONNECTIONS_MAX),
+    "concurrent connections on the `listen` address. More wait in the kernel's queue ([connections](gateway.md#connections))",
+)
+.or(Unset::Described("50000, or less if memory is limited"))
+.example("50000");
+const CONNECTIONS_OF_CLIENT: Setting = Setting::integer(
+    "max_connections_per_client",
+    (1, CONNECTIONS_MAX),
+    "concurrent connections of one client: an IPv4 address or an IPv6 /64. More are closed immediately ([connections](gateway.md#connections))",
+)
+.or(Unset::Described("half of `max_connections`, at most 25000"))
+.example("25000");
+const ACK_TIMEOUT: Setting = Setting::duration(
+    "ack_timeout",
+    (limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX),
+    "the longest wait for `Forebay-Ack: stored` ([acknowledgement levels](../http-ingest.md#acknowledgement-levels)). Checked once a second",
+)
+.or(Unset::Duration(limits::ACK_TIMEOUT));
+const IDLE_TIMEOUT: Setting = Setting::duration(
+    "idle_timeout",
+    (limits::IDLE_TIMEOUT_MIN, limits::IDLE_TIMEOUT_MAX),
+    "how long a connection on the `listen` address may be idle between two requests, in whole seconds ([connections](gateway.md#connections))",
+)
+.or(Unset::Duration(limits::IDLE_TIMEOUT));
+/// The least of it is a matter of the sinks: see [`crate::memory`].
+const MEMORY: Setting = Setting::size(
+    "memory",
+    (limits::MEMORY_SET_MIN, limits::MEMORY_SET_MAX),
+    "the memory that the process may use. All budgets are derived from it ([memory](../../concepts/resources.md#memory))",
+)
+.or(Unset::Described("the limit of the control group"))
+.example("\"512MiB\"")
+.restart();
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The default of the admin address.
 pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
-/// A shard is a thread with a separate journal; more shards than cores are of no use.
-const SHARDS_MAX: u16 = 1024;
 const CONNECTIONS_PER_CLIENT: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_PER_CLIENT_MAX).unwrap();
-/// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
-const CONNECTIONS_MAX: usize = 1 << 20;
 
 /// The intake port and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,13 +230,13 @@ impl GatewayConfig {
 }
 
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> GatewayConfig {
-    reader.check_keys(section, &[KEYS, TABLES].concat());
+    reader.check_keys(section, names(SETTINGS).chain([tls::TABLE]));
     let flags = inputs.flags;
     let configured = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
     let is_default_of_image = configured.is_none();
     let listen = configured.or_else(|| default_of_image(reader, LISTEN));
     let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
-    let allow_anonymous = reader.boolean(section, "allow_anonymous").is_some_and(|found| found.value);
+    let allow_anonymous = reader.boolean_or_default(section, &ALLOW_ANONYMOUS);
     let tls = tls::read(reader, section, inputs.folder);
     let (tokens, scopes) = tokens::read(reader, section, inputs);
 
@@ -165,48 +247,25 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
         allow_anonymous,
-        shards: reader.integer(section, "shards", shards).map(|found| found.value),
+        shards: reader.number(section, &SHARDS).and_then(|found| NonZeroU16::new(found.value)),
         type_pointer: reader.text(section, "type_pointer", pointer::parse).map(|found| found.value),
         // Read when the types are known.
         naming: Naming::default(),
         cors_origins: origins::read(reader, section, "cors_origins"),
         allowed_hosts: hosts::read(reader, section, "allowed_hosts"),
         trusted_proxies: proxies::read(reader, section, "trusted_proxies"),
-        max_connections: reader.integer(section, "max_connections", connections).map(|found| found.value),
-        max_connections_per_client: reader
-            .integer(section, "max_connections_per_client", connections)
-            .map(|found| found.value),
-        ack_timeout: reader.text(section, "ack_timeout", ack_timeout).map_or(limits::ACK_TIMEOUT, |found| found.value),
+        max_connections: reader.count(section, &CONNECTIONS).map(|found| found.value),
+        max_connections_per_client: reader.count(section, &CONNECTIONS_OF_CLIENT).map(|found| found.value),
+        ack_timeout: reader.duration_or_default(section, &ACK_TIMEOUT),
         idle_timeout: reader
-            .text(section, "idle_timeout", idle_timeout)
+            .text(section, IDLE_TIMEOUT.name, idle_timeout)
             .map_or(limits::IDLE_TIMEOUT, |found| found.value),
-        object_cache: reader.text(section, "object_cache", object_serving::cache_bytes).map(|found| found.value),
-        memory: reader.text(section, "memory", memory).map(|found| found.value),
+        object_cache: reader.size(section, &object_serving::CACHE).map(|found| found.value),
+        memory: reader.size(section, &MEMORY).map(|found| found.value),
         stopping: stopping::read(reader, section),
         tokens,
         tls,
     }
-}
-
-fn connections(number: i64) -> Result<NonZeroUsize, InvalidValue> {
-    client::not_zero(number, CONNECTIONS_MAX)
-}
-
-/// The least of it is a matter of the sinks: see [`crate::memory`].
-fn memory(text: &str) -> Result<u64, InvalidValue> {
-    let bytes = size::parse(text)?;
-    let (least, most) = (limits::MEMORY_SET_MIN, limits::MEMORY_SET_MAX);
-    let (min, max) = (least >> 20, most >> 40);
-    let is_in_range = (least..=most).contains(&bytes);
-    if is_in_range {
-        Ok(bytes)
-    } else {
-        Err(InvalidValue::new("is out of range", format!("expected {min}MiB to {max}TiB")))
-    }
-}
-
-fn ack_timeout(text: &str) -> Result<Duration, InvalidValue> {
-    duration::within(text, limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX)
 }
 
 /// In whole seconds, as the header `Keep-Alive` has it.
@@ -216,10 +275,6 @@ fn idle_timeout(text: &str) -> Result<Duration, InvalidValue> {
         0 => Ok(found),
         _ => Err(InvalidValue::new("has a part of a second", "expected whole seconds, as \"620s\"".to_owned())),
     }
-}
-
-fn shards(number: i64) -> Result<NonZeroU16, InvalidValue> {
-    Ok(NonZeroU16::new(number_within(number, 1..=SHARDS_MAX)?).unwrap_or(NonZeroU16::MIN))
 }
 
 fn check_distinct(
@@ -271,7 +326,7 @@ mod tests {
             idle_timeout: limits::IDLE_TIMEOUT,
             object_cache: None,
             memory: None,
-            stopping: Stopping::default(),
+            stopping: Stopping { delay: Duration::ZERO, deliver: Duration::ZERO },
             tokens: TokenFile::within(std::path::Path::new("")),
             tls: None,
         };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use settings::{Section, SettingsReader, word};
+use settings::{Section, Setting, SettingsReader, Unset, names, word, words};
 
 use crate::flags::Flags;
 
@@ -53,9 +53,19 @@ impl LogLevel {
 }
 
 /// The settings of `[log]`.
-pub(crate) const KEYS: &[&str] = &["format", "level"];
-const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
-const LEVELS: &[(&str, LogLevel)] = &[
+pub(crate) const SETTINGS: &[Setting] = &[FORMAT, LEVEL];
+const FORMAT: Setting = Setting::choice(
+    "format",
+    &words(&FORMATS),
+    "the format of log events on stderr: with `json`, each line is an object with `time`, `level`, `message` and the \
+     [fields](../logs.md#fields)",
+)
+.or(Unset::Text("text"));
+const LEVEL: Setting =
+    Setting::choice("level", &words(&LEVELS), "the lowest level that is logged; also `--log-level LEVEL`")
+        .or(Unset::Text(LogLevel::Info.name()));
+const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+const LEVELS: [(&str, LogLevel); 3] = [
     (LogLevel::Info.name(), LogLevel::Info),
     (LogLevel::Warning.name(), LogLevel::Warning),
     (LogLevel::Error.name(), LogLevel::Error),
@@ -76,11 +86,11 @@ pub(crate) fn format_of(name: &str) -> Option<LogFormat> {
 }
 
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
-    reader.check_keys(section, KEYS);
-    let format = reader.word(section, "format", "is not a log format", FORMATS).map(|found| found.value);
+    reader.check_keys(section, names(SETTINGS));
+    let format = reader.meaning(section, &FORMAT, "is not a log format", &FORMATS).map(|found| found.value);
     // The flag is not called --level: a reader of the command line wouldn't know whose.
-    let level = reader.text_or_named_flag(section, "level", ("log-level", flags.log_level.as_deref()), |text| {
-        word(text, "is not a log level", LEVELS)
+    let level = reader.text_or_named_flag(section, LEVEL.name, ("log-level", flags.log_level.as_deref()), |text| {
+        word(text, "is not a log level", &LEVELS)
     });
     Log { format: format.unwrap_or_default(), level: level.map(|found| found.value).unwrap_or_default() }
 }

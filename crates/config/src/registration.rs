@@ -5,20 +5,31 @@ use std::path::Path;
 use std::time::Duration;
 
 use net::http_client::Endpoint;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration};
+use settings::{Diagnostic, InvalidValue, Section, Setting, SettingsReader, URL, Unset, names};
 use sink_remote::EtcdConfig;
 
 use crate::etcd;
 use crate::server_address;
 
 /// The setting of `[writer]`.
-pub(crate) const ADVERTISE: &str = "advertise";
-/// The setting of `[writer.etcd]` that gateways don't have.
-pub(crate) const LEASE: &str = "lease";
-const LEASE_DEFAULT: Duration = Duration::from_secs(10);
-/// The shortest lease that etcd creates.
-const LEASE_MIN: Duration = Duration::from_secs(2);
-const LEASE_MAX: Duration = Duration::from_hours(1);
+const ADVERTISE: &str = "advertise";
+/// Its declaration.
+pub(crate) const ADVERTISED: Setting = Setting::new(
+    ADVERTISE,
+    URL,
+    "the URL that gateways use; with `[writer.tls]` an `https://` one. Its host can't be `0.0.0.0` or `[::]`",
+)
+.or(Unset::Described("required with `[writer.etcd]`, else an error"))
+.example("\"http://10.0.0.5:8081\"");
+/// The settings of `[writer.etcd]` that gateways don't have.
+pub(crate) const SETTINGS: &[Setting] = &[LEASE];
+/// The shortest lease is the shortest that etcd creates.
+const LEASE: Setting = Setting::duration(
+    "lease",
+    (Duration::from_secs(2), Duration::from_hours(1)),
+    "the time after which etcd removes a writer that has been killed or can't reach etcd, rounded up to seconds",
+)
+.or(Unset::Duration(Duration::from_secs(10)));
 
 /// How a writer registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +59,9 @@ pub(crate) fn read(
         }
         return None;
     };
-    reader.check_keys(&section, &[etcd::KEYS, &[LEASE]].concat());
+    reader.check_keys(&section, names(etcd::SETTINGS).chain(names(SETTINGS)));
     let etcd = etcd::read(reader, &section, folder);
-    let lease = reader.text(&section, LEASE, lease).map_or(LEASE_DEFAULT, |found| found.value);
+    let lease = whole_seconds(reader.duration_or_default(&section, &LEASE));
     if is_missing {
         let help = "set the address that gateways use, as in advertise = \"http://10.0.0.5:8081\" or \
                     \"http://${HOSTNAME}:8081\"";
@@ -75,7 +86,6 @@ fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, InvalidValue> {
 }
 
 /// etcd counts in seconds.
-fn lease(text: &str) -> Result<Duration, InvalidValue> {
-    let lease = duration::within(text, LEASE_MIN, LEASE_MAX)?;
-    Ok(Duration::from_secs(lease.as_secs() + u64::from(lease.subsec_nanos() > 0)))
+const fn whole_seconds(lease: Duration) -> Duration {
+    Duration::from_secs(lease.as_secs() + (lease.subsec_nanos() > 0) as u64)
 }

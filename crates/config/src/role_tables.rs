@@ -1,6 +1,6 @@
 //! The tables of a file, of which each role reads its own.
 
-use settings::{Diagnostic, Section, SettingsReader};
+use settings::{Diagnostic, Section, SettingsReader, names};
 use text::OperatorCommand;
 
 use crate::configuration_file;
@@ -9,9 +9,6 @@ use crate::configuration_file;
 const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams"];
 /// Those of a writer.
 const OF_WRITER: &[&str] = &["writer", "log", "sinks"];
-
-/// The settings outside of tables.
-const OF_ALL: &[&str] = &[configuration_file::DATA, configuration_file::ROLE];
 
 /// Whether a file is for the role that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +35,8 @@ pub(crate) fn check_of_writer(reader: &mut SettingsReader<'_>, file: &Section<'_
 fn check(
     reader: &mut SettingsReader<'_>,
     file: &Section<'_>,
-    own: &[&str],
-    others: &[&str],
+    own: &[&'static str],
+    others: &[&'static str],
     (whose, help): (&str, &str),
 ) -> IsOfRole {
     let has_own = own.iter().any(|name| !others.contains(name) && file.entry(name).is_some());
@@ -54,6 +51,6 @@ fn check(
         reader.push(Diagnostic::new(title, file.span_of(key), "not read here").help(help.to_owned()));
     }
     configuration_file::check(reader, file);
-    reader.check_keys(file, &[own, others, OF_ALL].concat());
+    reader.check_keys(file, own.iter().chain(others).copied().chain(names(configuration_file::SETTINGS)));
     is_of_role
 }

@@ -2,16 +2,30 @@
 
 use std::time::Duration;
 
-use settings::{Section, SettingsReader, duration};
+use settings::{Section, Setting, SettingsReader, Unset};
 
-/// The setting of a gateway and of a writer.
-pub(crate) const DELAY: &str = "stop_delay";
+/// The setting of a gateway. Load balancers check every few seconds, so a longer delay is a mistake.
+pub(crate) const DELAY: Setting = Setting::duration(
+    "stop_delay",
+    (Duration::ZERO, Duration::from_mins(10)),
+    "how long the gateway still accepts events after SIGTERM while `/readyz` answers 503, so load balancers notice \
+     ([stopping](../../guides/stop-and-restart.md))",
+)
+.or(Unset::Duration(Duration::ZERO))
+.example("\"10s\"");
+/// The setting of a writer.
+pub(crate) const DELAY_OF_WRITER: Setting = Setting {
+    text: "how long the writer still serves gateways after SIGTERM. `/readyz` answers 503, and each response asks gateways to use another \
+           writer ([stopping](../../guides/stop-and-restart.md))",
+    ..DELAY
+};
 /// The setting of a gateway alone: a writer has nothing left to deliver.
-pub(crate) const DELIVER: &str = "stop_deliver";
-
-/// Load balancers check every few seconds, so a longer delay is a mistake.
-const DELAY_MAX: Duration = Duration::from_mins(10);
-const DELIVER_MAX: Duration = Duration::from_hours(24);
+pub(crate) const DELIVER: Setting = Setting::duration(
+    "stop_deliver",
+    (Duration::ZERO, Duration::from_hours(24)),
+    "how long a stop delivers events from the journal. The remaining events wait for the next start; with `0s` all of them do",
+)
+.or(Unset::Duration(Duration::from_secs(10)));
 
 /// The longest time of each part of a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,21 +36,13 @@ pub struct Stopping {
     pub deliver: Duration,
 }
 
-impl Default for Stopping {
-    fn default() -> Self {
-        Self { delay: Duration::ZERO, deliver: Duration::from_secs(10) }
-    }
-}
-
 /// Reads both settings.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Stopping {
-    let Stopping { deliver, .. } = Stopping::default();
-    let found = reader.text(section, DELIVER, |text| duration::within(text, Duration::ZERO, DELIVER_MAX));
-    Stopping { delay: read_delay(reader, section), deliver: found.map_or(deliver, |found| found.value) }
+    let deliver = reader.duration_or_default(section, &DELIVER);
+    Stopping { delay: read_delay(reader, section), deliver }
 }
 
 /// Reads `stop_delay`.
 pub(crate) fn read_delay(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Duration {
-    let found = reader.text(section, DELAY, |text| duration::within(text, Duration::ZERO, DELAY_MAX));
-    found.map_or(Stopping::default().delay, |found| found.value)
+    reader.duration_or_default(section, &DELAY)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use access::{Demand, Scope};
-use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
+use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, names};
 
 use crate::etcd;
 use crate::flags::Flags;
@@ -26,7 +26,7 @@ use crate::sinks::{self, SinkName, SinkSettings};
 use crate::stopping;
 use crate::token_file::TokenFile;
 use crate::upstreams::Upstreams;
-use crate::writer_table::KEYS;
+use crate::writer_table::{ALLOW_ANONYMOUS, SETTINGS};
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 /// The default address of metrics.
@@ -124,18 +124,18 @@ fn read_tables(
     built_in: &Section<'_>,
 ) -> WriterConfiguration {
     let section = reader.table(file, "writer");
-    reader.check_keys(&section, &[KEYS, &["tls", etcd::TABLE]].concat());
+    reader.check_keys(&section, names(SETTINGS).chain([tls::TABLE, etcd::TABLE]));
     let Flags { listen, admin, .. } = inputs.flags;
     let configured = reader.text_or_flag(&section, "listen", listen.as_deref(), address);
     let is_default_of_image = configured.is_none();
     let listen = configured.or_else(|| default_of_image(reader, LISTEN));
     let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
-    let allow_anonymous = reader.boolean(&section, "allow_anonymous").is_some_and(|found| found.value);
+    let allow_anonymous = reader.boolean_or_default(&section, &ALLOW_ANONYMOUS);
     let stop_delay = stopping::read_delay(reader, &section);
     let (tokens, scopes) = tokens::read(reader, &section, inputs);
     let port = Port { table: "writer", all: "store events", scope: Scope::Deliver, is_default_of_image };
     port.check_reach(reader, (listen.as_ref(), admin.as_ref()), allow_anonymous, scopes);
-    let has_tls = section.get("tls").is_some();
+    let has_tls = section.get(tls::TABLE).is_some();
     let tls = tls::read(reader, &section, inputs.folder);
     let etcd = registration::read(reader, &section, inputs.folder, has_tls || tls.is_some());
     let section = reader.table(file, "log");

@@ -41,6 +41,6 @@ pub use period::{InvalidPeriod, Period};
 pub use prefix::{InvalidPrefix, Prefix};
 pub use rules::ObjectFormat;
 pub use sealed::Sealed;
-pub use settings::{OBJECT_LAYOUT, layout_of, read_rules, rules_of_files};
+pub use settings::{OBJECT_LAYOUT, OBJECT_SETTINGS, layout_of, read_rules, rules_of_files};
 pub use side_folder::{InvalidFolder, SideFolder};
 pub use store::ObjectStore;

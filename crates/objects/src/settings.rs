@@ -2,14 +2,64 @@
 
 use std::time::Duration;
 
-use settings::{InvalidValue, Section, SettingsReader, duration, parsed, size};
+use settings::{Section, Setting, SettingsReader, Unset, name_array, parsed};
 use sink::{Layout, NONE};
 
 use crate::{Codec, Line, ObjectFormat, Prefix, SideFolder};
 
 /// The settings of all stores of objects. A gateway reads them for a writer's sink too, because it creates the objects.
-pub const OBJECT_LAYOUT: &[&str] =
-    &["envelope", "manifests", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
+pub const OBJECT_SETTINGS: &[Setting] = &OBJECTS;
+/// Their names.
+pub const OBJECT_LAYOUT: &[&str] = &name_array(&OBJECTS);
+const OBJECTS: [Setting; 9] = [
+    ENVELOPE,
+    Setting::text(
+        "manifests",
+        "the folder of the [manifests](../../guides/stores/directory.md#manifest): ASCII letters, digits and `. _ - = /`, at most 64 bytes; `\"\"` \
+         puts each next to its object. A change applies to the next object",
+    )
+    .or(Unset::Text("_manifests")),
+    MAX_BYTES,
+    MAX_RECORDS,
+    MAX_AGE,
+    Setting::flag(
+        "serve",
+        "`true` serves objects at `/objects/X/NAME` of the intake port ([reading objects](../../guides/stores/objects.md#reading-objects-back)). \
+         `cache_control`, `revalidate` and `stale` need it",
+    ),
+    Setting::text("cache_control", "the `Cache-Control` header of responses with an object").or(Unset::Text("private, no-cache")),
+    Setting::duration(
+        "revalidate",
+        (Duration::ZERO, limits::OBJECT_AGE_READ_MAX),
+        "the age at which Forebay asks the store whether an object is unchanged",
+    )
+    .or(Unset::Duration(limits::OBJECT_REVALIDATE)),
+    Setting::duration(
+        "stale",
+        (Duration::ZERO, limits::OBJECT_AGE_READ_MAX),
+        "how much longer a cached object is served if the store does not answer (`stale-if-error`)",
+    )
+    .or(Unset::Duration(Duration::ZERO)),
+];
+const ENVELOPE: Setting = Setting::flag(
+    "envelope",
+    "`true`: a line has id, type, source, times, position and payload; `false`: only the payload",
+);
+const MAX_BYTES: Setting = Setting::size(
+    "max_bytes",
+    (limits::OBJECT_BYTES_MIN, limits::OBJECT_BYTES_MAX),
+    "the approximate size of an object's lines before compression",
+)
+.or(Unset::Size(limits::OBJECT_BYTES));
+const MAX_RECORDS: Setting =
+    Setting::integer("max_records", (1, limits::OBJECT_RECORDS_MAX as i64), "how many events an object has")
+        .or(Unset::Integer(limits::OBJECT_RECORDS as i64));
+const MAX_AGE: Setting = Setting::duration(
+    "max_age",
+    (limits::OBJECT_AGE_MIN, limits::OBJECT_AGE_MAX),
+    "how long the first event of an object waits for others",
+)
+.or(Unset::Duration(limits::OBJECT_AGE));
 
 /// Reads the rules of objects.
 pub fn read_rules(
@@ -18,16 +68,16 @@ pub fn read_rules(
     codec: Codec,
     prefix: Prefix,
 ) -> ObjectFormat {
-    let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
-    let records = reader.integer(section, "max_records", records).map(|found| found.value);
-    let age = reader.text(section, "max_age", age).map(|found| found.value);
-    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let bytes_max = reader.size_or_default(section, &MAX_BYTES);
+    let records = reader.number(section, &MAX_RECORDS).map(|found| found.value);
+    let age_max = reader.duration_or_default(section, &MAX_AGE);
+    let has_envelope = reader.boolean_or_default(section, &ENVELOPE);
     ObjectFormat {
         line: if has_envelope { Line::Envelope } else { Line::Payload },
         codec,
-        bytes_max: bytes.unwrap_or(limits::OBJECT_BYTES),
+        bytes_max,
         records_max: records.unwrap_or(limits::OBJECT_RECORDS),
-        age_max: age.unwrap_or(limits::OBJECT_AGE),
+        age_max,
         prefix,
         apart: None,
         manifests: folder(reader, section, "manifests").unwrap_or_else(SideFolder::manifests),
@@ -60,23 +110,4 @@ pub fn layout_of(rules: &ObjectFormat, codec_key: &'static str) -> Layout {
         ("object_from", part(apart.map(|apart| &*apart.data))),
         ("object_type_from", part(apart.and_then(|apart| apart.content_type.as_deref()))),
     ]
-}
-
-fn bytes(text: &str) -> Result<u64, InvalidValue> {
-    let bytes = size::parse(text)?;
-    if (limits::OBJECT_BYTES_MIN..=limits::OBJECT_BYTES_MAX).contains(&bytes) {
-        return Ok(bytes);
-    }
-    let (min, max) = (limits::OBJECT_BYTES_MIN >> 10, limits::OBJECT_BYTES_MAX >> 30);
-    Err(InvalidValue::new("is out of range", format!("expected {min}KiB to {max}GiB")))
-}
-
-fn records(number: i64) -> Result<u64, InvalidValue> {
-    let max = limits::OBJECT_RECORDS_MAX;
-    let records = u64::try_from(number).ok().filter(|number| (1..=max).contains(number));
-    records.ok_or_else(|| InvalidValue::new("is out of range", format!("expected 1 to {max}")))
-}
-
-fn age(text: &str) -> Result<Duration, InvalidValue> {
-    duration::within(text, limits::OBJECT_AGE_MIN, limits::OBJECT_AGE_MAX)
 }

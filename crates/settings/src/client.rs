@@ -5,14 +5,40 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::diagnostics::Diagnostic;
-use crate::invalid_value::{InvalidValue, number_within};
+use crate::invalid_value::InvalidValue;
+use crate::path;
 use crate::reader::SettingsReader;
 use crate::section::Section;
-use crate::{duration, path};
+use crate::setting::{PATH, Setting, Unset};
+
+/// The file of authorities.
+pub const CA: Setting = Setting::new(
+    "ca",
+    PATH,
+    "a PEM file with the authorities of the server's certificate, or with [that certificate itself](../../guides/tls.md#with-stores); \
+     relative to the configuration file. Read for each connection",
+)
+.or(Unset::Described("the machine's authorities"))
+.example("\"ca.pem\"");
+/// The timeout of a request.
+pub const TIMEOUT: Setting = Setting::duration(
+    "timeout",
+    (limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX),
+    "how long the server may take for one request",
+)
+.or(Unset::Duration(limits::STORE_TIMEOUT));
+/// The limit on connections.
+pub const MAX_CONNECTIONS: Setting =
+    Setting::integer("max_connections", (1, limits::STORE_CONNECTIONS_MAX as i64), "connections to the server")
+        .example("16");
+/// The limit on requests in flight.
+pub const MAX_REQUESTS: Setting =
+    Setting::integer("max_requests", (1, limits::STORE_REQUESTS_MAX as i64), "concurrent requests")
+        .or(Unset::Integer(limits::STORE_REQUESTS as i64));
 
 /// A file with authorities; a relative path starts at `folder`.
 pub fn ca(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<PathBuf> {
-    path::read(reader, section, "ca", folder, path::PEM).map(|found| found.value)
+    path::read(reader, section, CA.name, folder, path::PEM).map(|found| found.value)
 }
 
 /// The values of a list of texts.
@@ -37,30 +63,16 @@ pub fn each<T>(
 }
 
 /// How many requests may be in flight.
-///
-/// # Errors
-/// The number is out of range.
-pub fn requests(number: i64) -> Result<NonZeroUsize, InvalidValue> {
-    not_zero(number, limits::STORE_REQUESTS_MAX)
+pub fn requests_max(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NonZeroUsize> {
+    reader.count(section, &MAX_REQUESTS).map(|found| found.value).or(NonZeroUsize::new(limits::STORE_REQUESTS))
 }
 
 /// How many connections there may be.
 pub fn connections_max(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NonZeroUsize> {
-    reader
-        .integer(section, "max_connections", |number| not_zero(number, limits::STORE_CONNECTIONS_MAX))
-        .map(|found| found.value)
+    reader.count(section, &MAX_CONNECTIONS).map(|found| found.value)
 }
 
 /// The timeout of a request.
 pub fn timeout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Duration {
-    let within = |text: &str| duration::within(text, limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX);
-    reader.text(section, "timeout", within).map_or(limits::STORE_TIMEOUT, |found| found.value)
-}
-
-/// A number from 1 to `max`.
-///
-/// # Errors
-/// It is another one.
-pub fn not_zero(number: i64, max: usize) -> Result<NonZeroUsize, InvalidValue> {
-    Ok(NonZeroUsize::new(number_within(number, 1..=max)?).unwrap_or(NonZeroUsize::MIN))
+    reader.duration_or_default(section, &TIMEOUT)
 }

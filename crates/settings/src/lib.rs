@@ -6,10 +6,16 @@
 //! This crate knows no setting. A component declares its own, and reads them from its table:
 //!
 //! ```
-//! use settings::{Section, SettingsReader, client, size};
+//! use settings::{Section, Setting, SettingsReader, URL, Unset, client, names};
 //!
+//! const MAX_BYTES: Setting = Setting::size("max_bytes", (1 << 10, 1 << 30), "the size of a file").or(Unset::Size(1 << 20));
 //! /// The settings of the component.
-//! const KEYS: &[&str] = &["url", "max_bytes", "ca", "timeout"];
+//! const SETTINGS: &[Setting] = &[
+//!     Setting::new("url", URL, "the server").required().example("\"http://HOST\""),
+//!     MAX_BYTES,
+//!     client::CA,
+//!     client::TIMEOUT,
+//! ];
 //!
 //! struct Settings {
 //!     url: String,
@@ -17,11 +23,11 @@
 //! }
 //!
 //! fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Settings> {
-//!     reader.check_keys(section, KEYS);
+//!     reader.check_keys(section, names(SETTINGS));
 //!     // Every setting is read before the first `?`, so all errors are reported.
 //!     let url = reader.required(section, "url", "add the server, as in url = \"http://HOST\"", |text| Ok(text.to_owned()));
-//!     let max_bytes = reader.text_or(section, "max_bytes", "1MiB", size::parse);
-//!     Some(Settings { url: url?, max_bytes: max_bytes? })
+//!     let max_bytes = reader.size_or_default(section, &MAX_BYTES);
+//!     Some(Settings { url: url?, max_bytes })
 //! }
 //! ```
 
@@ -37,6 +43,7 @@ pub mod path;
 pub mod pointer;
 mod reader;
 mod section;
+pub mod setting;
 pub mod size;
 
 pub use ::did_you_mean::nearest;
@@ -47,3 +54,6 @@ pub use invalid_value::{InvalidValue, number_within, one_of, parsed, word};
 pub use old_name::OldName;
 pub use reader::SettingsReader;
 pub use section::{KeyPath, Located, Section};
+pub use setting::{
+    ADDRESS, EXPRESSION, Kind, PATH, POINTER, Setting, TEXTS, TakesEffect, URL, Unset, name_array, names, words,
+};

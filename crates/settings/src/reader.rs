@@ -1,6 +1,7 @@
 //! Reads settings from their three sources and collects errors. The caller passes a function that parses the text of a
 //! value.
 
+mod declared;
 mod variables;
 
 use std::collections::BTreeSet;
@@ -104,7 +105,8 @@ impl<'e> SettingsReader<'e> {
     }
 
     /// Reports the keys of `section` that are none of `known`, and warns of old names.
-    pub fn check_keys(&mut self, section: &Section<'_>, known: &[&str]) {
+    pub fn check_keys<'k>(&mut self, section: &Section<'_>, known: impl IntoIterator<Item = &'k str>) {
+        let known: Vec<&str> = known.into_iter().collect();
         for (key, value) in section.entries() {
             let name: &str = key.get_ref();
             if known.contains(&name) {

@@ -1,6 +1,6 @@
 //! The settings of sinks of kind `directory`: the path of the files, and their size.
 
-use objects::{OBJECT_LAYOUT, layout_of, rules_of_files};
+use objects::{OBJECT_LAYOUT, OBJECT_SETTINGS, layout_of, rules_of_files};
 use sink::local_path::{plain, refuse_own};
 use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
@@ -8,7 +8,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{DirectoryConfig, OsFiles};
-use settings::{InvalidValue, Section, SettingsReader};
+use settings::{InvalidValue, PATH, Section, Setting, SettingsReader, Unset};
+
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "path",
+        PATH,
+        "the directory, relative to the data directory. Two sinks can't share one, and it can't be where Forebay keeps its own files",
+    )
+    .required()
+    .example("\"archive\""),
+    Setting::choice(
+        "codec",
+        &["none", "gzip", "zstd", "parquet"],
+        "the compression of lines; `parquet` is for [tables](../../guides/stores/directory.md#tables)",
+    )
+    .or(Unset::Text("none")),
+];
 
 /// Reads the settings; a relative path starts at `data`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
@@ -34,7 +50,7 @@ fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
 
 /// Sinks of kind `directory`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[&["path", "codec"], OBJECT_LAYOUT],
+    settings: &[SETTINGS, OBJECT_SETTINGS],
     is_embedded: true,
     layout: &[("", OBJECT_LAYOUT), ("", &["codec"])],
     ..SinkKind::new("directory", |reader, section, folders| Some(Box::new(read(reader, section, folders.data)?)))

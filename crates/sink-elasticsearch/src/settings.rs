@@ -2,7 +2,6 @@
 
 use sink::{ALLOW_UNSAFE, AllowedRisks, Destination, JsonLimits, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::durability;
@@ -10,12 +9,78 @@ use crate::{
     ApiKey, DocumentConflictPolicy, DocumentShape, Elasticsearch, ElasticsearchConfig, IndexPattern, IndexTarget,
     NodeList, Template,
 };
-use settings::client::{ca, requests, timeout};
+use settings::client::{self, ca, requests_max, timeout};
 use settings::files;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, parsed, path, size};
+use settings::{
+    Diagnostic, InvalidValue, Kind, Located, PATH, Section, Setting, SettingsReader, URL, Unset, parsed, path, size,
+    words,
+};
 
 const LIMITS: JsonLimits = JsonLimits { rejects_nul: false, rejects_duplicate_keys: true };
 const INDEX: &str = "{type}-{day}";
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "url",
+        URL,
+        "`https://USER:PASSWORD@HOST:PORT` or `http://…`, optionally with a path. Separate nodes by commas (at most 32); Forebay asks them one \
+         after the other. Default port: 443 or 80. Percent-encode special characters",
+    )
+    .required()
+    .example("\"https://forebay:${SEARCH_PASSWORD}@one:9200,https://forebay:${SEARCH_PASSWORD}@two:9200\""),
+    Setting::text("api_key", "an API key as the store issues it (`encoded`), instead of users in `url`").example("\"${API_KEY}\""),
+    client::CA,
+    Setting::text(
+        "index",
+        "the [index](sinks.md#names-of-indices) or data stream: a-z, 0-9, `-_+.` and `{type}`, `{day}`, `{hour}`, at most 160 bytes. Two sinks \
+         can't share one",
+    )
+    .or(Unset::Text(INDEX)),
+    Setting::flag(
+        "data_stream",
+        "`true` if `index` names data streams. Forebay creates a missing one before its first event, and \
+         [rejects](../../guides/stores/elasticsearch.md#data-streams-and-templates) an index of that name",
+    ),
+    Setting::flag("envelope", "`true` puts the payload into a member `payload`, next to the event's metadata"),
+    Setting::new(
+        "timestamp",
+        Kind::Boolean,
+        "`true` adds `@timestamp` if the payload has none; `false` is for \
+         [strict mappings](../../guides/stores/elasticsearch.md#without-timestamp), and conflicts with `data_stream = true`",
+    )
+    .or(Unset::Boolean(true)),
+    Setting::new(
+        "template",
+        PATH,
+        "a JSON file with an index template, relative to the configuration file. Forebay installs it under the file's name without extension, \
+         unless that name exists",
+    )
+    .example("\"access.json\""),
+    Setting::choice(
+        "conflict",
+        &words(&CONFLICTS),
+        "for an event whose id belongs to another document ([existing ids](../../guides/stores/elasticsearch.md#existing-ids))",
+    )
+    .or(Unset::Text("dead")),
+    REQUEST_BYTES,
+    Setting { text: "concurrent requests, for all shards together", ..client::MAX_REQUESTS },
+    Setting::flag("gzip", "whether requests are compressed"),
+    Setting {
+        text: "how long the store may make no progress with a request or its response ([timeouts](sinks.md#timeouts-of-http-stores))",
+        ..client::TIMEOUT
+    },
+    Setting::new(
+        ALLOW_UNSAFE,
+        Kind::List(&Kind::Choice(&durability::NAMES)),
+        "settings of the store that are accepted although [a crash loses stored events](../../concepts/guarantees.md#unsafe-store-settings)",
+    )
+    .example("[\"translog_async\"]"),
+];
+const REQUEST_BYTES: Setting = Setting::size(
+    "request_bytes",
+    (limits::STORE_REQUEST_BYTES_MIN as u64, limits::STORE_REQUEST_BYTES_MAX as u64),
+    "about how many bytes of documents a request has",
+)
+.or(Unset::Size(limits::STORE_REQUEST_BYTES as u64));
 
 const CONFLICTS: [(&str, DocumentConflictPolicy); 4] = [
     ("dead", DocumentConflictPolicy::DeadLetter),
@@ -36,7 +101,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let template = template(reader, section, folder);
     let conflict = conflict(reader, section, is_stream);
     let request_bytes = reader.text(section, "request_bytes", request_bytes).map(|found| found.value);
-    let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
+    let requests_max = requests_max(reader, section);
     let gzip = reader.boolean(section, "gzip").is_some_and(|found| found.value);
     let timeout = timeout(reader, section);
     let allowed = AllowedRisks::read(reader, section, &durability::NAMES);
@@ -51,7 +116,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
         template,
         conflict,
         request_bytes: request_bytes.unwrap_or(limits::STORE_REQUEST_BYTES),
-        requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
+        requests_max: requests_max?,
         gzip,
         timeout,
         allowed,
@@ -139,10 +204,7 @@ fn layout_of(
 
 /// Sinks of kind `elasticsearch`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[
-        &["url", "api_key", "ca", "index", "data_stream", "envelope", "timestamp", "template", "conflict"],
-        &["request_bytes", "max_requests", "gzip", "timeout", ALLOW_UNSAFE],
-    ],
+    settings: &[SETTINGS],
     secrets: &["api_key"],
     urls: &["url"],
     layout: &[

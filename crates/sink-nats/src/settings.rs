@@ -6,17 +6,59 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::{Creation, Nats, NatsConfig, REPLICAS_MAX, StreamName, SubjectPattern};
-use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, parsed, path};
+use settings::client::{self, ca, connections_max, timeout};
+use settings::{Diagnostic, Kind, PATH, Section, Setting, SettingsReader, URL, Unset, parsed, path};
 
 /// The settings for creating the stream.
 const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
 const STREAM_WRONG: &str = "isn't a valid stream name";
 const SUBJECT_WRONG: &str = "isn't a valid subject";
 const SUBJECT: &str = "events.{type}";
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "url",
+        URL,
+        "`nats://USER:PASSWORD@HOST:PORT`; separate the hosts of a cluster by commas. `nats://TOKEN@HOST` for a token; `tls://` requires TLS",
+    )
+    .required()
+    .example("\"nats://forebay:${NATS_PASSWORD}@one:4222,two:4222\""),
+    Setting::new(
+        "credentials",
+        PATH,
+        "a `.creds` file with a user's JWT and key, or a file with the seed of an nkey; relative to the configuration file. Read for each \
+         connection",
+    )
+    .example("\"forebay.creds\""),
+    client::CA,
+    Setting::text("stream", "the stream's name: 1 to 128 of A-Z, a-z, 0-9, `_` and `-`. Two sinks can't share one")
+        .required()
+        .example("\"EVENTS\""),
+    Setting::text(
+        "subject",
+        "the subject: words of A-Z, a-z, 0-9, `_` and `-` between dots, or `{type}`, `{day}`, `{hour}`. The first word is fixed and not `forebay`",
+    )
+    .or(Unset::Text(SUBJECT)),
+    Setting::new("create", Kind::Boolean, "`true` creates a missing stream").or(Unset::Boolean(true)),
+    REPLICAS,
+    MAX_AGE,
+    Setting { text: "how long the server may take for one batch", ..client::TIMEOUT },
+    Setting {
+        default: Unset::Integer(NatsConfig::CONNECTIONS_MAX.get() as i64),
+        text: "connections to the server, shared by [lanes](../../concepts/glossary.md#lane)",
+        ..client::MAX_CONNECTIONS
+    },
+];
+const REPLICAS: Setting =
+    Setting::integer("replicas", (1, REPLICAS_MAX as i64), "copies of a stream that Forebay creates")
+        .or(Unset::Integer(1));
 /// A stream that keeps messages for less time would lose them before a client can read them.
-const AGE_MIN: Duration = Duration::from_mins(1);
-const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
+const MAX_AGE: Setting = Setting::duration(
+    "max_age",
+    (Duration::from_mins(1), Duration::from_hours(100 * 365 * 24)),
+    "how long a stream that Forebay creates keeps a message",
+)
+.or(Unset::Described("no limit"))
+.example("\"30d\"");
 
 /// Reads the settings; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
@@ -45,9 +87,8 @@ fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&
 
 /// How to create a missing stream, if at all.
 fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Creation> {
-    let replicas = reader.integer(section, "replicas", replicas);
-    let within = |text: &str| duration::within(text, AGE_MIN, AGE_MAX);
-    let age_max = reader.text(section, "max_age", within);
+    let replicas = reader.number(section, &REPLICAS);
+    let age_max = reader.duration(section, &MAX_AGE);
     if reader.boolean(section, "create").is_none_or(|found| found.value) {
         return Some(Creation {
             replicas: replicas.map_or(1, |found| found.value),
@@ -63,17 +104,9 @@ fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Cr
     None
 }
 
-fn replicas(number: i64) -> Result<u8, InvalidValue> {
-    let number = u8::try_from(number).ok().filter(|number| (1..=REPLICAS_MAX).contains(number));
-    number.ok_or_else(|| InvalidValue::new("is out of range", format!("expected 1 to {REPLICAS_MAX}")))
-}
-
 /// Sinks of kind `nats`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[
-        &["url", "credentials", "ca", "stream", "subject"],
-        &["create", "replicas", "max_age", "timeout", "max_connections"],
-    ],
+    settings: &[SETTINGS],
     urls: &["url"],
     is_fenced: true,
     layout: &[("stream", &["stream"]), ("subject", &["subject"])],

@@ -5,22 +5,123 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::durability;
 use crate::{
     Column, Partition, PayloadKind, PoolLimits, Pooler, Postgres, PostgresConfig, PostgresServers, QualifiedName,
     RowConflictPolicy, TableLayout,
 };
-use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, parsed, pointer};
+use settings::client::{self, ca, connections_max, timeout};
+use settings::{
+    Diagnostic, InvalidValue, Kind, POINTER, Section, Setting, SettingsReader, SourceSpan, TEXTS, URL, Unset, names,
+    parsed, pointer,
+};
 use sink::TableName;
 
+const SETTINGS: &[Setting] = &[
+    SERVER,
+    client::CA,
+    Setting::text("table", "the table, or a schema and a table, as `logs.access`; names as for SQLite. Two sinks can't share one")
+        .or(Unset::Text(TABLE)),
+    Setting::choice(
+        "partition",
+        &["day"],
+        "`day`: a table that Forebay creates has a [partition for each day](../../guides/stores/postgres.md#daily-partitions) of the events' \
+         time; its name has at most 54 bytes",
+    )
+    .example("\"day\""),
+    Setting::new(
+        "columns",
+        Kind::Names(&Kind::Either(&[POINTER, Kind::Table(COLUMN)])),
+        "values of payloads as separate columns: a name with a JSON pointer, or with `{ pointer = \"/time\", type = \"timestamptz\" }`",
+    )
+    .example("{ status = { pointer = \"/status\", type = \"integer\" } }"),
+    Setting::flag("payload", "with `columns`: `true` adds a column `payload`"),
+    Setting::choice(
+        "payload_type",
+        &["jsonb", TEXT],
+        "the type of `payload` in a table that Forebay creates: `text` keeps the bytes",
+    )
+    .or(Unset::Text("jsonb")),
+    Setting::new(
+        "conflict",
+        Kind::Either(&[Kind::Choice(&["ignore", "overwrite"]), Kind::Table(CONFLICT)]),
+        "for an event whose id belongs to a different row; with `{ newest = \"/pointer\" }` the greater value there wins \
+         ([conflicting ids](../../guides/stores/postgres.md#conflicting-ids))",
+    )
+    .or(Unset::Described("a dead letter"))
+    .example("\"ignore\""),
+    Setting { text: "how long the server may take for one statement, a lock included", ..client::TIMEOUT },
+    CONNECTIONS,
+    IDLE_TIMEOUT,
+    MAX_LIFETIME,
+    POOLER,
+    Setting::new(
+        "shard_by",
+        POINTER,
+        "the JSON pointer of the member that chooses [the database](../../guides/stores/postgres.md#databases-for-some-tenants)",
+    )
+    .or(Unset::Described("one database"))
+    .example("\"/tenant\""),
+    Setting::new(
+        "shards",
+        Kind::Names(&Kind::Table(SHARD)),
+        "other databases, each a table `[sinks.X.shards.NAME]`; settings that it lacks are the sink's. Each is the sink `X-NAME`",
+    )
+    .example("{ acme = { url = \"postgres://acme/events\" } }"),
+    Setting::new(
+        ALLOW_UNSAFE,
+        Kind::List(&Kind::Choice(&durability::NAMES)),
+        "settings of the store that are accepted although [a crash loses stored events](../../concepts/guarantees.md#unsafe-store-settings)",
+    )
+    .example("[\"unlogged\"]"),
+];
+const SERVER: Setting = Setting::new(
+    "url",
+    URL,
+    "`postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Separate several hosts by commas; Forebay uses the first that accepts writes. `sslmode` is \
+     `prefer`, `disable` or `require`",
+)
+.required()
+.example("\"postgres://forebay:${PG_PASSWORD}@db/events\"");
+const CONNECTIONS: Setting = Setting {
+    default: Unset::Described("as many as lanes; 16 for a writer"),
+    text: "[connections](../../guides/stores/postgres.md#connections) to the database at most; reads have one more",
+    ..client::MAX_CONNECTIONS
+};
+const AGES: (Duration, Duration) = (limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
+const IDLE_TIMEOUT: Setting = Setting::duration("idle_timeout", AGES, "an unused connection is closed after this time")
+    .or(Unset::Duration(PoolLimits::IDLE));
+const MAX_LIFETIME: Setting = Setting::duration("max_lifetime", AGES, "no connection is used for longer")
+    .or(Unset::Duration(PoolLimits::LIFETIME));
+const POOLER: Setting = Setting::choice(
+    "pooler",
+    &["session"],
+    "`session`: a [pooler](../../guides/stores/postgres.md#poolers) that keeps a session's server is in front of the database",
+)
+.or(Unset::Described("detected"))
+.example("\"session\"");
 /// The settings of a shard (a database); it inherits the others from the sink.
-const SHARD_KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
+const SHARD: &[Setting] = &[
+    SERVER.or(Unset::None),
+    client::CA,
+    Setting::new("values", TEXTS, "the values of `shard_by` whose events go to the database")
+        .or(Unset::Described("the name"))
+        .example("[\"acme\"]"),
+    CONNECTIONS,
+    IDLE_TIMEOUT,
+    MAX_LIFETIME,
+    POOLER,
+];
 /// The settings of a rule for existing ids.
-const CONFLICT_KEYS: &[&str] = &["newest"];
+const CONFLICT: &[Setting] =
+    &[Setting::new("newest", POINTER, "the value that decides").required().example("\"/version\"")];
 /// Those of a column.
-const COLUMN_KEYS: &[&str] = &["pointer", "type"];
+const COLUMN: &[Setting] = &[
+    Setting::new("pointer", POINTER, "the value").required().example("\"/status\""),
+    Setting::text("type", "the column's type").example("\"integer\""),
+];
 const TABLE: &str = "events";
 /// The column that a table is partitioned by.
 const EVENT_TIME: &str = "event_time";
@@ -113,11 +214,10 @@ fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Post
 
 /// How many connections there are, and for how long; missing settings are those of `otherwise`.
 fn connections(reader: &mut SettingsReader<'_>, section: &Section<'_>, otherwise: PoolLimits) -> PoolLimits {
-    let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
     PoolLimits {
         max: connections_max(reader, section).or(otherwise.max),
-        idle: reader.text(section, "idle_timeout", age).map_or(otherwise.idle, |found| found.value),
-        lifetime: reader.text(section, "max_lifetime", age).map_or(otherwise.lifetime, |found| found.value),
+        idle: reader.duration(section, &IDLE_TIMEOUT).map_or(otherwise.idle, |found| found.value),
+        lifetime: reader.duration(section, &MAX_LIFETIME).map_or(otherwise.lifetime, |found| found.value),
         pooler: reader.text(section, "pooler", pooler).map_or(otherwise.pooler, |found| found.value),
     }
 }
@@ -154,7 +254,7 @@ fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, layout: &Tab
         return reader.text(section, "conflict", conflict_rule).map(|found| found.value).unwrap_or_default();
     };
     let rule = Section::child(section, key, entries);
-    reader.check_keys(&rule, CONFLICT_KEYS);
+    reader.check_keys(&rule, names(CONFLICT));
     let Some(newest) = required_pointer(reader, &rule, "newest") else { return RowConflictPolicy::default() };
     if let TableLayout::Columns { columns, payload: None } = layout
         && columns.iter().all(|column| column.pointer != newest)
@@ -212,7 +312,7 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
         let (pointer, kind) = match value.get_ref().as_table() {
             Some(entries) => {
                 let column = Section::child(&table, key, entries);
-                reader.check_keys(&column, COLUMN_KEYS);
+                reader.check_keys(&column, names(COLUMN));
                 let kind = reader.text(&column, "type", parsed("isn't a column type")).map(|found| found.value);
                 (required_pointer(reader, &column, "pointer"), kind)
             }
@@ -279,10 +379,7 @@ const TEXT: &str = "text";
 
 /// Sinks of kind `postgres`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[
-        &["url", "ca", "table", "partition", "columns", "payload", "payload_type", "conflict"],
-        &["timeout", "max_connections", "idle_timeout", "max_lifetime", "pooler", "shard_by", "shards", ALLOW_UNSAFE],
-    ],
+    settings: &[SETTINGS],
     urls: &["url"],
     is_fenced: true,
     layout: &[
@@ -347,7 +444,7 @@ impl StoreConfig for PostgresConfig {
         section: &Section<'_>,
         folders: Folders<'_>,
     ) -> Option<Box<dyn StoreConfig>> {
-        reader.check_keys(section, SHARD_KEYS);
+        reader.check_keys(section, names(SHARD));
         let server = server(reader, section);
         let ca = ca(reader, section, folders.configuration).or_else(|| self.ca.clone());
         let connections = connections(reader, section, self.connections);

@@ -9,12 +9,58 @@ use crate::{
     Structure,
 };
 use json::JsonPointer;
-use settings::client::{ca, connections_max, each, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, parsed, pointer};
+use settings::client::{self, ca, connections_max, each, timeout};
+use settings::{
+    Diagnostic, InvalidValue, POINTER, Section, Setting, SettingsReader, TEXTS, URL, Unset, parsed, pointer, words,
+};
 
 const KEY: &str = "{type}";
 const SENTINELS: &str = "sentinels";
 const CLUSTER: &str = "cluster";
+
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "url",
+        URL,
+        "`redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss://` for TLS. Password only: `redis://:PASSWORD@HOST`. Percent-encode special \
+         characters. Sentinels and clusters: [addresses](sinks.md#addresses-of-redis)",
+    )
+    .required()
+    .example("\"redis://forebay:${REDIS_PASSWORD}@cache:6379/0\""),
+    Setting::new(
+        SENTINELS,
+        TEXTS,
+        "the [sentinels](../../guides/stores/redis.md#sentinel) that know the master: `HOST:PORT` each, or `redis://USER:PASSWORD@HOST:PORT`, or \
+         `rediss://` for TLS",
+    )
+    .example("[\"one:26379\", \"two:26379\", \"three:26379\"]"),
+    Setting::flag(CLUSTER, "`true` if it is a [cluster](../../guides/stores/redis.md#cluster)"),
+    client::CA,
+    Setting::choice("mode", &words(&MODES), "what events become").or(Unset::Text(MODES[0].0)),
+    Setting::text(
+        "key",
+        "the key, or the channel: 1 to 256 bytes, not beginning with `forebay:`. `{type}` is the event's type, `{id}` its id (required with \
+         `json`, else not allowed). Two sinks can't share one",
+    )
+    .or(Unset::Described("`{type}`, or `{type}:{id}` for `json`"))
+    .example("\"{type}\""),
+    Setting::new("field", POINTER, "the JSON pointer to what the field of a `hash` or `counter` is; a `hash` without it goes by ids")
+        .or(Unset::Described("required for `counter`"))
+        .example("\"/status\""),
+    Setting::new("by", POINTER, "the JSON pointer to the integer that a `counter` adds")
+        .or(Unset::Described("each event counts 1"))
+        .example("\"/bytes\""),
+    Setting::integer("max_entries", (1, i64::MAX), "how many entries a `stream` (about) or `list` keeps")
+        .or(Unset::Described("all"))
+        .example("1000000"),
+    Setting { text: "how long the server may take for one script", ..client::TIMEOUT },
+    Setting {
+        default: Unset::Integer(RedisConfig::CONNECTIONS_MAX.get() as i64),
+        text: "connections to the server, shared by [lanes](../../concepts/glossary.md#lane). In a cluster each lane has instead one to each node \
+               that it needs, while it calls once a minute",
+        ..client::MAX_CONNECTIONS
+    },
+];
 
 /// The values of `mode`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -192,10 +238,7 @@ fn entries(number: i64) -> Result<u64, InvalidValue> {
 
 /// Sinks of kind `redis`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[
-        &["url", "sentinels", "cluster", "ca", "mode", "key", "field", "by", "max_entries"],
-        &["timeout", "max_connections"],
-    ],
+    settings: &[SETTINGS],
     urls: &["url", "sentinels"],
     is_fenced: true,
     layout: &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])],

@@ -1,16 +1,35 @@
 //! The settings of sinks of kind `s3`: the service, its credentials, the bucket and its objects.
 
 use objects::over_http::settings::{self as over_http, secret, url, word};
-use objects::{OBJECT_LAYOUT, layout_of};
+use objects::{OBJECT_LAYOUT, OBJECT_SETTINGS, layout_of};
 use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
 use crate::{Bucket, S3Config};
-use settings::client::{ca, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, parsed};
+use settings::client::{self, ca, timeout};
+use settings::{Diagnostic, InvalidValue, Kind, Section, Setting, SettingsReader, URL, Unset, parsed};
 
 const REGION: &str = "us-east-1";
+const SETTINGS: &[Setting] = &[
+    Setting::new("url", URL, "the service's URL without the bucket, as `http://HOST:PORT`")
+        .required()
+        .example("\"https://s3.eu-central-1.amazonaws.com\""),
+    Setting::text("region", "the region of the signatures of requests").or(Unset::Text(REGION)),
+    Setting::text(
+        "bucket",
+        "the bucket; Forebay creates a missing one. 3 to 63 of a-z, 0-9, `-` and `.`, a letter or digit at both ends. Two sinks can \
+         share one if their `object` differs",
+    )
+    .required()
+    .example("\"events\""),
+    Setting::text("access_key", "the id of the key that requests are signed with").required().example("\"${S3_ACCESS_KEY}\""),
+    Setting::text("secret_key", "the secret of the key").required().example("\"${S3_SECRET_KEY}\""),
+    Setting::new("path_style", Kind::Boolean, "`true` puts the bucket into the path, `false` before the host's name")
+        .or(Unset::Boolean(true)),
+    client::CA,
+    over_http::TIMEOUT,
+];
 
 /// Reads the settings; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
@@ -61,11 +80,7 @@ fn region(text: &str) -> Result<String, InvalidValue> {
 
 /// Sinks of kind `s3`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[
-        &["url", "region", "bucket", "access_key", "secret_key", "path_style", "ca", "timeout"],
-        over_http::LAYOUT,
-        OBJECT_LAYOUT,
-    ],
+    settings: &[SETTINGS, over_http::SETTINGS, OBJECT_SETTINGS],
     secrets: &["secret_key"],
     urls: &["url"],
     layout: &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)],

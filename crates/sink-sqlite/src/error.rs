@@ -35,7 +35,7 @@ pub(super) fn classify(path: &Path, error: &rusqlite::Error) -> SinkError {
             unavailable(format!("SQLite file {path}: {error}: Forebay resends the batch"))
         }
         _ => misconfigured(format!(
-            "SQLite file {path} rejects what Forebay writes ({error}): alter its tables as docs/reference/configuration.md \
+            "SQLite file {path} rejects what Forebay writes ({error}): alter its tables as docs/reference/configuration/sinks.md \
              describes, or set another `table`"
         )),
     }

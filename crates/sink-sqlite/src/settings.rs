@@ -9,21 +9,36 @@ use std::time::Duration;
 use sink::TableName;
 
 use crate::{Sqlite, SqliteConfig};
-use settings::{InvalidValue, Section, SettingsReader, duration};
+use settings::{InvalidValue, PATH as PATH_KIND, Section, Setting, SettingsReader, Unset};
 
 /// The page caches of SQLite: 2 MiB for writes, and 2 MiB for reads.
 const SQLITE_BYTES: usize = 4 << 20;
 const PATH: &str = "events.db";
 const TABLE: &str = "events";
-/// Rows that are kept for less time would be deleted before a reader reads them.
-const RETENTION_MIN: Duration = Duration::from_mins(1);
-/// A hundred years of 365.25 days.
-const RETENTION_MAX: Duration = Duration::from_hours(100 * 8_766);
+const SETTINGS: &[Setting] = &[
+    Setting::new("path", PATH_KIND, "the database's file, relative to the data directory").or(Unset::Text(PATH)),
+    Setting::text(
+        "table",
+        "the table: A-Z, a-z, 0-9 and `_`, not beginning with a digit, `sqlite_` or `forebay_`; at most 63 bytes. Two sinks can't share one. \
+         Forebay creates a missing one",
+    )
+    .or(Unset::Text(TABLE)),
+    RETENTION,
+];
+/// Rows that are kept for less time would be deleted before a reader reads them. The longest time is a hundred years of 365.25 days.
+const RETENTION: Setting = Setting::duration(
+    "retention",
+    (Duration::from_mins(1), Duration::from_hours(100 * 8_766)),
+    "rows accepted longer ago are [deleted](../../guides/retention.md). Without a configuration file, set \
+     `FOREBAY_SINKS_LOCAL_RETENTION=30d`",
+)
+.or(Unset::Described("all rows are kept"))
+.example("\"30d\"");
 
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
     let table = read_table(reader, section);
-    let retention = reader.text(section, "retention", |text| duration::within(text, RETENTION_MIN, RETENTION_MAX));
+    let retention = reader.duration(section, &RETENTION);
     Some(SqliteConfig { path: path?, table: table?, retention: retention.map(|found| found.value) })
 }
 
@@ -49,7 +64,7 @@ fn table(text: &str) -> Result<TableName, InvalidValue> {
 
 /// Sinks of kind `sqlite`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[&["path", "table", "retention"]],
+    settings: &[SETTINGS],
     is_fenced: true,
     is_embedded: true,
     is_read_by_default: true,

@@ -1,18 +1,52 @@
 //! The settings of sinks of kind `swift`: authentication, the container and its objects.
 
 use objects::over_http::settings::{self as over_http, secret, url, word};
-use objects::{OBJECT_LAYOUT, layout_of};
+use objects::{OBJECT_LAYOUT, OBJECT_SETTINGS, layout_of};
 use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
 use crate::{Auth, KeystoneIdentity, SwiftConfig};
-use settings::client::{ca, timeout};
-use settings::{Diagnostic, Section, SettingsReader, parsed};
+use settings::client::{self, ca, timeout};
+use settings::{Diagnostic, Section, Setting, SettingsReader, URL, Unset, parsed};
 
 /// The end of the URL of Keystone's third version.
 const KEYSTONE: &str = "/v3";
 const DOMAIN: &str = "Default";
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "auth",
+        URL,
+        "the URL that issues tokens: the whole URL of TempAuth, as `https://HOST/auth/v1.0`, or that of Keystone, which ends with `/v3`",
+    )
+    .required()
+    .example("\"https://swift.example.org/auth/v1.0\""),
+    Setting::text("user", "the user: `ACCOUNT:USER` for TempAuth, the name for Keystone")
+        .or(Unset::Described("required without an application credential"))
+        .example("\"test:tester\""),
+    Setting::text("key", "the key, password, or secret of the application credential").required().example("\"${SWIFT_KEY}\""),
+    Setting::text(
+        "application_credential",
+        "for Keystone: the id of an application credential, instead of `user`, `project` and `domain`",
+    )
+    .example("\"6b9ba3fd\""),
+    Setting::text("project", "the project's name")
+        .or(Unset::Described("required with `user` for Keystone"))
+        .example("\"events\""),
+    Setting::text("domain", "for Keystone: the name of the domain of user and project").or(Unset::Text(DOMAIN)),
+    Setting::text("region", "for Keystone: the region of the endpoint")
+        .or(Unset::Described("the catalogue's first"))
+        .example("\"eu-1\""),
+    Setting::text(
+        "container",
+        "the container; Forebay creates a missing one. 1 to 256 bytes of UTF-8 without `/` and control characters, not `.` or `..`. Two sinks \
+         can share one if their `object` differs",
+    )
+    .required()
+    .example("\"events\""),
+    client::CA,
+    over_http::TIMEOUT,
+];
 
 /// The kind of account, by its settings.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,11 +124,7 @@ fn report_unused(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By)
 
 /// Sinks of kind `swift`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[
-        &["auth", "user", "key", "application_credential", "project", "domain", "region", "container", "ca", "timeout"],
-        over_http::LAYOUT,
-        OBJECT_LAYOUT,
-    ],
+    settings: &[SETTINGS, over_http::SETTINGS, OBJECT_SETTINGS],
     secrets: &["key", "application_credential"],
     urls: &["auth"],
     layout: &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)],

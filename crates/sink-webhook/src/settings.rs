@@ -2,12 +2,34 @@
 
 use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::{HookHeader, InvalidHook, MessageShape, Webhook, WebhookConfig};
-use settings::client::{ca, each, requests, timeout};
-use settings::{InvalidValue, Section, SettingsReader, parsed};
+use settings::client::{self, ca, each, requests_max, timeout};
+use settings::{InvalidValue, Section, Setting, SettingsReader, TEXTS, URL, Unset, parsed};
+
+const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "url",
+        URL,
+        "the URL of messages; `{type}` in its path is the event's type. It contains no user. Two sinks can't share one",
+    )
+    .required()
+    .example("\"https://hooks.example.org/forebay/{type}\""),
+    Setting::new(
+        "secrets",
+        TEXTS,
+        "`whsec_` and the base64 of 24 to 64 random bytes, each; each message is signed with all of them",
+    )
+    .or(Unset::Described("messages aren't signed"))
+    .example("[\"${WEBHOOK_SECRET}\"]"),
+    Setting::new("headers", TEXTS, "additional headers of each request, as `Name: value`")
+        .example("[\"Authorization: Bearer 123\"]"),
+    Setting::flag("envelope", "`true`: a message has type, time and payload; `false`: only the payload"),
+    client::MAX_REQUESTS,
+    client::CA,
+    Setting { text: "how long the receiver may take for one request", ..client::TIMEOUT },
+];
 
 /// Reads the settings; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
@@ -16,14 +38,14 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let secrets = each(reader, section, "secrets", parsed("contains an invalid webhook secret"));
     let headers = each(reader, section, "headers", header);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
-    let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
+    let requests_max = requests_max(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     Some(WebhookConfig {
         url: url?,
         secrets,
         headers,
         shape: if has_envelope { MessageShape::Envelope } else { MessageShape::Payload },
-        requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
+        requests_max: requests_max?,
         ca,
         timeout,
     })
@@ -37,7 +59,7 @@ fn header(text: &str) -> Result<HookHeader, InvalidValue> {
 
 /// Sinks of kind `webhook`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[&["url", "secrets", "headers", "envelope", "max_requests", "ca", "timeout"]],
+    settings: &[SETTINGS],
     secrets: &["secrets", "headers"],
     urls: &["url"],
     ..SinkKind::new("webhook", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))

@@ -6,7 +6,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use settings::{Section, SettingsReader};
+use settings::{Section, Setting, SettingsReader};
 
 use crate::Sink;
 
@@ -38,9 +38,6 @@ pub struct JsonLimits {
     pub rejects_duplicate_keys: bool,
 }
 
-/// The settings of every sink. Configuration reads them.
-pub const COMMON_KEYS: &[&str] = &["kind", "from", "max_backlog", "max_dead_letters"];
-
 /// Reads the settings of a sink except those of every sink. `None` after an error, which is reported.
 type Read = fn(&mut SettingsReader<'_>, &Section<'_>, Folders<'_>) -> Option<Box<dyn StoreConfig>>;
 
@@ -50,7 +47,7 @@ pub struct SinkKind {
     /// The name in configurations: `kind = "NAME"`.
     pub name: &'static str,
     /// The settings of its table in groups, without those of every sink. A kind that has `serve` stores objects.
-    pub keys: &'static [&'static [&'static str]],
+    pub settings: &'static [&'static [Setting]],
     /// The settings whose values are secrets.
     pub secrets: &'static [&'static str],
     /// The settings whose values are URLs, which may have passwords.
@@ -77,7 +74,7 @@ impl SinkKind {
     pub const fn new(name: &'static str, read: Read) -> Self {
         Self {
             name,
-            keys: &[],
+            settings: &[],
             secrets: &[],
             urls: &[],
             read,
@@ -90,15 +87,15 @@ impl SinkKind {
         }
     }
 
-    /// All settings of its table.
-    pub fn all_keys(&self) -> impl Iterator<Item = &'static str> {
-        COMMON_KEYS.iter().chain(self.keys.iter().copied().flatten()).copied()
+    /// All settings of its table, without those of every sink.
+    pub fn all_settings(&self) -> impl Iterator<Item = &'static Setting> + use<> {
+        self.settings.iter().copied().flatten()
     }
 
     /// Whether it has this setting.
     #[must_use]
     pub fn has_key(&self, key: &str) -> bool {
-        self.all_keys().any(|known| known == key)
+        self.all_settings().any(|known| known.name == key)
     }
 
     /// Whether it stores events in objects, each of them complete or absent.

@@ -26,9 +26,7 @@ mod table_name;
 pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
 pub use fault::{Fault, Verdict, judge_unclear};
-pub use kind::{
-    COMMON_KEYS, Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig,
-};
+pub use kind::{Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig};
 pub use mark::{InvalidMark, Mark};
 pub use null::{NULL, Null};
 pub use outcome::{

@@ -78,6 +78,13 @@ pub fn is_step_key(key: &str) -> bool {
     EVERYWHERE.contains(&key) || OPERATIONS.iter().any(has)
 }
 
+/// All keys of steps. A key may occur twice.
+#[must_use]
+pub fn step_keys() -> Vec<&'static str> {
+    let of_operations = OPERATIONS.iter().flat_map(|known| [known.name].into_iter().chain(known.keys.iter().copied()));
+    EVERYWHERE.iter().copied().chain(of_operations).collect()
+}
+
 pub(super) fn compile(specs: &[StepSpec], tables: &Tables) -> Result<Vec<Step>, Vec<StepDiagnostic>> {
     let (mut steps, mut mistakes) = (Vec::new(), Vec::new());
     let mut around = Around { tables, windows: 0 };

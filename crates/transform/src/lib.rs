@@ -29,13 +29,13 @@ mod tests;
 mod trace;
 mod tree;
 
-pub use compile::is_step_key;
+pub use compile::{is_step_key, step_keys};
 pub use context::Context;
 pub use dedupe_window::{WindowMark, Windows};
 pub use diagnostic::{StepDiagnostic, StepLocation};
 pub use outcome::{DerivedEvent, Element, Filtered, Several, StepError, TransformOutcome};
 pub use place_tracker::PlaceTracker;
-pub use spec::{Setting, StepSpec};
+pub use spec::{StepSpec, StepValue};
 pub use tables::{InvalidTable, Tables};
 pub use trace::{Did, Traced};
 

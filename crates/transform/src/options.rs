@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::diagnostic::{StepDiagnostic, StepLocation};
-use super::spec::{Setting, StepSpec};
+use super::spec::{StepSpec, StepValue};
 use expression::Expression;
 use json::JsonPointer;
 use pattern::Pattern;
@@ -31,13 +31,13 @@ impl<'s> Options<'s> {
         self.spec.get(key).is_some()
     }
 
-    fn wrong_kind<T>(&mut self, key: &str, wanted: &str, setting: &Setting) -> Option<T> {
+    fn wrong_kind<T>(&mut self, key: &str, wanted: &str, setting: &StepValue) -> Option<T> {
         self.wrong(key, format!("should be {wanted}, but is {}", setting.kind()))
     }
 
     pub(super) fn text(&mut self, key: &str) -> Option<&'s str> {
         match self.spec.get(key)? {
-            Setting::Text(text) => Some(text),
+            StepValue::Text(text) => Some(text),
             other => self.wrong_kind(key, "a string", other),
         }
     }
@@ -60,7 +60,7 @@ impl<'s> Options<'s> {
 
     pub(super) fn boolean(&mut self, key: &str) -> Option<bool> {
         match self.spec.get(key)? {
-            Setting::Bool(value) => Some(*value),
+            StepValue::Bool(value) => Some(*value),
             other => self.wrong_kind(key, "true or false", other),
         }
     }
@@ -68,7 +68,7 @@ impl<'s> Options<'s> {
     /// A whole number from `least` to `most`.
     pub(super) fn count(&mut self, key: &str, least: usize, most: usize) -> Option<usize> {
         match self.spec.get(key)? {
-            Setting::Integer(number) => {
+            StepValue::Integer(number) => {
                 let number = usize::try_from(*number).ok().filter(|number| (least..=most).contains(number));
                 number.or_else(|| self.wrong(key, format!("should be from {least} to {most}")))
             }
@@ -78,12 +78,12 @@ impl<'s> Options<'s> {
 
     pub(super) fn number(&mut self, key: &str) -> Option<f64> {
         match self.spec.get(key)? {
-            Setting::Integer(number) => {
+            StepValue::Integer(number) => {
                 #[allow(clippy::cast_precision_loss, reason = "so large a number needs no precision")]
                 let number = *number as f64;
                 Some(number)
             }
-            Setting::Float(number) => Some(*number),
+            StepValue::Float(number) => Some(*number),
             other => self.wrong_kind(key, "a number", other),
         }
     }
@@ -116,13 +116,15 @@ impl<'s> Options<'s> {
     /// One JSON pointer, or a list of them.
     pub(super) fn pointers(&mut self, key: &str) -> Option<Vec<JsonPointer>> {
         match self.spec.get(key)? {
-            Setting::Text(_) => self.pointer(key).map(|pointer| vec![pointer]),
-            Setting::List(elements) if !elements.is_empty() => {
+            StepValue::Text(_) => self.pointer(key).map(|pointer| vec![pointer]),
+            StepValue::List(elements) if !elements.is_empty() => {
                 let read: Vec<_> = elements
                     .iter()
                     .enumerate()
                     .map(|(number, element)| match element {
-                        Setting::Text(text) => self.parse_pointer(text, StepLocation::Element(key.to_owned(), number)),
+                        StepValue::Text(text) => {
+                            self.parse_pointer(text, StepLocation::Element(key.to_owned(), number))
+                        }
                         other => {
                             let message = format!("should be a JSON pointer, but is {}", other.kind());
                             self.mistake(StepLocation::Element(key.to_owned(), number), message);

@@ -7,12 +7,12 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 
 /// A step as in the configuration: `{ drop = "/referrer", when = "referrer == null" }`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StepSpec(pub Vec<(String, Setting)>);
+pub struct StepSpec(pub Vec<(String, StepValue)>);
 
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Setting {
+pub enum StepValue {
     /// Nothing, which TOML can't express.
     Null,
     /// True or false.
@@ -24,18 +24,18 @@ pub enum Setting {
     /// A text.
     Text(String),
     /// A list.
-    List(Vec<Setting>),
+    List(Vec<StepValue>),
     /// A table.
-    Table(#[serde(deserialize_with = "entries")] Vec<(String, Setting)>),
+    Table(#[serde(deserialize_with = "entries")] Vec<(String, StepValue)>),
 }
 
 impl StepSpec {
-    pub(super) fn get(&self, key: &str) -> Option<&Setting> {
+    pub(super) fn get(&self, key: &str) -> Option<&StepValue> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, setting)| setting)
     }
 }
 
-impl Setting {
+impl StepValue {
     /// Its kind, in words.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
@@ -93,11 +93,11 @@ impl<'de> Deserialize<'de> for StepSpec {
 }
 
 /// The entries of a table in their order, including repeated keys.
-fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Setting)>, D::Error> {
+fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, StepValue)>, D::Error> {
     struct Entries;
 
     impl<'de> Visitor<'de> for Entries {
-        type Value = Vec<(String, Setting)>;
+        type Value = Vec<(String, StepValue)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a table, such as { drop = \"/referrer\" }")

@@ -3,16 +3,19 @@
 use std::fmt;
 use std::path::Path;
 
-use settings::{Section, SettingsReader};
+use settings::{PATH, Section, Setting, SettingsReader};
 use sink::local_path::{plain, refuse_own};
 use sink::{Destination, Folders, Sink, SinkKind, StoreConfig};
 
 use crate::config::LinesConfig;
 use crate::store::Lines;
 
+const SETTINGS: &[Setting] =
+    &[Setting::new("path", PATH, "the file, relative to the data directory").required().example("\"events.ndjson\"")];
+
 /// Sinks of kind `lines`.
 pub static KIND: SinkKind =
-    SinkKind { keys: &[&["path"]], is_fenced: true, is_embedded: true, ..SinkKind::new("lines", read) };
+    SinkKind { settings: &[SETTINGS], is_fenced: true, is_embedded: true, ..SinkKind::new("lines", read) };
 
 fn read(reader: &mut SettingsReader<'_>, table: &Section<'_>, at: Folders<'_>) -> Option<Box<dyn StoreConfig>> {
     let path = reader.required(table, "path", "add the file, as in path = \"events.ndjson\"", |text| {

@@ -57,7 +57,7 @@ impl Layout {
     }
 }
 
-/// Creates the tree in `folder`. The binary itself writes its completions and manual pages.
+/// Creates the tree in `folder`. The binary itself writes its completions, manual pages and the schema of its configuration.
 pub(super) fn fill(folder: &Path, layout: Layout, release: &Release<'_>) -> Result<()> {
     let (root, binary) = (root()?, release.binary);
     let program = folder.join(layout.of("forebay", "usr/bin/forebay"));
@@ -71,6 +71,8 @@ pub(super) fn fill(folder: &Path, layout: Layout, release: &Release<'_>) -> Resu
         let script = output(Command::new(binary).args(["completions", shell]))?;
         write(&folder.join(layout.of(archive, package)), &script)?;
     }
+    let schema = output(Command::new(binary).args(["config", "schema"]))?;
+    write(&folder.join(layout.of("forebay.schema.json", "usr/share/doc/forebay/forebay.schema.json")), &schema)?;
     if let Some(html) = release.html {
         copy_folder(html, &folder.join(layout.of("html", "usr/share/doc/forebay/html")))?;
     }

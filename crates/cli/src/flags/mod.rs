@@ -3,6 +3,7 @@
 mod admin_server;
 mod bench;
 mod check;
+mod config_command;
 mod dead;
 mod drain;
 mod dry_run;
@@ -47,6 +48,7 @@ const WRITER_DATA: &str = "./forebay-writer";
 pub(crate) use admin_server::{AdminAddress, AdminServer, ReloadFlags, StatusFlags};
 pub(crate) use bench::BenchFlags;
 pub use check::CheckFlags;
+pub(crate) use config_command::ConfigCommand;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 pub use drain::DrainFlags;
 pub use dry_run::{TestFlags, TryFlags};
@@ -166,6 +168,9 @@ pub(crate) enum Command {
     /// If a server uses the data directory, the command asks it over its admin address.
     #[command(subcommand, after_help = "Example: forebay route list --data /var/lib/forebay")]
     Route(RouteCommand),
+    /// Lists the settings of the configuration file, and prints its schema
+    #[command(subcommand, after_help = "Example: forebay config keys gateway")]
+    Config(ConfigCommand),
     /// Infers a schema from samples, and compares two schemas
     #[command(subcommand, after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
     Schema(SchemaCommand),
@@ -476,7 +481,7 @@ mod tests {
         }
         let (cli, mut known) = (Cli::command(), Vec::new());
         all(&cli, &mut known);
-        // Of every command that has a configuration: docs/reference/configuration.md.
+        // Of every command that has a configuration: docs/reference/configuration/README.md.
         let common: Vec<String> = longs(&cli).collect();
         const CASES: &str = "test-a-configuration.md";
         for (name, page) in [("load", "load-files.md"), ("bench", "measure.md"), ("try", CASES), ("test", CASES)] {

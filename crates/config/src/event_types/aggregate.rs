@@ -5,7 +5,10 @@ use std::time::Duration;
 use aggregate::{AggregateRules, Definition, Emit, Late, TimeBasis};
 use event::TypeName;
 use schema_tools::Reachability;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
+use settings::{
+    Diagnostic, InvalidValue, Kind, POINTER, Section, Setting, SettingsReader, SourceSpan, Unset, duration, names,
+    size, words,
+};
 use timestamp::TimeRule;
 
 use crate::event_types::result_schema;
@@ -19,21 +22,68 @@ use crate::sinks::{SinkName, Sinks};
 pub(crate) const TABLE: &str = "aggregate";
 
 /// The settings of an aggregate.
-pub(crate) const KEYS: &[&str] = &[
-    "window",
-    "time",
-    "group_by",
-    "measures",
-    "lateness",
-    "ahead",
-    "late",
-    "emit",
-    "early",
-    "idle_timeout",
-    "memory",
-    "state",
-    "routes",
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting::new("window", Kind::Text("window"), "the [windows](../aggregates.md#windows): `1m`, `5m every 1m` or `session 30m`")
+        .required()
+        .example("\"1m\""),
+    TIME,
+    Setting::new(
+        "group_by",
+        Kind::List(&POINTER),
+        "the values whose events form a [group](../aggregates.md#groups), 16 at most; without one all events of a window are one group",
+    )
+    .example("[\"/status\"]"),
+    Setting::new(
+        "measures",
+        Kind::Names(&Kind::Text("measure")),
+        "the names of the [measures](../aggregates.md#measures), at most 64; the result has them in this order",
+    )
+    .required()
+    .example("{ requests = \"count\", bytes = \"sum:/bytes\" }"),
+    Setting::duration("lateness", (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX), "how late an event may be")
+        .or(Unset::Described("`1m`; `0s` with `time = \"received\"`"))
+        .example("\"5m\""),
+    Setting::duration(
+        "ahead",
+        (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX),
+        "how far an event's time may be after its receive time",
+    )
+    .or(Unset::Duration(limits::AGGREGATE_AHEAD)),
+    LATE,
+    EMIT,
+    Setting::duration(
+        "early",
+        (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX),
+        "the interval of results before a window's end",
+    )
+    .or(Unset::Described("never"))
+    .example("\"10s\""),
+    Setting::duration(
+        "idle_timeout",
+        (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX),
+        "after this time, a shard without events no longer delays windows",
+    )
+    .or(Unset::Duration(limits::AGGREGATE_IDLE_TIMEOUT)),
+    Setting::size(
+        "memory",
+        (limits::AGGREGATE_BYTES_MIN as u64, u64::MAX),
+        "memory for the groups of all windows",
+    )
+    .or(Unset::Size(limits::AGGREGATE_BYTES as u64)),
+    STATE,
+    routes::OF_RESULTS,
 ];
+const TIME: Setting =
+    Setting::choice("time", &words(&TIMES), "`event`: the type's `time`; `received`: the receive time")
+        .or(Unset::Text("event"));
+const TIMES: [(&str, TimeBasis); 2] = [("event", TimeBasis::Event), ("received", TimeBasis::Received)];
+const LATE: Setting =
+    Setting::choice("late", &words(&LATES), "for later events ([late result](../../concepts/glossary.md#late-result))")
+        .or(Unset::Text("count"));
+const LATES: [(&str, Late); 2] = [("count", Late::Count), ("separate", Late::Part)];
+const EMIT: Setting = Setting::choice("emit", &words(&EMITS), "when a result is emitted").or(Unset::Text("close"));
+const EMITS: [(&str, Emit); 2] = [("close", Emit::Close), ("final", Emit::Final)];
+const STATE: Setting = Setting::flag("state", "`true` adds to results the state that is needed to merge them");
 
 /// An aggregate of a type.
 #[derive(Clone, Debug)]
@@ -94,7 +144,7 @@ fn read_one(
     sinks: &Sinks,
     time: Option<&TimeRule>,
 ) -> Option<AggregateConfig> {
-    reader.check_keys(section, KEYS);
+    reader.check_keys(section, names(SETTINGS));
     let name = name(reader, of, section);
     let errors_before = reader.errors();
     let mut definition = definition(reader, section);
@@ -175,18 +225,18 @@ fn definition(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Definit
     let length = |text: &str| duration::within(text, Duration::ZERO, Duration::MAX);
     Definition {
         window: reader.text(section, "window", |text| Ok(text.to_owned())).map(|found| found.value).unwrap_or_default(),
-        time: choice(reader, section, "time", &[("event", TimeBasis::Event), ("received", TimeBasis::Received)]),
+        time: choice(reader, section, &TIME, &TIMES),
         event_time: None,
         group_by: texts(reader, section, "group_by"),
         measures: measures(reader, section),
         lateness: reader.text(section, "lateness", length).map(|found| found.value),
         ahead: reader.text(section, "ahead", length).map(|found| found.value),
-        late: choice(reader, section, "late", &[("count", Late::Count), ("separate", Late::Part)]),
-        emit: choice(reader, section, "emit", &[("close", Emit::Close), ("final", Emit::Final)]),
+        late: choice(reader, section, &LATE, &LATES),
+        emit: choice(reader, section, &EMIT, &EMITS),
         early: reader.text(section, "early", length).map(|found| found.value),
         quiet: reader.text(section, "idle_timeout", length).map(|found| found.value),
         memory: reader.text(section, "memory", bytes).map(|found| found.value),
-        state: reader.boolean(section, "state").is_some_and(|found| found.value),
+        state: reader.boolean_or_default(section, &STATE),
     }
 }
 
@@ -200,8 +250,13 @@ fn texts(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> V
 }
 
 /// One of a few words; the first is the default.
-fn choice<T: Copy>(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, words: &[(&str, T)]) -> T {
-    reader.word(section, key, "is not a supported value", words).map_or(words[0].1, |found| found.value)
+fn choice<T: Copy>(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    setting: &Setting,
+    words: &[(&str, T)],
+) -> T {
+    reader.meaning(section, setting, "is not a supported value", words).map_or(words[0].1, |found| found.value)
 }
 
 /// The measures in the order in which they are written.

@@ -3,10 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
+use settings::{Diagnostic, Located, Section, Setting, SettingsReader, SourceSpan, TEXTS};
 
-pub(crate) const KEY: &str = "aliases";
-pub(crate) const LOWERCASE: &str = "lowercase";
+const KEY: &str = "aliases";
+/// Their declaration.
+pub(crate) const ALIASES: Setting = Setting::new(
+    KEY,
+    TEXTS,
+    "[other names](types.md#other-names-of-a-type) under which clients send events of the type: at most 64, each of 1 to 256 bytes",
+)
+.example("[\"Access Logged\"]");
+/// Whether case matters.
+pub(crate) const LOWERCASE: Setting =
+    Setting::flag("lowercase", "`true` ignores the case of the type's name and of its `aliases`");
 /// Other names of a type.
 const NAMES_MAX: usize = 64;
 /// Bytes of a name.
@@ -25,7 +34,7 @@ fn of_type(
     tables: &[Section<'_>],
     taken: &mut BTreeMap<String, SourceSpan>,
 ) -> (Vec<String>, bool) {
-    let lowercase = reader.boolean(section, LOWERCASE).is_some_and(|found| found.value);
+    let lowercase = reader.boolean_or_default(section, &LOWERCASE);
     let Some(Located { value: names, span }) = reader.texts(section, KEY) else { return (Vec::new(), lowercase) };
     let path = section.key_path(KEY);
     if section.name() == OTHERS {

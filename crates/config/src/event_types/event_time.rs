@@ -1,11 +1,40 @@
 //! `time` of a type: how the time of an event is read, and what becomes of an event whose time cannot be read.
 
 use json::JsonPointer;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use settings::{Diagnostic, InvalidValue, POINTER, Section, Setting, SettingsReader, Unset, words};
 use timestamp::TimeRule;
 
 /// The settings that say how the time is read.
-const OPTIONS: [&str; 3] = ["time_format", "time_zone", "time_unreadable"];
+const OPTIONS: [&str; 3] = [FORMAT.name, ZONE.name, UNREADABLE.name];
+/// The pointer to the time.
+pub(crate) const TIME: Setting = Setting::new(
+    "time",
+    POINTER,
+    "the JSON pointer to the time of the event, for [aggregates](aggregates.md) and days in names. Events without one use their receive time. \
+     Read after the steps, when the event is accepted",
+)
+.example("\"/time\"");
+/// The format of the time.
+pub(crate) const FORMAT: Setting = Setting::text(
+    "time_format",
+    "the format of the time, as [`coerce`](../transforms.md#kinds-and-forms) reads it: `rfc3339`, `unix`, `unix_ms`, `unix_us`, `unix_ns`, \
+     `rfc2822`, `clf` or a pattern ([formats](types.md#formats-of-time))",
+)
+.or(Unset::Text("rfc3339"));
+/// The zone of the time.
+pub(crate) const ZONE: Setting = Setting::text(
+    "time_zone",
+    "the zone of times without one: `UTC`, or the offset from UTC, as `+01:00`. If unset, such a time is unreadable",
+)
+.example("\"UTC\"");
+/// What becomes of events with an unreadable time.
+pub(crate) const UNREADABLE: Setting = Setting::choice(
+    "time_unreadable",
+    &words(&UNREADABLE_WORDS),
+    "for an event with an unreadable time: `received` uses the receive time, `refuse` answers 422 `time` ([formats](types.md#formats-of-time))",
+)
+.or(Unset::Text("received"));
+const UNREADABLE_WORDS: [(&str, bool); 2] = [("received", false), ("refuse", true)];
 
 /// The rule for the time at this pointer.
 pub(crate) fn read(
@@ -24,8 +53,7 @@ pub(crate) fn read(
         let with_zone = rule.clone().with_zone(text);
         with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is not a time zone", wanted))
     });
-    let words = &[("received", false), ("refuse", true)];
-    let refuses = reader.word(section, OPTIONS[2], "is not a supported action", words);
+    let refuses = reader.meaning(section, &UNREADABLE, "is not a supported action", &UNREADABLE_WORDS);
     if !has_time {
         let spans = [format.map(|found| found.span), zone.map(|found| found.span), refuses.map(|found| found.span)];
         for (option, span) in OPTIONS.into_iter().zip(spans).filter_map(|(option, span)| Some((option, span?))) {

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::transform::step_keys;
 use access::PartialStatus;
 use event::TypeName;
 use gateway::{IdRule, RefusedTo, TextRule};
 use json::store_compat::Incompatibilities;
 use schema_tools::Reachability;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, parsed, pointer};
+use settings::{
+    Diagnostic, InvalidValue, Kind, Located, PATH, Section, Setting, SettingsReader, SourceSpan, Unset, names, parsed,
+    pointer, words,
+};
 use timestamp::TimeRule;
 
 use crate::event_types::aggregate::{self, AggregateConfig};
@@ -24,27 +28,75 @@ use crate::sinks::route::Route;
 use crate::sinks::{SinkName, Sinks};
 
 /// The settings of `[types.X]`.
-pub(crate) const KEYS: &[&str] = &[
-    aliases::KEY,
+pub(crate) const SETTINGS: &[Setting] = &[
+    aliases::ALIASES,
     aliases::LOWERCASE,
-    "id",
-    "time",
-    "time_format",
-    "time_zone",
-    "time_unreadable",
-    "schema",
-    "schema_formats",
-    "transform",
-    "unstorable",
-    aggregate::TABLE,
-    "ack",
-    "ack_memory",
-    "read",
-    refused_to::KEY,
-    PARTIAL,
-    "routes",
+    Setting::new(
+        "id",
+        Kind::Text("JSON pointer, or `content`"),
+        "the JSON pointer to an id within the payload: a second event with the same id is a duplicate. `\"content\"`: \
+         [a digest of the event](../http-ingest.md#ids-by-content), so equal events are duplicates",
+    )
+    .example("\"/request/id\""),
+    event_time::TIME,
+    event_time::FORMAT,
+    event_time::ZONE,
+    event_time::UNREADABLE,
+    Setting::new(
+        "schema",
+        PATH,
+        "a file with the JSON Schema of payloads ([JSON Schema](../json-schema.md)), relative to the configuration file. The file, and all \
+         files that it refers to, must be in that folder or below",
+    )
+    .example("\"schemas/access.json\""),
+    Setting::flag("schema_formats", "`true` asserts `format` in the schema. With `false`, `format` has no effect"),
+    Setting::new(
+        "transform",
+        Kind::List(&Kind::Open(step_keys)),
+        "the steps that change events before they are stored, a list of tables: [transforms](../transforms.md). `${NAME}` is replaced only in \
+         the `key` of a `hash`, because patterns use it differently",
+    )
+    .example("[{ drop = \"/referrer\", when = \"referrer == null\" }]"),
+    UNSTORABLE,
+    ACK,
+    ACK_MEMORY,
+    Setting::new(
+        "read",
+        Kind::Text("name of a sink"),
+        "the sink from which events are read back ([reading](../http-read.md)): one of `routes` [that can be read](../http-read.md#read-sinks)",
+    )
+    .or(Unset::Described("the first of `routes` that can be read; those without a condition first"))
+    .example("\"local\""),
+    refused_to::REFUSED_TO,
+    Setting::choice(
+        PARTIAL,
+        &["207", "200"],
+        "the status of a batch of which some events are rejected; `\"200\"` is for \
+         [senders that resend after a 207](../../guides/senders.md#status-200-for-partly-accepted-batches), and needs `refused_to`. A token's \
+         setting overrides it",
+    )
+    .or(Unset::Text("207")),
+    routes::ROUTES,
 ];
-
+const UNSTORABLE: Setting = Setting::choice(
+    "unstorable",
+    &words(&UNSTORABLE_WORDS),
+    "for strings that some stores can't store ([unstorable text](../json.md#unstorable-text))",
+)
+.or(Unset::Described("rejects what its stores can't store"))
+.example("\"reject\"");
+const ACK: Setting = Setting::choice(
+    "ack",
+    &["disk", "stored"],
+    "when a request without the header `Forebay-Ack` is answered: `disk`, when its events are durable, or `stored`, when every sink of the type \
+     has them ([acknowledgement levels](../http-ingest.md#acknowledgement-levels))",
+)
+.or(Unset::Text("disk"));
+const ACK_MEMORY: Setting = Setting::flag(
+    "ack_memory",
+    "`true` lets clients ask for an answer before the events are durable (`Forebay-Ack: memory`, \
+     [acknowledgement levels](../http-ingest.md#acknowledgement-levels))",
+);
 /// The setting of a batch's status.
 const PARTIAL: &str = "partial";
 /// The `id` that is no pointer.
@@ -52,7 +104,7 @@ const CONTENT: &str = "content";
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
 /// The words for what becomes of payloads that not every store can take.
-const UNSTORABLE: &[(&str, TextRule)] = &[
+const UNSTORABLE_WORDS: [(&str, TextRule); 3] = [
     ("accept", TextRule { flaws: Incompatibilities::NONE, repair: false }),
     ("reject", TextRule { flaws: Incompatibilities::ALL, repair: false }),
     ("repair", TextRule { flaws: Incompatibilities::ALL, repair: true }),
@@ -194,7 +246,7 @@ fn read_one(
     lookup: &LookupTables,
     schemas: &mut Schemas<'_>,
 ) -> (TypeConfig, Vec<SourceSpan>) {
-    reader.check_keys(section, KEYS);
+    reader.check_keys(section, names(SETTINGS).chain([aggregate::TABLE]));
     let id = reader.text(section, "id", id_rule);
     let time = reader.text(section, "time", pointer::parse);
     let schema = schema::read(reader, section, schemas);
@@ -214,8 +266,8 @@ fn read_one(
     }
     let id = id.map(|found| found.value).unwrap_or_default();
     let time = event_time::read(reader, section, time.map(|found| found.value));
-    let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
-    let ack = reader.text(section, "ack", ack);
+    let ack_memory = reader.boolean_or_default(section, &ACK_MEMORY);
+    let ack = reader.text(section, ACK.name, ack);
 
     let errors_before = reader.errors();
     let list = routes::written(reader, section);
@@ -237,10 +289,10 @@ fn read_one(
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
-    let unstorable =
-        reader.word(section, "unstorable", "is not a supported action", UNSTORABLE).map(|found| found.value);
-    let unstorable =
-        unstorable.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
+    let unstorable = reader.meaning(section, &UNSTORABLE, "is not a supported action", &UNSTORABLE_WORDS);
+    let unstorable = unstorable
+        .map(|found| found.value)
+        .unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
     let (aliases, lowercase, refused_to, partial) = (Vec::new(), false, None, PartialStatus::default());
     let config = TypeConfig {
         aliases,

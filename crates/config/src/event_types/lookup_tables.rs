@@ -5,11 +5,24 @@ use std::path::{Path, PathBuf};
 
 use limits::TABLE_BYTES_MAX;
 use settings::Folder;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use settings::{Diagnostic, InvalidValue, PATH, Section, Setting, SettingsReader, Unset, names};
 use transform::{InvalidTable, Tables};
 
 /// The settings of `[tables.X]`.
-pub(crate) const KEYS: &[&str] = &["path", "key", "value"];
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "path",
+        PATH,
+        "a file in the folder of the configuration file or below, at most 64 MiB. `.json`: one object; its names are the keys. `.csv`: the \
+         first line names the columns",
+    )
+    .required()
+    .example("\"countries.csv\""),
+    Setting::text("key", "the column with the keys").or(Unset::Described("the first column")).example("\"code\""),
+    Setting::text("value", "the column with the values")
+        .or(Unset::Described("an object of all other columns"))
+        .example("\"name\""),
+];
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +62,7 @@ fn read_one(
     tables: &mut Tables,
     hasher: &mut DefaultHasher,
 ) -> Option<()> {
-    reader.check_keys(section, KEYS);
+    reader.check_keys(section, names(SETTINGS));
     let errors_before = reader.errors();
     let path = reader.text(section, "path", path);
     let [key, value] = ["key", "value"].map(|key| reader.text(section, key, |text| Ok(text.to_owned())));

@@ -1,9 +1,16 @@
 //! `refused_to` of a type: the type as which its rejected events are stored.
 
 use event::TypeName;
-use settings::{Diagnostic, Located, Section, SettingsReader, nearest};
+use settings::{Diagnostic, Located, Section, Setting, SettingsReader, nearest};
 
-pub(crate) const KEY: &str = "refused_to";
+const KEY: &str = "refused_to";
+/// Its declaration.
+pub(crate) const REFUSED_TO: Setting = Setting::text(
+    KEY,
+    "the type that stores rejected events (400, 409, 422): the [quarantine](../../guides/quarantine.md). It has \
+     its own table and no `refused_to`. At most 100 at a time, and 10 a second",
+)
+.example("\"refused\"");
 
 /// A `refused_to` as it is written.
 pub(crate) struct RefusedToSetting {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use ledger::Condition;
 use schema_tools::Reachability;
-use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
+use settings::{Diagnostic, EXPRESSION, Kind, Located, Section, Setting, SettingsReader, SourceSpan};
 use toml::de::DeValue;
 
 use crate::event_types::conditional::{self, Form, Worded};
@@ -13,6 +13,25 @@ use crate::sinks::route::Route;
 use crate::sinks::{SinkConfig, SinkName, Sinks};
 
 const KEY: &str = "routes";
+/// The routes of a type.
+pub(crate) const ROUTES: Setting = Setting::new(
+    KEY,
+    Kind::List(&Kind::Either(&[Kind::Text("name of a sink"), Kind::Table(ROUTE)])),
+    "the names of the sinks that store the events: at least one, each once; [with a condition](types.md#routes-with-conditions), or without. \
+     The variable has names only",
+)
+.required()
+.example("[\"local\"]");
+/// The routes of an aggregate.
+pub(crate) const OF_RESULTS: Setting = Setting {
+    text: "the names of the sinks that store the results: at least one, each once; [with a condition](types.md#routes-with-conditions), or \
+           without",
+    ..ROUTES
+};
+const ROUTE: &[Setting] = &[
+    Setting::text(FORM.key, "the sink").required().example("\"errors\""),
+    Setting::new("when", EXPRESSION, "the condition").example("\"status >= 500\""),
+];
 const FORM: Form = Form {
     key: "to",
     what: "sink",

@@ -9,7 +9,7 @@ use settings::{Diagnostic, Section, SettingsReader, SourceSpan};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use transform as steps;
-use transform::{Setting, StepSpec, Transform};
+use transform::{StepSpec, StepValue, Transform};
 
 use crate::event_types::lookup_tables::LookupTables;
 use crate::event_types::unreachable_paths;
@@ -157,7 +157,7 @@ fn spec(reader: &mut SettingsReader<'_>, section: &Section<'_>, step: &dyn Displ
         let setting = if is_secret(name) && value.get_ref().is_str() {
             // Mistakes in other steps are reported too if it can't be filled in.
             let secret = reader.string(&format_args!("{step}.{name}"), span, value.get_ref());
-            Some(Setting::Text(secret.map_or_else(|| name.to_owned(), |found| found.value)))
+            Some(StepValue::Text(secret.map_or_else(|| name.to_owned(), |found| found.value)))
         } else {
             setting(reader, &format_args!("{step}.{name}"), span, value.get_ref())
         };
@@ -171,18 +171,18 @@ fn setting(
     path: &dyn Display,
     span: SourceSpan,
     value: &DeValue<'_>,
-) -> Option<Setting> {
+) -> Option<StepValue> {
     let within = |part: &Spanned<DeValue<'_>>| SourceSpan { source: span.source, range: part.span() };
     Some(match value {
-        DeValue::String(text) => Setting::Text(text.clone().into_owned()),
-        DeValue::Boolean(value) => Setting::Bool(*value),
-        DeValue::Datetime(time) => Setting::Text(time.to_string()),
+        DeValue::String(text) => StepValue::Text(text.clone().into_owned()),
+        DeValue::Boolean(value) => StepValue::Bool(*value),
+        DeValue::Datetime(time) => StepValue::Text(time.to_string()),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-            Ok(number) => Setting::Integer(number),
+            Ok(number) => StepValue::Integer(number),
             Err(_) => return reader.wrong_kind(path, span, value, "an integer of at most 64 bits"),
         },
         DeValue::Float(number) => match number.as_str().parse() {
-            Ok(number) => Setting::Float(number),
+            Ok(number) => StepValue::Float(number),
             Err(_) => return reader.wrong_kind(path, span, value, "a number"),
         },
         DeValue::Array(elements) => {
@@ -191,7 +191,7 @@ fn setting(
                 .enumerate()
                 .map(|(number, part)| setting(reader, &format_args!("{path}[{number}]"), within(part), part.get_ref()))
                 .collect();
-            Setting::List(elements.into_iter().collect::<Option<_>>()?)
+            StepValue::List(elements.into_iter().collect::<Option<_>>()?)
         }
         DeValue::Table(entries) => {
             let members: Vec<_> = entries
@@ -202,7 +202,7 @@ fn setting(
                     Some((name.to_owned(), value))
                 })
                 .collect();
-            Setting::Table(members.into_iter().collect::<Option<_>>()?)
+            StepValue::Table(members.into_iter().collect::<Option<_>>()?)
         }
     })
 }

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use event::TypeName;
 use expression::Expression;
 use schema_tools::Reachability;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, nearest};
+use settings::{
+    Diagnostic, EXPRESSION, InvalidValue, Kind, Located, Section, Setting, SettingsReader, SourceSpan, nearest,
+};
 use toml::de::DeValue;
 
 use crate::event_types::conditional::{self, Form, Worded};
@@ -13,7 +15,22 @@ use crate::event_types::event_type::Types;
 use crate::event_types::unreachable_paths;
 
 /// The setting that is a list of tables.
-pub(crate) const RULES: &str = "type_rules";
+pub(crate) const RULES: Setting = Setting::new(
+    "type_rules",
+    Kind::List(&Kind::Table(RULE)),
+    "rules for events whose type is in neither path, header nor pointer: [types by rule](gateway.md#types-by-rule-and-unknown-types)",
+)
+.example("[{ type = \"access\", when = \"has(method)\" }]");
+const RULE: &[Setting] = &[
+    Setting::text(FORM.key, "the type of the events").required().example("\"access\""),
+    Setting::new("when", EXPRESSION, "the condition").required().example("\"has(method)\""),
+];
+/// The setting of the type of other events.
+pub(crate) const UNKNOWN: Setting = Setting::text(
+    "unknown_type",
+    "the type of events with an [unknown type](gateway.md#types-by-rule-and-unknown-types). If unset, they are rejected",
+)
+.example("\"other\"");
 /// As many rules as are asked of an event.
 const RULES_MAX: usize = 64;
 const FORM: Form =
@@ -48,8 +65,8 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, types
 }
 
 fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Vec<TypeRule> {
-    let Some((span, value)) = section.get(RULES) else { return Vec::new() };
-    let path = section.key_path(RULES);
+    let Some((span, value)) = section.get(RULES.name) else { return Vec::new() };
+    let path = section.key_path(RULES.name);
     let Some(list) = value.as_array() else {
         reader.wrong_kind::<()>(
             &path,
@@ -101,8 +118,8 @@ fn warn(reader: &mut SettingsReader<'_>, of: &TypeName, when: &Worded<Expression
 }
 
 fn unknown(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Option<TypeName> {
-    let found = reader.text(section, "unknown_type", |text| Ok::<_, InvalidValue>(text.to_owned()))?;
-    let path = section.key_path("unknown_type");
+    let found = reader.text(section, UNKNOWN.name, |text| Ok::<_, InvalidValue>(text.to_owned()))?;
+    let path = section.key_path(UNKNOWN.name);
     if types.others.is_some() {
         let title = format!("unused setting `{path}`");
         let help = "[types.\"*\"] accepts events of every type: remove one of them".to_owned();

@@ -3,12 +3,13 @@
 
 use std::ops::Range;
 
-use ::sink::COMMON_KEYS;
-use settings::{FILE, PREFIX};
+use settings::{FILE, PREFIX, Setting};
 use transform::is_step_key;
 
-use super::tables::{self, Inner, Known, Table};
+use super::tables::{self, Known};
+use crate::declared::{Inner, ROOT, Table};
 use crate::old_names::{current, old_keys_of_sinks};
+use crate::sinks::every_sink;
 use crate::sinks::kinds::{self, KINDS};
 
 /// Settings of the databases in `shards` that no sink has.
@@ -30,6 +31,8 @@ enum Place {
     Root,
     /// A table that isn't a sink's.
     Table(&'static Table),
+    /// A table within the value of a setting.
+    Settings(&'static [Setting]),
     /// A table of tables whose names the operator chooses.
     Named(&'static Table),
     /// `[sinks]` and `[sinks.X.shards]`: each key names a table that may hold secrets.
@@ -145,14 +148,15 @@ fn is_secret_name(key: &str) -> bool {
 }
 
 /// The kind of value of a key in a table that isn't a sink's.
-fn in_table(table: &Table, key: &str) -> Value {
+fn in_table(known: Known, key: &str) -> Value {
     let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
-    match table.find(key) {
+    match known {
         Known::Setting => value(is_secret_name(key), Place::Value),
         Known::Table(Inner::Settings(table)) => value(false, Place::Table(table)),
-        Known::Table(Inner::Named(table)) => value(false, Place::Named(table)),
-        Known::Table(Inner::Names) => value(false, Place::Names),
-        Known::Table(Inner::Steps) => value(true, Place::Step),
+        Known::Table(Inner::Named(_, table)) => value(false, Place::Named(table)),
+        Known::Settings(settings) => value(false, Place::Settings(settings)),
+        Known::Names => value(false, Place::Names),
+        Known::Steps => value(true, Place::Step),
         Known::Nothing => value(true, Place::Value),
     }
 }
@@ -287,8 +291,9 @@ impl Scanner<'_> {
         let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
         match place {
             Place::Root if key == "sinks" => value(true, Place::Sinks),
-            Place::Root => in_table(&tables::ROOT, key),
-            Place::Table(table) => in_table(table, key),
+            Place::Root => in_table(ROOT.find(key), key),
+            Place::Table(table) => in_table(table.find(key), key),
+            Place::Settings(settings) => in_table(tables::find(settings, key), key),
             // A table is expected: another value may be a setting whose table's name was forgotten.
             Place::Named(table) => value(true, Place::Table(table)),
             Place::Sinks => value(true, Place::Sink),
@@ -324,10 +329,10 @@ impl Scanner<'_> {
         };
         let named: Vec<_> = KINDS.iter().filter(|kind| is_named(kind.name)).collect();
         let of_writer = is_named(kinds::WRITER) && kinds::writer_keys().contains(&key);
-        let is_known = named.iter().any(|kind| kind.all_keys().any(|known| known == current(key))) || of_writer;
+        let is_known = named.iter().any(|kind| kind.has_key(current(key))) || of_writer;
         let is_common = IN_ALL_SINKS.iter().chain(OF_SHARDS).any(|known| *known == key);
         let is_secret = named.iter().any(|kind| kind.secrets.contains(&key));
-        (is_known || is_common || COMMON_KEYS.contains(&key)) && !is_secret
+        (is_known || is_common || settings::names(every_sink::SETTINGS).any(|known| known == key)) && !is_secret
     }
 
     fn token(&mut self, byte: u8) {

@@ -1,13 +1,23 @@
 //! The file of tokens: `tokens.json` of the data directory, unless `token_file` names another one.
 
 use access::{Scope, Scopes};
-use settings::{Diagnostic, Section, SettingsReader, path};
+use settings::{Diagnostic, PATH, Section, Setting, SettingsReader, Unset, path};
 use text::OperatorCommand;
 
 use crate::inputs::Inputs;
 use crate::role::Role;
-pub(crate) use crate::token_file::SETTING as KEY;
-use crate::token_file::{Kept, TokenFile};
+use crate::token_file::{Kept, SETTING as KEY, TokenFile};
+
+/// The file of tokens of both ports.
+pub(crate) const TOKEN_FILE: Setting = Setting::new(
+    KEY,
+    PATH,
+    "the file of tokens for both ports, as [`token new --file`](../../guides/authenticate.md#one-file-for-several-processes) \
+     writes it; relative to the configuration file. Several processes may share it. A running server follows it",
+)
+.or(Unset::Described("`tokens.json` of the data directory"))
+.example("\"tokens.json\"")
+.restart();
 
 /// Reads the setting, and from the file the scopes of its tokens.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ::sink::{COMMON_KEYS, SinkKind};
-use settings::{InvalidValue, nearest};
+use ::sink::SinkKind;
+use settings::{InvalidValue, Kind as Values, Setting, Unset, names as names_of, nearest};
+
+use crate::sinks::every_sink;
 
 /// The kinds that a process stores in directly. The first is the default.
 pub(crate) static KINDS: &[&SinkKind] = &[
@@ -23,7 +25,27 @@ pub(crate) static KINDS: &[&SinkKind] = &[
 pub(crate) const WRITER: &str = "writer";
 
 /// The settings of sinks of kind `writer` that neither every sink has nor depend on the store.
-const WRITER_KEYS: &[&str] = &["upstream", "sink", "store", "read"];
+pub(crate) const OF_WRITER: &[Setting] = &[
+    Setting::text("upstream", "the table [`[upstreams.X]`](upstreams.md) that names the writers")
+        .required()
+        .example("\"back\""),
+    Setting::text(
+        "sink",
+        "the sink's name in the writers' configuration. Two sinks of a gateway can't use the same sink of an upstream",
+    )
+    .or(Unset::Described("the same name"))
+    .example("\"warehouse\""),
+    Setting::new(
+        "store",
+        Values::Text("kind of sink"),
+        "the kind of that sink, any but `writer`. The gateway compares it when it connects",
+    )
+    .required()
+    .example("\"postgres\""),
+    Setting::new("read", Values::Boolean, "`true`: `GET /events` reads through the writer")
+        .or(Unset::Described("`true` for `sqlite`, else `false`"))
+        .example("true"),
+];
 
 /// The value of `kind`.
 #[derive(Clone, Copy)]
@@ -46,14 +68,23 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The settings of sinks of any kind.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().flat_map(|kind| kind.all_keys()).chain(writer_keys())
+    KINDS.iter().flat_map(|kind| names_of_all(kind)).chain(writer_keys())
 }
 
 /// The settings of sinks of kind `writer`: those that don't depend on the store, and the layout of each store.
 pub(crate) fn writer_keys() -> Vec<&'static str> {
     let layouts = KINDS.iter().flat_map(|kind| kind.layout).flat_map(|(_, keys)| *keys);
     let of_stores: BTreeSet<&str> = layouts.copied().collect();
-    COMMON_KEYS.iter().chain(WRITER_KEYS).copied().chain(of_stores).collect()
+    names_of(every_sink::SETTINGS).chain(names_of(OF_WRITER)).chain(of_stores).collect()
+}
+
+fn names_of_all(kind: &SinkKind) -> impl Iterator<Item = &'static str> + use<> {
+    kind.all_settings().map(|setting| setting.name)
+}
+
+/// The settings of sinks of a kind of store.
+pub(crate) fn keys_of_store(kind: &SinkKind) -> impl Iterator<Item = &'static str> + use<> {
+    names_of(every_sink::SETTINGS).chain(names_of_all(kind))
 }
 
 /// The names of all kinds, for messages.

@@ -3,6 +3,7 @@
 mod copies;
 mod declared;
 mod destination;
+pub(crate) mod every_sink;
 pub(crate) mod kinds;
 mod name;
 pub(crate) mod object_serving;
@@ -14,9 +15,10 @@ mod sink_config;
 
 use ::sink::Folders;
 use ledger::Begin;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, number_within, size, word};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, word};
 
 pub(crate) use crate::sinks::declared::Sinks;
+use crate::sinks::every_sink::{MAX_BACKLOG, MAX_DEAD_LETTERS};
 use crate::sinks::kinds::Kind;
 use crate::sinks::name::NAME_BYTES_MAX;
 pub use crate::sinks::name::SinkName;
@@ -73,13 +75,13 @@ fn read_one(
     let errors_before = reader.errors();
     let help = format!("add kind = \"sqlite\"; known kinds: {}", kinds::listed());
     let kind = reader.required(section, "kind", &help, kinds::parse).unwrap_or(Kind::Store(kinds::KINDS[0]));
-    let keys = match kind {
-        Kind::Store(kind) => kind.all_keys().collect(),
+    let keys: Vec<&str> = match kind {
+        Kind::Store(kind) => kinds::keys_of_store(kind).collect(),
         Kind::Writer => kinds::writer_keys(),
     };
-    reader.check_keys(section, &keys);
-    let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
-    let max_dead_letters = reader.integer(section, "max_dead_letters", dead_letters).map(|found| found.value);
+    reader.check_keys(section, keys.iter().copied());
+    let max_backlog = reader.size(section, &MAX_BACKLOG).map(|found| found.value);
+    let max_dead_letters = reader.number(section, &MAX_DEAD_LETTERS).map(|found| found.value);
     let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
     let store = match kind {
         Kind::Store(kind) => (kind.read)(reader, section, folders).map(|store| SinkConfig::Store(store.into())),
@@ -94,8 +96,4 @@ fn read_one(
 fn begin(text: &str) -> Result<Begin, InvalidValue> {
     let alias = BEGIN_ALIASES.iter().find(|(alias, _)| *alias == text);
     alias.map_or_else(|| word(text, "is not a start position", BEGINS), |(_, begin)| Ok(*begin))
-}
-
-fn dead_letters(number: i64) -> Result<u64, InvalidValue> {
-    number_within(number, 1..=limits::DEAD_LETTERS_SET_MAX as u64)
 }

@@ -5,10 +5,18 @@ use std::time::Duration;
 
 use ::objects::read::ReadRules;
 use limits::{OBJECT_AGE_READ_MAX, OBJECT_CACHE_BYTES_MAX, OBJECT_REVALIDATE};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
+use settings::{Diagnostic, InvalidValue, Section, Setting, SettingsReader, SourceSpan, Unset, duration};
 
 /// A client that may cache a response has shown a token, or is on this machine.
 const CACHE_CONTROL: &str = "private, no-cache";
+
+/// The memory for objects, those of all sinks together.
+pub(crate) const CACHE: Setting = Setting::size(
+    "object_cache",
+    (0, OBJECT_CACHE_BYTES_MAX),
+    "memory for [objects that are read back](../../guides/stores/objects.md#reading-objects-back), of all sinks together; `0` for none",
+)
+.or(Unset::Size(limits::OBJECT_CACHE_BYTES));
 
 /// How objects are given back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,16 +52,6 @@ fn refuse(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, spa
     let Some(span) = span else { return };
     let title = format!("unused setting `{}`", section.key_path(key));
     reader.push(Diagnostic::new(title, span, "only with `serve = true`".to_owned()));
-}
-
-/// How many bytes of objects are in memory, those of all sinks together.
-pub(crate) fn cache_bytes(text: &str) -> Result<u64, InvalidValue> {
-    // Nothing is kept.
-    let bytes = if text == "0" { 0 } else { size::parse(text)? };
-    if bytes <= OBJECT_CACHE_BYTES_MAX {
-        return Ok(bytes);
-    }
-    Err(InvalidValue::new("is out of range", format!("expected at most {}GiB", OBJECT_CACHE_BYTES_MAX >> 30)))
 }
 
 fn age(text: &str) -> Result<Duration, InvalidValue> {

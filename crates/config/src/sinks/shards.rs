@@ -22,7 +22,7 @@ pub(crate) const SHARD_BY: &str = "shard_by";
 /// The table of the shards.
 pub(crate) const SHARDS: &str = "shards";
 /// The settings of a shard of a writer's sink: the writer has its address.
-const REMOTE_KEYS: &[&str] = &["values"];
+const REMOTE_KEYS: [&str; 1] = ["values"];
 
 /// The databases of a sink in addition to the common one.
 #[derive(Debug)]

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use net::http_client::Endpoint;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, duration, path};
+use settings::{
+    Diagnostic, InvalidValue, Kind, Located, PATH, Section, Setting, SettingsReader, SourceSpan, URL, Unset, names,
+    path, words,
+};
 use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
 use text::OperatorCommand;
 use toml::de::DeValue;
@@ -14,13 +17,65 @@ use crate::flags::Flags;
 use crate::role::Role;
 use crate::server_address;
 
-pub(crate) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "response_timeout", "token", "ca"];
-/// The setting of `[upstreams.X.etcd]` that writers don't have.
-pub(crate) const ALLOW_HTTP: &str = "allow_http";
+/// The settings of `[upstreams.X]`.
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting::new(
+        "servers",
+        Kind::Either(&[Kind::List(&URL), Kind::Names(&URL)]),
+        "the writers' addresses. A table names them, for `mode = \"all\"`: `servers = { a = \"http://w1:8081\", b = \"http://w2:8081\" }`",
+    )
+    .or(Unset::Described("required without `dns` and `etcd`"))
+    .example("[\"http://w1:8081\", \"http://w2:8081\"]"),
+    Setting::new(
+        "dns",
+        URL,
+        "instead of `servers`: an address whose host DNS resolves to the writers. The gateway resolves it every 5 s \
+         ([when an address leaves the set](../../guides/discovery.md#dns))",
+    )
+    .example("\"http://tasks.writer:8081\""),
+    MODE,
+    SPREAD,
+    RESPONSE_TIMEOUT,
+    Setting::text(
+        "token",
+        "a token with the scope `deliver`, as the command `token new` prints it. `forebay check` warns if it is sent unencrypted to an `http://` \
+         address",
+    )
+    .example("\"${WRITER_TOKEN}\""),
+    Setting::new("ca", PATH, "a PEM file with the authorities that are trusted")
+        .or(Unset::Described("the machine's authorities"))
+        .example("\"ca.pem\""),
+];
+const MODE: Setting = Setting::choice(
+    "mode",
+    &words(&MODES),
+    "`one`: one writer stores each event. `all`: every writer stores all events ([fan-out](upstreams.md#fan-out))",
+)
+.or(Unset::Text("one"));
+const SPREAD: Setting = Setting::choice(
+    "spread",
+    &words(&SPREADS),
+    "`lane`: a lane keeps its writer. `batch`: each batch goes to the faster of two randomly selected writers",
+)
+.or(Unset::Text("lane"));
+const RESPONSE_TIMEOUT: Setting = Setting::duration(
+    "response_timeout",
+    (limits::RESPONSE_TIMEOUT_MIN, limits::RESPONSE_TIMEOUT_MAX),
+    "how long a writer may send heartbeats before its answer: at least [ten times the `timeout`](../../guides/two-services.md#several-writers) \
+     of its sinks",
+)
+.or(Unset::Duration(limits::RESPONSE_TIMEOUT));
+const MODES: [(&str, bool); 2] = [("one", false), ("all", true)];
+/// The settings of `[upstreams.X.etcd]` that writers don't have.
+pub(crate) const OF_ETCD: &[Setting] = &[ALLOW_HTTP];
+const ALLOW_HTTP: Setting = Setting::flag(
+    "allow_http",
+    "`true` lets the gateway use `http://` writers on other machines although the upstream has a `token` or a `ca`",
+);
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(crate) const VARIABLE: &str = "FOREBAY_WRITERS";
+const SPREADS: [(&str, Spread); 2] = [("lane", Spread::Lane), ("batch", Spread::Batch)];
 /// The token for these writers.
-const SPREADS: &[(&str, Spread)] = &[("lane", Spread::Lane), ("batch", Spread::Batch)];
 const TOKEN: &str = "FOREBAY_WRITERS_TOKEN";
 /// The authorities that have signed their certificates.
 const CA: &str = "FOREBAY_WRITERS_CA";
@@ -86,16 +141,14 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, flags:
 }
 
 fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Upstream> {
-    reader.check_keys(section, &[KEYS, &[etcd::TABLE]].concat());
+    reader.check_keys(section, names(SETTINGS).chain([etcd::TABLE]));
     let token = reader.text(section, "token", token).map(|found| found.value);
     let ca = path::read(reader, section, "ca", folder, path::PEM).map(|found| found.value);
     let spread = reader
-        .word(section, "spread", "is not a way to distribute batches", SPREADS)
+        .meaning(section, &SPREAD, "is not a way to distribute batches", &SPREADS)
         .map(|found| found.value)
         .unwrap_or_default();
-    let within = |text: &str| duration::within(text, limits::RESPONSE_TIMEOUT_MIN, limits::RESPONSE_TIMEOUT_MAX);
-    let response_timeout =
-        reader.text(section, "response_timeout", within).map_or(limits::RESPONSE_TIMEOUT, |found| found.value);
+    let response_timeout = reader.duration_or_default(section, &RESPONSE_TIMEOUT);
     let writers = writers(reader, section, folder)?;
     let named = ["servers", "dns", etcd::TABLE].into_iter().find_map(|key| section.get(key));
     if let Some((span, _)) = named.filter(|_| token.is_some()) {
@@ -154,8 +207,8 @@ fn writers(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path
 
 /// Reads the etcd in which the writers register.
 fn registered(reader: &mut SettingsReader<'_>, table: &Section<'_>, folder: &Path) -> Option<Writers> {
-    reader.check_keys(table, &[etcd::KEYS, &[ALLOW_HTTP]].concat());
-    let allows_http = reader.boolean(table, ALLOW_HTTP).is_some_and(|found| found.value);
+    reader.check_keys(table, names(etcd::SETTINGS).chain(names(OF_ETCD)));
+    let allows_http = reader.boolean_or_default(table, &ALLOW_HTTP);
     let etcd = etcd::read(reader, table, folder)?;
     Some(Writers::Etcd { etcd, allows_http })
 }
@@ -235,7 +288,7 @@ fn warn_of_clear_token(reader: &mut SettingsReader<'_>, token: &str, span: Sourc
 
 /// Whether each event goes to all writers, which then need names, or to one of them.
 fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers: &Writers) -> bool {
-    let mode = reader.word(section, "mode", "is not a mode of an upstream", &[("one", false), ("all", true)]);
+    let mode = reader.meaning(section, &MODE, "is not a mode of an upstream", &MODES);
     let Some(mode) = mode.filter(|mode| mode.value) else { return false };
     let label = match writers {
         Writers::Named(_) => return true,

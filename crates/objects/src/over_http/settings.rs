@@ -3,14 +3,56 @@
 use std::sync::Arc;
 
 use net::http_client::{Endpoint, InvalidEndpoint};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
+use settings::{
+    Diagnostic, InvalidValue, POINTER, Section, Setting, SettingsReader, Unset, client, name_array, pointer, words,
+};
 
 use crate::over_http::Secret;
 use crate::settings::{folder, read_rules};
 use crate::{AttachmentRule, Codec, InvalidPrefix, ObjectFormat, Prefix, SideFolder};
 
-/// The settings of a writer's sink that a gateway reads too, in addition to [`OBJECT_LAYOUT`](crate::OBJECT_LAYOUT).
-pub const LAYOUT: &[&str] = &["format", "object", "object_time", "object_from", "object_type_from", "parts"];
+/// The settings of a writer's sink that a gateway reads too, in addition to [`OBJECT_SETTINGS`](crate::OBJECT_SETTINGS).
+pub const SETTINGS: &[Setting] = &ALL;
+/// Their names.
+pub const LAYOUT: &[&str] = &name_array(&ALL);
+const ALL: [Setting; 6] = [
+    Setting::choice("format", &words(&FORMATS), "the format of objects; `parquet` is for [tables](../../guides/stores/directory.md#tables)")
+        .or(Unset::Text("ndjson")),
+    Setting::text(
+        "object",
+        "the prefix of names: ASCII letters, digits and `. _ - = /`, `{type}` (separates types), `{day}` and `{hour}`; at most 256 bytes with \
+         the longest name of a type",
+    )
+    .or(Unset::Text(""))
+    .example("\"access/{day}/\""),
+    Setting::choice(
+        "object_time",
+        &words(&TIMES),
+        "the time of `{day}` and `{hour}`: `received` is when an object's first event was received; with `event` an object holds events of \
+         [one day or hour](../../guides/stores/objects.md#by-the-time-of-the-events)",
+    )
+    .or(Unset::Text("received")),
+    Setting::new(
+        "object_from",
+        POINTER,
+        "the JSON pointer to a base64 string whose bytes become a separate object \
+         ([parts of payloads](../../guides/stores/objects.md#parts-of-payloads-as-objects))",
+    )
+    .example("\"/image\""),
+    Setting::new("object_type_from", POINTER, "with `object_from`: the JSON pointer to that object's content type")
+        .or(Unset::Described("`application/octet-stream`"))
+        .example("\"/image_type\""),
+    Setting::text(
+        "parts",
+        "with `object_from`: the folder of these objects, in the form of `manifests`; `\"\"` puts each below the object with its line",
+    )
+    .or(Unset::Text("_parts")),
+];
+/// The timeout of stores of objects.
+pub const TIMEOUT: Setting = Setting {
+    text: "how long the store may make no progress with an object or its response ([timeouts](sinks.md#timeouts-of-http-stores))",
+    ..client::TIMEOUT
+};
 /// The values of `object_time`: whether names follow the time of the events.
 const TIMES: [(&str, bool); 2] = [("received", false), ("event", true)];
 /// The values of `format`.

@@ -6,7 +6,7 @@ use crate::change::{
 };
 use crate::diagnostic::StepLocation;
 use crate::options::Options;
-use crate::spec::Setting;
+use crate::spec::StepValue;
 use crate::step::Operation;
 use did_you_mean::nearest;
 use timestamp::{TimeFormat, TimeText, Zone};
@@ -208,14 +208,14 @@ pub(super) fn redact(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
     let with = literal(options.text("with").unwrap_or("[redacted]")).into_owned();
     let mut patterns: Vec<_> = options.pattern("pattern").into_iter().collect();
     let whats: Vec<_> = match options.spec.get("what") {
-        Some(Setting::List(list)) => {
+        Some(StepValue::List(list)) => {
             list.iter().enumerate().map(|(n, s)| (StepLocation::Element("what".to_owned(), n), s)).collect()
         }
         Some(one) => vec![(StepLocation::Value("what".to_owned()), one)],
         None => Vec::new(),
     };
     for (spot, what) in whats {
-        let found = WHATS.iter().find(|(name, _)| matches!(what, Setting::Text(text) if text == name));
+        let found = WHATS.iter().find(|(name, _)| matches!(what, StepValue::Text(text) if text == name));
         match found.map(|(_, pattern)| pattern.parse()) {
             Some(Ok(pattern)) => patterns.push(pattern),
             _ => {
@@ -233,7 +233,7 @@ pub(super) fn redact(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
 
 pub(super) fn lookup(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Operation> {
     let name = options.needed_text("table", "\"countries\"")?;
-    let otherwise = match options.spec.get("otherwise").map(Setting::to_json) {
+    let otherwise = match options.spec.get("otherwise").map(StepValue::to_json) {
         Some(None) => return options.wrong("otherwise", "has a number that JSON can't represent"),
         found => found.flatten(),
     };

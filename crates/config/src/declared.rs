@@ -1,0 +1,150 @@
+//! All settings, by their tables. `forebay config keys`, the pages, the JSON Schema and the masking of secrets read this list.
+
+#[cfg(test)]
+mod tests;
+
+use settings::{Setting, TakesEffect};
+
+use crate::event_types::{aggregate, event_type, lookup_tables};
+use crate::port::tls;
+use crate::sinks::every_sink;
+use crate::sinks::kinds::{self, KINDS};
+use crate::{configuration_file, etcd, gateway, journal, log, registration, upstreams, writer_table};
+
+/// A table of the file.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// Its settings, in lists.
+    pub(crate) settings: &'static [&'static [Setting]],
+    /// The tables within it.
+    pub(crate) tables: &'static [(&'static str, Inner)],
+}
+
+/// A table within a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inner {
+    /// It has settings.
+    Settings(&'static Table),
+    /// It has a table for each name that the operator chooses. Texts call such a name by this word.
+    Named(&'static str, &'static Table),
+}
+
+const TLS: Table = Table { settings: &[tls::SETTINGS], tables: &[] };
+const GATEWAY: Table = Table { settings: &[gateway::SETTINGS], tables: &[(tls::TABLE, Inner::Settings(&TLS))] };
+const ADMIN: Table = Table { settings: &[], tables: &[(tls::TABLE, Inner::Settings(&TLS))] };
+const JOURNAL: Table = Table { settings: &[journal::SETTINGS], tables: &[] };
+const LOG: Table = Table { settings: &[log::SETTINGS], tables: &[] };
+const AGGREGATE: Table = Table { settings: &[aggregate::SETTINGS], tables: &[] };
+const TYPE: Table =
+    Table { settings: &[event_type::SETTINGS], tables: &[(aggregate::TABLE, Inner::Named("NAME", &AGGREGATE))] };
+const LOOKUP: Table = Table { settings: &[lookup_tables::SETTINGS], tables: &[] };
+const ETCD_OF_GATEWAY: Table = Table { settings: &[etcd::SETTINGS, upstreams::OF_ETCD], tables: &[] };
+const ETCD_OF_WRITER: Table = Table { settings: &[etcd::SETTINGS, registration::SETTINGS], tables: &[] };
+const UPSTREAM: Table =
+    Table { settings: &[upstreams::SETTINGS], tables: &[(etcd::TABLE, Inner::Settings(&ETCD_OF_GATEWAY))] };
+const WRITER: Table = Table {
+    settings: &[writer_table::SETTINGS],
+    tables: &[(tls::TABLE, Inner::Settings(&TLS)), (etcd::TABLE, Inner::Settings(&ETCD_OF_WRITER))],
+};
+/// The file without its sinks.
+pub(crate) static ROOT: Table = Table {
+    settings: &[configuration_file::SETTINGS],
+    tables: &[
+        ("gateway", Inner::Settings(&GATEWAY)),
+        ("admin", Inner::Settings(&ADMIN)),
+        ("journal", Inner::Settings(&JOURNAL)),
+        ("log", Inner::Settings(&LOG)),
+        ("types", Inner::Named("X", &TYPE)),
+        ("tables", Inner::Named("X", &LOOKUP)),
+        ("upstreams", Inner::Named("X", &UPSTREAM)),
+        (WRITER_TABLE, Inner::Settings(&WRITER)),
+    ],
+};
+const WRITER_TABLE: &str = "writer";
+
+impl Table {
+    /// All its settings.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static Setting> + use<> {
+        self.settings.iter().copied().flatten()
+    }
+}
+
+/// Settings of one table of the file.
+#[derive(Clone, Debug)]
+pub struct DeclaredTable {
+    /// The names of the tables around it, and its own. `X` and `NAME` are names that the operator chooses.
+    pub path: Vec<&'static str>,
+    /// The kind of sink that has the settings, if the table is a sink's and not all kinds have them.
+    pub kind: Option<&'static str>,
+    /// The settings.
+    pub settings: Vec<&'static Setting>,
+}
+
+impl DeclaredTable {
+    /// The path of a setting, as `gateway.listen`.
+    #[must_use]
+    pub fn key(&self, setting: &Setting) -> String {
+        let parts: Vec<&str> = self.path.iter().copied().chain([setting.name]).collect();
+        parts.join(".")
+    }
+
+    /// The variable of a setting, if it has one.
+    #[must_use]
+    pub fn variable(&self, setting: &Setting) -> Option<String> {
+        let name = || settings::variable_name(self.path.iter().copied().chain([setting.name]));
+        setting.kind.has_variable().then(name)
+    }
+
+    /// When another value of a setting takes effect. A writer has no reload.
+    #[must_use]
+    pub fn takes_effect(&self, setting: &Setting) -> TakesEffect {
+        if self.path.first() == Some(&WRITER_TABLE) { TakesEffect::Restart } else { setting.takes_effect }
+    }
+}
+
+/// All settings, in the order of the pages.
+#[must_use]
+pub fn declared() -> Vec<DeclaredTable> {
+    let mut found = Vec::new();
+    gather(&ROOT, &[], &mut found);
+    let sink = |kind, settings| DeclaredTable { path: vec!["sinks", "X"], kind, settings };
+    found.push(sink(None, every_sink::SETTINGS.iter().collect()));
+    let of_stores = KINDS.iter().map(|kind| sink(Some(kind.name), kind.all_settings().collect()));
+    found.extend(of_stores.filter(|table| !table.settings.is_empty()));
+    found.push(sink(Some(kinds::WRITER), kinds::OF_WRITER.iter().collect()));
+    found
+}
+
+fn gather(table: &Table, path: &[&'static str], found: &mut Vec<DeclaredTable>) {
+    let settings: Vec<_> = table.all().collect();
+    if !settings.is_empty() {
+        found.push(DeclaredTable { path: path.to_vec(), kind: None, settings });
+    }
+    for (name, inner) in table.tables {
+        match inner {
+            Inner::Settings(table) => gather(table, &[path, &[name]].concat(), found),
+            Inner::Named(word, table) => gather(table, &[path, &[name, word]].concat(), found),
+        }
+    }
+}
+
+/// A text without the targets of its links, for terminals and editors.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, label, after)) = link(rest) {
+        plain.push_str(before);
+        plain.push_str(label);
+        rest = after;
+    }
+    plain + rest
+}
+
+/// The text before the first link, the link's label, and the text after it.
+fn link(text: &str) -> Option<(&str, &str, &str)> {
+    let (head, rest) = text.split_once("](")?;
+    let (_, after) = rest.split_once(')')?;
+    let (before, label) = head.rsplit_once('[')?;
+    Some((before, label, after))
+}

@@ -1,0 +1,194 @@
+//! The tables of settings on the pages of `docs/reference/configuration` are those of the declarations. With `FOREBAY_TEST_BLESS` set, they
+//! are written instead of compared.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use access::Scopes;
+use settings::{Environment, Kind, Setting, TakesEffect, Unset, setting};
+
+use super::{DeclaredTable, declared, plain};
+use crate::{Flags, Inputs};
+
+const BEGIN: &str = "<!-- generated: settings of ";
+const END: &str = "<!-- end -->";
+
+/// The name of a table on the pages.
+fn name(table: &DeclaredTable) -> String {
+    let path = if table.path.is_empty() { "the file".to_owned() } else { format!("[{}]", table.path.join(".")) };
+    table.kind.map_or(path.clone(), |kind| format!("{path} {kind}"))
+}
+
+fn markdown(table: &DeclaredTable) -> String {
+    let mut text = "| setting | variable | type | default | description |\n|---|---|---|---|---|\n".to_owned();
+    for setting in &table.settings {
+        text += &row(table, setting);
+    }
+    text
+}
+
+fn row(table: &DeclaredTable, setting: &Setting) -> String {
+    let variable = match (table.path.is_empty(), setting.name) {
+        (true, name) => format!("`{}`", settings::variable_name([name])),
+        _ => table.variable(setting).map_or_else(|| "–".to_owned(), |variable| format!("`{variable}`")),
+    };
+    let default = match setting.default {
+        Unset::None | Unset::Required | Unset::Described(_) | Unset::Text("") => setting.default.to_string(),
+        _ => format!("`{}`", setting.default),
+    };
+    // Nothing reloads a writer: its page says so once.
+    let restart = match setting.takes_effect {
+        TakesEffect::Restart if table.path.first() != Some(&"writer") => ". Needs a restart",
+        _ => "",
+    };
+    format!("| `{}` | {variable} | {} | {default} | {}{restart} |\n", setting.name, setting.kind, setting.text)
+}
+
+/// The page with the tables as declared, and the names of these tables.
+fn filled(page: &str, tables: &[DeclaredTable]) -> (String, Vec<String>) {
+    let (mut text, mut names) = (String::new(), Vec::new());
+    let mut rest = page;
+    while let Some((before, marked)) = rest.split_once(BEGIN) {
+        let (wanted, after) = marked.split_once(" -->\n").expect("a marker ends with its line");
+        let table = tables.iter().find(|table| name(table) == wanted);
+        let table = table.unwrap_or_else(|| panic!("no table is called {wanted:?}"));
+        let (_, after) = after.split_once(END).expect("a block has an end");
+        text += &format!("{before}{BEGIN}{wanted} -->\n\n{}\n{END}", markdown(table));
+        names.push(wanted.to_owned());
+        rest = after;
+    }
+    (text + rest, names)
+}
+
+fn pages() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration");
+    let mut pages: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    pages
+}
+
+#[test]
+fn pages_have_every_setting_as_it_is_declared() {
+    let tables = declared();
+    let mut shown = Vec::new();
+    for path in pages() {
+        let page = fs::read_to_string(&path).unwrap();
+        let (text, names) = filled(&page, &tables);
+        shown.extend(names);
+        if std::env::var_os("FOREBAY_TEST_BLESS").is_some() {
+            fs::write(&path, text).unwrap();
+        } else {
+            assert!(text == page, "{} has other settings: run this test with FOREBAY_TEST_BLESS=1", path.display());
+        }
+    }
+    shown.sort();
+    let mut wanted: Vec<String> = tables.iter().map(name).collect();
+    wanted.sort();
+    assert_eq!(shown, wanted, "each table of settings is on one page, once");
+}
+
+#[test]
+fn every_setting_has_an_example_and_a_short_description() {
+    for table in declared() {
+        let mut names = BTreeSet::new();
+        for setting in &table.settings {
+            let key = table.key(setting);
+            assert!(names.insert(setting.name), "{key} is declared twice");
+            assert!(!setting.text.is_empty() && !setting.text.ends_with('.'), "{key}");
+            assert!(setting.text.split_whitespace().count() <= 40, "{key}: more than 40 words");
+            assert!(!setting.text.contains('|'), "{key}: a table's cell has no |");
+            let has_value = !matches!(setting.default, Unset::None | Unset::Required | Unset::Described(_));
+            assert!(has_value || !setting.example.is_empty(), "{key} has no example");
+        }
+    }
+}
+
+#[test]
+fn links_become_their_labels() {
+    assert_eq!(plain("as [tokens](../a.md#b) say, [1] or [`x`](y)"), "as tokens say, [1] or `x`");
+    assert_eq!(plain("none [here"), "none [here");
+}
+
+/// The report on a file with this value of a setting. Errors of other settings are in it too.
+fn report(table: &DeclaredTable, setting: &Setting, value: &str) -> String {
+    let path = table.path.join(".").replace("NAME", "b").replace('X', "a");
+    let header = if path.is_empty() { String::new() } else { format!("[{path}]\n") };
+    let kind = table.kind.map_or_else(String::new, |kind| format!("kind = \"{kind}\"\n"));
+    let own = match (table.path.last(), table.kind) {
+        (Some(&"NAME"), _) => "window = \"1h\"\nmeasures = { n = \"count\" }\nroutes = [\"l\"]\n",
+        (Some(&"etcd"), _) => "endpoints = [\"http://a\"]\n",
+        (Some(&"X"), _) if table.path.first() == Some(&"upstreams") => "servers = [\"http://a\"]\n",
+        (_, Some("writer")) => "store = \"postgres\"\n",
+        _ => "",
+    };
+    let text = format!("{header}{kind}{own}{} = {value}\n[sinks.l]\nkind = \"null\"\n", setting.name);
+    let inputs = Inputs {
+        folder: Path::new(""),
+        file: Some(("forebay.toml", text.as_bytes())),
+        environment: &Environment::default(),
+        flags: &Flags::default(),
+        data: Path::new("d"),
+        scopes: Scopes::default(),
+    };
+    let report = if path.starts_with("writer") {
+        crate::writer::read(&inputs).err()
+    } else {
+        crate::configuration::read(&inputs).err()
+    };
+    report.map(|report| report.to_string()).unwrap_or_default()
+}
+
+/// Values at the bounds of a setting, values beyond them, and its words and words that it hasn't.
+fn values(setting: &Setting) -> (Vec<String>, Vec<String>) {
+    let quoted = |text: String| format!("{text:?}");
+    let ms = Duration::from_millis(1);
+    match setting.kind {
+        Kind::Integer(min, max) => {
+            let beyond = [min.checked_sub(1), max.checked_add(1)].into_iter().flatten();
+            (vec![min.to_string(), max.min(i64::MAX).to_string()], beyond.map(|number| number.to_string()).collect())
+        }
+        Kind::Size(min, max) => {
+            let beyond = [min.checked_sub(1), max.checked_add(1)].into_iter().flatten();
+            let within = if max == u64::MAX { vec![min] } else { vec![min, max] };
+            (
+                within.into_iter().map(|bytes| quoted(setting::size(bytes))).collect(),
+                beyond.map(|bytes| quoted(setting::size(bytes))).collect(),
+            )
+        }
+        Kind::Duration(min, max) => {
+            let beyond = [min.checked_sub(ms), max.checked_add(Duration::from_secs(1))].into_iter().flatten();
+            (
+                [min, max].into_iter().map(|length| quoted(setting::duration(length))).collect(),
+                beyond.map(|length| quoted(setting::duration(length))).collect(),
+            )
+        }
+        Kind::Choice(words) => {
+            (words.iter().map(|word| quoted((*word).to_owned())).collect(), vec!["\"nonsense\"".to_owned()])
+        }
+        _ => (Vec::new(), Vec::new()),
+    }
+}
+
+#[test]
+fn parser_has_the_bounds_and_words_that_are_declared() {
+    let mut tested = 0;
+    for table in declared() {
+        for setting in &table.settings {
+            let key = table.key(setting).replace("NAME", "b").replace('X', "a");
+            let is_wrong = |value: &str| report(&table, setting, value).contains(&format!("invalid value for `{key}`"));
+            let (within, beyond) = values(setting);
+            tested += beyond.len();
+            // The longest of several times may be too long for an aggregate with the others.
+            let is_together = table.path.last() == Some(&"NAME") && matches!(setting.kind, Kind::Duration(..));
+            for value in within.iter().filter(|_| !is_together) {
+                assert!(!is_wrong(value), "{key} = {value} is rejected: {}", report(&table, setting, value));
+            }
+            for value in &beyond {
+                assert!(is_wrong(value), "{key} = {value} is accepted: {}", report(&table, setting, value));
+            }
+        }
+    }
+    assert!(tested > 80, "only {tested}");
+}
