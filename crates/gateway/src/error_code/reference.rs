@@ -29,6 +29,7 @@ impl Retry {
 }
 
 /// Cause, what to do, and whether a retry helps.
+#[expect(clippy::too_many_lines, reason = "a table")]
 const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
     use ErrorCode as Code;
     use Retry::{Later, No, Yes};
