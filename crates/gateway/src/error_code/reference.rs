@@ -173,7 +173,7 @@ const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
             Later,
         ),
         Code::BacklogFull => (
-            "A sink of this type has reached its `max_backlog`: its store is down or too slow.",
+            "A sink of this type has reached its `max_backlog`: its store is down or too slow. It accepts events again when a quarter of the limit has been stored.",
             "Send the request again later, with the same key. The operator checks the sink with `forebay status`.",
             Later,
         ),

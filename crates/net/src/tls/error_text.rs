@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
-use rustls::{CertificateError, Error, InvalidMessage};
+use rustls::{CertificateError, Error, InvalidMessage, OtherError};
 
 /// Mistakes that the caller can fix have the kind [`io::ErrorKind::InvalidData`]: a retry doesn't help.
 pub(crate) fn explained(error: io::Error) -> io::Error {
@@ -79,10 +79,19 @@ fn of_certificate(wrong: &CertificateError) -> String {
         }
         CertificateError::BadEncoding => "its certificate is damaged: create a new one for the server".to_owned(),
         CertificateError::Revoked => "its certificate was revoked: create another one for the server".to_owned(),
+        CertificateError::Other(other) if is_of_authority(other) => format!(
+            "it uses an authority's certificate as its own, as `openssl req -x509` creates it: name a copy of it with \
+             {CA_OPTION}, or create it with -addext basicConstraints=critical,CA:FALSE"
+        ),
         other => format!(
             "its certificate can't be used ({other}): name its authority with {CA_OPTION}, or give the server another one"
         ),
     }
+}
+
+/// Whether a server shows a certificate that is marked as an authority's.
+fn is_of_authority(error: &OtherError) -> bool {
+    matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
 /// A name of a certificate, without its kind: `DnsName("a.example")`.

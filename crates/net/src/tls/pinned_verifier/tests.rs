@@ -129,6 +129,8 @@ async fn other_certificate_of_same_subject_is_untrusted() {
         let [one, other] = [(); 2].map(|()| Recipe { names, ..MANUAL }.made());
         let message = refusal(&one, &other.certificate).await;
         assert!(message.contains("the server isn't trusted"), "{message}");
+        let has_remedy = message.contains("an authority's certificate as its own") && message.contains("--ca FILE");
+        assert!(has_remedy && !message.contains("CaUsed"), "{message}");
     }
 }
 
