@@ -77,10 +77,13 @@ const TIME: Setting =
     Setting::choice("time", &words(&TIMES), "`event`: the type's `time`; `received`: the receive time")
         .or(Unset::Text("event"));
 const TIMES: [(&str, TimeBasis); 2] = [("event", TimeBasis::Event), ("received", TimeBasis::Received)];
-const LATE: Setting =
-    Setting::choice("late", &words(&LATES), "for later events ([late result](../../concepts/glossary.md#late-result))")
-        .or(Unset::Text("count"));
-const LATES: [(&str, Late); 2] = [("count", Late::Count), ("separate", Late::Part)];
+const LATE: Setting = Setting::choice(
+    "late",
+    &words(&LATE_MODES),
+    "for later events ([late result](../../concepts/glossary.md#late-result))",
+)
+.or(Unset::Text("count"));
+const LATE_MODES: [(&str, Late); 2] = [("count", Late::Count), ("separate", Late::Part)];
 const EMIT: Setting = Setting::choice("emit", &words(&EMITS), "when a result is emitted").or(Unset::Text("close"));
 const EMITS: [(&str, Emit); 2] = [("close", Emit::Close), ("final", Emit::Final)];
 const STATE: Setting = Setting::flag("state", "`true` adds to results the state that is needed to merge them");
@@ -231,7 +234,7 @@ fn definition(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Definit
         measures: measures(reader, section),
         lateness: reader.text(section, "lateness", length).map(|found| found.value),
         ahead: reader.text(section, "ahead", length).map(|found| found.value),
-        late: choice(reader, section, &LATE, &LATES),
+        late: choice(reader, section, &LATE, &LATE_MODES),
         emit: choice(reader, section, &EMIT, &EMITS),
         early: reader.text(section, "early", length).map(|found| found.value),
         quiet: reader.text(section, "idle_timeout", length).map(|found| found.value),
