@@ -40,7 +40,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     )
     .required()
     .example("{ requests = \"count\", bytes = \"sum:/bytes\" }"),
-    Setting::duration("lateness", (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX), "how late an event may be")
+    Setting::duration("lateness", (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX), "how long after its end a window closes")
         .or(Unset::Described("`1m`; `0s` with `time = \"received\"`"))
         .example("\"5m\""),
     Setting::duration(
@@ -78,7 +78,7 @@ const TIME: Setting =
         .or(Unset::Text("event"));
 const TIMES: [(&str, TimeBasis); 2] = [("event", TimeBasis::Event), ("received", TimeBasis::Received)];
 const LATE: Setting =
-    Setting::choice("late", &words(&LATES), "for later events ([late result](../../concepts/glossary.md#late-result))")
+    Setting::choice("late", &words(&LATES), "for events of a closed window ([late result](../../concepts/glossary.md#late-result))")
         .or(Unset::Text("count"));
 const LATES: [(&str, Late); 2] = [("count", Late::Count), ("separate", Late::Part)];
 const EMIT: Setting = Setting::choice("emit", &words(&EMITS), "when a result is emitted").or(Unset::Text("close"));
