@@ -77,9 +77,12 @@ const TIME: Setting =
     Setting::choice("time", &words(&TIMES), "`event`: the type's `time`; `received`: the receive time")
         .or(Unset::Text("event"));
 const TIMES: [(&str, TimeBasis); 2] = [("event", TimeBasis::Event), ("received", TimeBasis::Received)];
-const LATE: Setting =
-    Setting::choice("late", &words(&LATES), "for events of a closed window ([late result](../../concepts/glossary.md#late-result))")
-        .or(Unset::Text("count"));
+const LATE: Setting = Setting::choice(
+    "late",
+    &words(&LATES),
+    "for events of a closed window ([late result](../../concepts/glossary.md#late-result))",
+)
+.or(Unset::Text("count"));
 const LATES: [(&str, Late); 2] = [("count", Late::Count), ("separate", Late::Part)];
 const EMIT: Setting = Setting::choice("emit", &words(&EMITS), "when a result is emitted").or(Unset::Text("close"));
 const EMITS: [(&str, Emit); 2] = [("close", Emit::Close), ("final", Emit::Final)];
