@@ -143,6 +143,7 @@ fn values_are_shown_with_units() {
 }
 
 /// The constants by name.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn values() -> Vec<(&'static str, Value)> {
     vec![
         ("EVENT_BYTES_MAX", EVENT_BYTES_MAX.into()),

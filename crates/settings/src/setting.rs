@@ -302,7 +302,7 @@ pub fn duration(length: Duration) -> String {
         (1_000_000_000, "s"),
         (1_000_000, "ms"),
     ];
-    let unit = units.into_iter().find(|(unit, _)| nanos > 0 && nanos % unit == 0);
+    let unit = units.into_iter().find(|(unit, _)| nanos > 0 && nanos.is_multiple_of(*unit));
     match unit {
         Some((unit, name)) => format!("{}{name}", nanos / unit),
         None if nanos == 0 => "0s".to_owned(),

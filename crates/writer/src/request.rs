@@ -72,6 +72,9 @@ enum Routed {
     Object(Response<RequestBody>),
 }
 
+const NO_OBJECT: &str =
+    "the path does not end with the name of an object of a gateway: check the proxies between gateway and writer";
+
 async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) -> Result<Routed, Refused> {
     match request.uri().path() {
         "/healthz" => return Ok(Routed::Health(StatusCode::OK)),
@@ -94,10 +97,7 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
     if let Some(object) = call.strip_prefix(PATH) {
         let object = Named::new(&offered, object)?;
         return match (&head.method, object) {
-            (&Method::PUT, None) => Err(bad_request(
-                "the path does not end with the name of an object of a gateway: check the proxies between gateway and \
-                 writer",
-            )),
+            (&Method::PUT, None) => Err(bad_request(NO_OBJECT)),
             (&Method::PUT, Some(object)) => {
                 let lane = lane(&head.headers, admitted)?;
                 let work = object.store(writer.clone(), &lane, &head.headers, body)?;

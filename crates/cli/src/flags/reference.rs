@@ -55,7 +55,7 @@ fn row(flag: &Arg) -> String {
     let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
     let (help, said_default) = without(&help, "[default: ");
     let (help, said_variable) = without(&help, "[env: ");
-    let defaults = flag.get_default_values().iter().filter(|_| takes_value);
+    let defaults = flag.get_default_values().iter().filter(|_| takes_value && !flag.is_hide_default_value_set());
     let default =
         defaults.map(|value| value.to_string_lossy().into_owned()).next().or(said_default).unwrap_or_default();
     let variable = flag.get_env().map(|name| name.to_string_lossy().into_owned()).or(said_variable).unwrap_or_default();

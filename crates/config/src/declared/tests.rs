@@ -147,7 +147,7 @@ fn values(setting: &Setting) -> (Vec<String>, Vec<String>) {
     match setting.kind {
         Kind::Integer(min, max) => {
             let beyond = [min.checked_sub(1), max.checked_add(1)].into_iter().flatten();
-            (vec![min.to_string(), max.min(i64::MAX).to_string()], beyond.map(|number| number.to_string()).collect())
+            (vec![min.to_string(), max.to_string()], beyond.map(|number| number.to_string()).collect())
         }
         Kind::Size(min, max) => {
             let beyond = [min.checked_sub(1), max.checked_add(1)].into_iter().flatten();

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads, wait_until};
-use crate::two_services::BackEnd;
+use crate::two_services::{BackEnd, gateway};
+use testkit::generated::{generated_block, page_file};
 use testkit::ports::free_address;
 
 #[test]
@@ -169,10 +170,51 @@ fn allowed_host_name_reaches_a_loopback_port() {
     assert_eq!(post("events.example", "Origin: https://evil.example\r\n"), 403);
 }
 
+/// Each metric of a server has a series with it.
+const WITH_ALL_METRICS: &str = r#"[types.access]
+time = "/time"
+transform = [{ filter = "n != 7" }]
+routes = ["local"]
+
+[types.access.aggregate.hits]
+window = "1m"
+measures = { requests = "count" }
+routes = ["local"]
+
+[types.files]
+routes = ["files"]
+
+[sinks.local]
+kind = "sqlite"
+retention = "30d"
+
+[sinks.files]
+kind = "s3"
+url = "http://127.0.0.1:1"
+bucket = "bucket"
+region = "region"
+access_key = "key"
+secret_key = "secret"
+serve = true
+object = "payload"
+"#;
+
 #[test]
 fn metrics_and_their_documentation_match() {
     let folder = Folder::new();
-    let server = Server::start(&folder.data());
+    let config = folder.write("forebay.toml", WITH_ALL_METRICS);
+    let mut command = forebay();
+    let token = command.args(["token", "new", "clients", "--scope", "ingest", "--data"]).arg(folder.data()).output();
+    let token = String::from_utf8(token.unwrap().stdout).unwrap();
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("server.log"));
+    for body in ["{\"n\": 1, \"time\": \"?\"}", "{\"n\": 7}", "no"] {
+        let head = format!("Host: localhost\r\nConnection: close\r\nAuthorization: Bearer {}\r\n", token.trim_end());
+        let length = body.len();
+        exchange(
+            server.intake,
+            &format!("POST /ingest/event/access HTTP/1.1\r\n{head}Content-Length: {length}\r\n\r\n{body}"),
+        );
+    }
     // It has a metric of its registration, although no etcd is there.
     let etcd = format!(
         "[writer]\nadvertise = \"http://10.0.0.1:8081\"\n[writer.etcd]\nendpoints = [\"http://{}\"]\n",
@@ -180,18 +222,69 @@ fn metrics_and_their_documentation_match() {
     );
     let config = folder.write("writer.toml", etcd);
     let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &["--config", &config]);
-    let text = server.metrics() + &writer.metrics();
-    let page = include_str!("../../../../docs/reference/metrics.md");
-    let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
-    for name in &shown {
-        assert!(
-            page.contains(&format!("`{name}`")) || page.contains(&format!("`{name}{{")),
-            "{name} isn't in the page"
-        );
+    let gateway = gateway(&folder.path("gateway"), &["--writer", &writer.url()], &folder.path("log"));
+    let text = [server.metrics(), writer.metrics(), gateway.metrics()].concat();
+    let rows: String = ExposedMetric::all(&text).iter().map(ExposedMetric::row).collect();
+    let page = "docs/reference/metrics.md";
+    let table = format!("| metric | type | labels | help |\n|---|---|---|---|\n{rows}");
+    generated_block(page, "metrics", &table);
+    let page = std::fs::read_to_string(page_file(page)).unwrap();
+    let (explained, _) = page.split_once("<!-- generated: ").unwrap();
+    for metric in ExposedMetric::all(&text) {
+        let with_labels = format!("`{}{{{}}}`", metric.name, metric.labels.join(","));
+        let is_named = explained.contains(&format!("`{}`", metric.name)) || explained.contains(&with_labels);
+        assert!(is_named, "the page doesn't explain {with_labels}");
     }
-    let documented = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next());
-    for name in documented {
-        assert!(shown.contains(&name), "the page has {name}, the server doesn't");
+    let names = explained.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next());
+    for name in names.filter(|name| name.starts_with("forebay_")) {
+        assert!(text.contains(&format!("# TYPE {name} ")), "the page has {name}, the server doesn't");
+    }
+}
+
+/// A metric as a server shows it.
+struct ExposedMetric<'t> {
+    name: &'t str,
+    kind: &'t str,
+    help: &'t str,
+    labels: Vec<&'t str>,
+}
+
+impl<'t> ExposedMetric<'t> {
+    /// Those of a text, by name.
+    fn all(text: &'t str) -> Vec<Self> {
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+        let mut metrics: Vec<Self> = types.map(|(name, kind)| Self::new(text, name, kind)).collect();
+        metrics.sort_by_key(|metric| metric.name);
+        metrics.dedup_by_key(|metric| metric.name);
+        metrics
+    }
+
+    fn new(text: &'t str, name: &'t str, kind: &'t str) -> Self {
+        let help = text.lines().find_map(|line| line.strip_prefix("# HELP ")?.strip_prefix(name)?.strip_prefix(' '));
+        let series = text.lines().filter_map(|line| line.strip_prefix(name));
+        let of_histogram = ["_bucket", "_sum", "_count"];
+        let series = series.filter_map(|rest| match of_histogram.iter().find_map(|end| rest.strip_prefix(end)) {
+            Some(rest) if kind == "histogram" => Some(rest),
+            _ => rest.starts_with(['{', ' ']).then_some(rest),
+        });
+        let (mut labels, mut count) = (Vec::new(), 0);
+        for rest in series {
+            count += 1;
+            let names = rest.split_once('}').map_or("", |(pairs, _)| pairs).split(['{', ',']);
+            let names = names.filter_map(|pair| Some(pair.split_once('=')?.0)).filter(|name| *name != "le");
+            names.for_each(|name| {
+                if !labels.contains(&name) {
+                    labels.push(name)
+                }
+            });
+        }
+        assert!(count > 0, "{name} has no series: extend the configuration");
+        Self { name, kind, help: help.unwrap(), labels }
+    }
+
+    fn row(&self) -> String {
+        let labels: Vec<String> = self.labels.iter().map(|label| format!("`{label}`")).collect();
+        format!("| `{}` | {} | {} | {} |\n", self.name, self.kind, labels.join(", "), self.help)
     }
 }
 

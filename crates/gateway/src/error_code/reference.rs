@@ -29,13 +29,14 @@ impl Retry {
 }
 
 /// Cause, what to do, and whether a retry helps.
+#[expect(clippy::too_many_lines, reason = "a table")]
 const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
     use ErrorCode as Code;
     use Retry::{Later, No, Yes};
     match code {
         Code::Json => (
             "The text is not [valid JSON](json.md). `offset` is the first wrong byte. `detail` names the format if Forebay recognises it, for instance a form, MessagePack or gzip.",
-            "Correct the text at `offset`, or set the sender's format to JSON: see [senders](http-ingest.md#senders).",
+            "Correct the text at `offset`, or set the sender's format to JSON: see [senders](../guides/senders.md).",
             No,
         ),
         Code::Utf8 => (
