@@ -40,7 +40,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     )
     .required()
     .example("{ requests = \"count\", bytes = \"sum:/bytes\" }"),
-    Setting::duration("lateness", (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX), "how late an event may be")
+    Setting::duration("lateness", (Duration::ZERO, limits::AGGREGATE_LATENESS_MAX), "how long after its end a window closes")
         .or(Unset::Described("`1m`; `0s` with `time = \"received\"`"))
         .example("\"5m\""),
     Setting::duration(
@@ -80,7 +80,7 @@ const TIMES: [(&str, TimeBasis); 2] = [("event", TimeBasis::Event), ("received",
 const LATE: Setting = Setting::choice(
     "late",
     &words(&LATE_MODES),
-    "for later events ([late result](../../concepts/glossary.md#late-result))",
+    "for events of a closed window ([late result](../../concepts/glossary.md#late-result))",
 )
 .or(Unset::Text("count"));
 const LATE_MODES: [(&str, Late); 2] = [("count", Late::Count), ("separate", Late::Part)];

@@ -80,8 +80,8 @@ fn of_certificate(wrong: &CertificateError) -> String {
         CertificateError::BadEncoding => "its certificate is damaged: create a new one for the server".to_owned(),
         CertificateError::Revoked => "its certificate was revoked: create another one for the server".to_owned(),
         CertificateError::Other(other) if is_of_authority(other) => format!(
-            "it uses an authority's certificate as its own, as `openssl req -x509` creates it: name a copy of it with \
-             {CA_OPTION}, or create it with -addext basicConstraints=critical,CA:FALSE"
+            "it uses an authority's certificate as its own, as `openssl req -x509` creates it: create one \
+             with -addext basicConstraints=critical,CA:FALSE and trust it, or name a copy of this one with {CA_OPTION}"
         ),
         other => format!(
             "its certificate can't be used ({other}): name its authority with {CA_OPTION}, or give the server another one"
