@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::bail;
-use config::{DeclaredTable, declared, json_schema, plain};
+use config::{DeclaredTable, declared, json_schema, kinds_of_sinks, new_path, plain};
 use settings::{Setting, TakesEffect, Unset, nearest};
 
 use crate::flags::ConfigCommand;
@@ -24,8 +24,11 @@ pub(crate) fn run(command: &ConfigCommand) -> anyhow::Result<u8> {
 fn list(prefix: &str) -> anyhow::Result<()> {
     let tables = declared();
     let all = tables.iter().flat_map(|table| table.settings.iter().map(move |setting| (table, *setting)));
-    let found: Vec<_> = all.clone().filter(|(table, setting)| has_prefix(&tables, table, setting, prefix)).collect();
+    let found: Vec<_> = all.clone().filter(|(table, setting)| has_prefix(table, setting, prefix)).collect();
     if found.is_empty() {
+        if let Some(new) = new_path(prefix) {
+            bail!("{prefix} is the old name of {new}");
+        }
         let keys: Vec<String> = all.map(|(table, setting)| table.key(setting)).collect();
         match nearest(prefix, keys.iter().map(String::as_str)) {
             Some(near) => bail!("no setting begins with {prefix:?}: did you mean {near}?"),
@@ -37,12 +40,12 @@ fn list(prefix: &str) -> anyhow::Result<()> {
 
 /// Whether the path of the setting begins with the prefix. `X` and `NAME` in the path are any names. The name of a kind of sink selects that
 /// kind.
-fn has_prefix(tables: &[DeclaredTable], table: &DeclaredTable, setting: &Setting, prefix: &str) -> bool {
+fn has_prefix(table: &DeclaredTable, setting: &Setting, prefix: &str) -> bool {
     let path: Vec<&str> = table.path.iter().copied().chain([setting.name]).collect();
     let parts: Vec<&str> = prefix.split('.').collect();
     let Some((last, outer)) = parts.split_last() else { return true };
     let is_any = |part: &str| matches!(part, "X" | "NAME");
-    let is_kind = |part: &str| tables.iter().any(|table| table.kind == Some(part));
+    let is_kind = |part: &str| kinds_of_sinks().any(|kind| kind == part);
     if let (Some(kind), Some(named)) = (table.kind, parts.get(1).filter(|part| is_kind(part)))
         && kind != *named
     {
@@ -84,7 +87,7 @@ mod tests {
     fn keys(prefix: &str) -> Vec<String> {
         let tables = declared();
         let all = tables.iter().flat_map(|table| table.settings.iter().map(move |setting| (table, *setting)));
-        all.filter(|(table, setting)| has_prefix(&tables, table, setting, prefix))
+        all.filter(|(table, setting)| has_prefix(table, setting, prefix))
             .map(|(table, setting)| table.key(setting))
             .collect()
     }
@@ -96,10 +99,19 @@ mod tests {
         assert_eq!(keys("types.access.time_z"), ["types.X.time_zone"]);
         assert_eq!(keys("types.access.aggregate.hits.win"), ["types.X.aggregate.NAME.window"]);
         assert_eq!(keys("sinks.redis.mode"), ["sinks.X.mode"]);
+        assert_eq!(
+            keys("sinks.null"),
+            ["kind", "from", "max_backlog", "max_dead_letters"].map(|name| format!("sinks.X.{name}"))
+        );
         assert!(keys("sinks.redis").len() < 20 && keys("sinks.archive").len() > 80);
         assert!(keys("").len() > 60 && keys("types.access").len() > 20);
         assert!(keys("gatway").is_empty() && keys("gateway.listen.more").is_empty());
         assert!(list("gateway.listn").unwrap_err().to_string().ends_with("did you mean gateway.listen?"));
+        for (old, new) in
+            [("gateway.open", "gateway.allow_anonymous"), ("sinks.archive.keep", "sinks.archive.retention")]
+        {
+            assert_eq!(list(old).unwrap_err().to_string(), format!("{old} is the old name of {new}"));
+        }
     }
 
     #[test]

@@ -15,6 +15,12 @@ const VARIABLE: &str = "#/$defs/variable";
 const KIND: &str = "kind of sink";
 const SINK: &[&str] = &["sinks", "*"];
 const SINK_NAME: &str = "^[a-z0-9][a-z0-9_-]{0,63}$";
+/// There is one way to match each text: with several, a regex engine with backtracking would try them all.
+const DURATION: &str = r"^\s*0\s*$|^\s*([0-9]+(\.[0-9]+)?\s*[a-zµ]+\s*)+$|\$\{";
+/// The port is at most 65535.
+const ADDRESS: &str = r"^.+:([0-5]?[0-9]{1,4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$|\$\{";
+/// Lists and tables that need an entry.
+const NOT_EMPTY: &[&str] = &["routes", "servers"];
 const TYPE_NAME: &str = r"^(\*|[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*)$";
 
 /// The schema as JSON.
@@ -33,10 +39,10 @@ pub fn json_schema() -> String {
         "variable": { "type": "string", "pattern": r"\$\{" },
         "size": {
             "type": "string",
-            "pattern": r"^ *[0-9]+(\.[0-9]+)? *([KMGTkmgt][Ii]?)?[Bb]? *$|\$\{",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?(\s*([KMGTkmgt][Ii]?)?[Bb])?\s*$|\$\{",
         },
-        "duration": { "type": "string", "pattern": r"^ *0 *$|^( *[0-9]+(\.[0-9]+)? *[a-zµ]+ *)+$|\$\{" },
-        "address": { "type": "string", "pattern": r"^.+:[0-9]{1,5}$|\$\{" },
+        "duration": { "type": "string", "pattern": DURATION },
+        "address": { "type": "string", "pattern": ADDRESS },
         "pointer": { "type": "string", "pattern": r"^$|^/|\$\{" },
     });
     format!("{schema:#}\n")
@@ -76,6 +82,10 @@ fn properties(settings: impl IntoIterator<Item = &'static Setting>, path: &[&str
     for setting in settings {
         let old = OLD_NAMES.iter().find(|old| old.table == path && old.key == setting.name);
         let mut schema = of_kind(&setting.kind);
+        if NOT_EMPTY.contains(&setting.name) {
+            schema["minItems"] = json!(1);
+            schema["minProperties"] = json!(1);
+        }
         if let Some(old) = old {
             let words: Vec<&str> = old.old_values.iter().map(|(word, _)| *word).collect();
             if !words.is_empty() {
@@ -166,7 +176,7 @@ fn sink() -> Value {
             }
         }
         json!({
-            "if": { "properties": { "kind": { "const": kind } } },
+            "if": { "properties": { "kind": { "const": kind } }, "required": ["kind"] },
             "then": { "additionalProperties": false, "properties": properties },
         })
     });

@@ -34,3 +34,12 @@ pub(crate) fn current(key: &str) -> &str {
 pub(crate) fn old_keys_of_sinks() -> impl Iterator<Item = &'static str> {
     OLD_NAMES.iter().filter(|renamed| renamed.table.first() == Some(&"sinks")).filter_map(|renamed| renamed.old_key)
 }
+
+/// The path of a setting, from its path with the old name.
+#[must_use]
+pub fn new_path(old: &str) -> Option<String> {
+    let (table, key) = old.rsplit_once('.')?;
+    let parts: Vec<String> = table.split('.').map(str::to_owned).collect();
+    let renamed = OLD_NAMES.iter().find(|renamed| renamed.old_key == Some(key) && renamed.is_in(&parts))?;
+    Some(format!("{table}.{}", renamed.key))
+}

@@ -18,7 +18,8 @@ pub struct OldName {
 
 impl OldName {
     /// Whether the setting is in the table at this path.
-    pub(crate) fn is_in(&self, path: &[String]) -> bool {
+    #[must_use]
+    pub fn is_in(&self, path: &[String]) -> bool {
         let is_part = |(name, part): (&&str, &String)| *name == "*" || name == part;
         self.table.len() == path.len() && self.table.iter().zip(path).all(is_part)
     }

@@ -6,8 +6,7 @@ use aggregate::{AggregateRules, Definition, Emit, Late, TimeBasis};
 use event::TypeName;
 use schema_tools::Reachability;
 use settings::{
-    Diagnostic, InvalidValue, Kind, POINTER, Section, Setting, SettingsReader, SourceSpan, Unset, duration, names,
-    size, words,
+    Diagnostic, Kind, POINTER, Section, Setting, SettingsReader, SourceSpan, Unset, duration, names, words,
 };
 use timestamp::TimeRule;
 
@@ -64,12 +63,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "after this time, a shard without events no longer delays windows",
     )
     .or(Unset::Duration(limits::AGGREGATE_IDLE_TIMEOUT)),
-    Setting::size(
-        "memory",
-        (limits::AGGREGATE_BYTES_MIN as u64, u64::MAX),
-        "memory for the groups of all windows",
-    )
-    .or(Unset::Size(limits::AGGREGATE_BYTES as u64)),
+    MEMORY,
     STATE,
     routes::OF_RESULTS,
 ];
@@ -86,6 +80,12 @@ const LATE: Setting = Setting::choice(
 const LATE_MODES: [(&str, Late); 2] = [("count", Late::Count), ("separate", Late::Part)];
 const EMIT: Setting = Setting::choice("emit", &words(&EMITS), "when a result is emitted").or(Unset::Text("close"));
 const EMITS: [(&str, Emit); 2] = [("close", Emit::Close), ("final", Emit::Final)];
+const MEMORY: Setting = Setting::size(
+    "memory",
+    (limits::AGGREGATE_BYTES_MIN as u64, limits::MEMORY_SET_MAX),
+    "memory for the groups of all windows",
+)
+.or(Unset::Size(limits::AGGREGATE_BYTES as u64));
 const STATE: Setting = Setting::flag("state", "`true` adds to results the state that is needed to merge them");
 
 /// An aggregate of a type.
@@ -238,13 +238,9 @@ fn definition(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Definit
         emit: choice(reader, section, &EMIT, &EMITS),
         early: reader.text(section, "early", length).map(|found| found.value),
         quiet: reader.text(section, "idle_timeout", length).map(|found| found.value),
-        memory: reader.text(section, "memory", bytes).map(|found| found.value),
+        memory: reader.size(section, &MEMORY).map(|found| usize::try_from(found.value).unwrap_or(usize::MAX)),
         state: reader.boolean_or_default(section, &STATE),
     }
-}
-
-fn bytes(text: &str) -> Result<usize, InvalidValue> {
-    Ok(usize::try_from(size::parse(text)?).unwrap_or(usize::MAX))
 }
 
 fn texts(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {

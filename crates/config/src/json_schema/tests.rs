@@ -90,6 +90,7 @@ fn planted_mistakes_do_not_match() {
         "[gatway]",
         "[gateway]\nlisten = 8080",
         "[gateway]\nlisten = \"localhost\"",
+        "[gateway]\nlisten = \"127.0.0.1:65536\"",
         "[gateway]\nshards = 0",
         "[gateway]\nshards = 1025",
         "[gateway]\nshards = \"2\"",
@@ -97,6 +98,7 @@ fn planted_mistakes_do_not_match() {
         "[gateway]\nack_timeout = 10",
         "[gateway]\nack_timeout = \"soon\"",
         "[gateway]\nmemory = \"512 mega\"",
+        "[gateway]\nmemory = \"512M\"",
         "[gateway]\ntype_pointer = \"type\"",
         "[gateway]\ntype_rules = [{ type = \"a\" }]",
         "[gateway.tls]\ncertificat = \"a.pem\"",
@@ -104,6 +106,7 @@ fn planted_mistakes_do_not_match() {
         "[log]\nlevel = \"debug\"",
         "[types.\"A b\"]\nroutes = [\"a\"]",
         "[types.a]\nroutes = \"a\"",
+        "[types.a]\nroutes = []",
         "[types.a]\nroutes = [{ sink = \"a\" }]",
         "[types.a]\ntransform = [{ dorp = \"/a\" }]",
         "[types.a]\npartial = 207",
@@ -118,6 +121,8 @@ fn planted_mistakes_do_not_match() {
         "[sinks.a]\nkind = \"postgres\"\ncolumns = { a = { typ = \"text\" } }",
         "[sinks.a]\nkind = \"sqlite\"\nretention = 30",
         "[upstreams.a]\nservers = 1",
+        "[upstreams.a]\nservers = []",
+        "[upstreams.a.servers]",
         "[upstreams.a.etcd]\nlease = \"1s\"",
         "[writer]\nshards = 1",
     ] {
@@ -130,6 +135,26 @@ fn variables_are_accepted_in_strings() {
     let text =
         "role = \"${ROLE}\"\n[gateway]\nlisten = \"${IP}:8080\"\nmemory = \"${MEMORY}\"\n[sinks.a]\nkind = \"${KIND}\"";
     assert!(compiled().check(&json_of(text)).is_ok());
+}
+
+#[test]
+fn white_space_and_all_ports_are_accepted() {
+    let schema = compiled();
+    for text in [
+        "ack_timeout = \"\\t1m\\t30s \"",
+        "memory = \"\\t512\\tMiB\\t\"",
+        "listen = \"[::1]:65535\"",
+        "listen = \"[::]:0\"",
+    ] {
+        let result = schema.check(&json_of(&format!("[gateway]\n{text}")));
+        assert!(result.is_ok(), "{text}: {result:?}");
+    }
+}
+
+#[test]
+fn sink_without_a_kind_has_one_mistake() {
+    let error = compiled().check(&json_of("[sinks.a]\npath = \"a.db\"\nurl = \"http://a\"")).unwrap_err();
+    assert_eq!(error.list.len(), 1, "{error:?}");
 }
 
 /// A file with this value of a setting.

@@ -61,8 +61,8 @@ pub(crate) fn find(name: &str) -> Option<&'static SinkKind> {
     KINDS.iter().copied().find(|kind| kind.name == name)
 }
 
-/// The names of all kinds.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+/// The names of all kinds of sinks.
+pub fn names() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.name).chain([WRITER])
 }
 
