@@ -261,7 +261,7 @@ fn faults_are_shown_with_their_place() {
         (r"'\z'", r"this is not an escape: write a backslash as \\", " ^"),
         ("import == 1", "write `payload.import` to read the member", "^^^^^^"),
         ("é == 1", "this character is only allowed in quotes", "^"),
-        ("'é' == é", "this character has no meaning", "       ^"),
+        ("'é' == é", "this character is only allowed", "       ^"),
         ("{'a': 1}", "an expression can read maps", "^"),
         ("nope(1)", "there is no function nope(); known are size, int, double, string, bool, has", "^^^^"),
         ("a.nope(1)", "there is no function nope(); known are size, contains, startsWith", "  ^^^^"),

@@ -226,7 +226,7 @@ mod tests {
             ("((a{1000}){1000}){1000}", "too large"),
             ("(", "not a regular"),
             (r"\", "ends with"),
-            (r"\a", "nothing"),
+            (r"\a", "is not an escape"),
             (r"\u12", "four"),
         ] {
             let refused = SchemaPattern::new(pattern).unwrap_err();

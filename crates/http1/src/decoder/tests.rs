@@ -129,6 +129,6 @@ fn zstd_window_is_limited_to_8_mib() {
     // The low bits are eighths more.
     for descriptor in [log(ZSTD_WINDOW_LOG_MAX) + 1, log(ZSTD_WINDOW_LOG_MAX + 1), 0xff] {
         let Broken(why) = decode(Coding::Zstd, &frame_with_window(descriptor, b"text")).unwrap_err();
-        assert!(why.ends_with("a window of at most 8 MiB"), "{why}");
+        assert!(why.contains("a window of at most 8 MiB"), "{why}");
     }
 }

@@ -207,7 +207,7 @@ mod tests {
             (400, "RequestTimeout", "retries", false),
             (503, "SlowDown", "retries", false),
             (400, "BadDigest", "received other bytes", false),
-            (404, "NoSuchBucket", "creates it", false),
+            (404, "NoSuchBucket", "create it", false),
         ] {
             let text = format!(
                 "<?xml version=\"1.0\"?>\n<Error><Code>{code}</Code><Message>it&apos;s so</Message><Region>eu-x</Region></Error>"
