@@ -34,7 +34,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace;
-pub(crate) use links::{map_links, page_links};
+pub(crate) use links::{map_links, page_links, resolve};
 use source::Source;
 
 /// One place that breaks a rule.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::bail;
 use config::{DeclaredTable, declared, json_schema, kinds_of_sinks, new_path, plain};
-use settings::{Setting, TakesEffect, Unset, nearest};
+use settings::{Setting, TakesEffect, nearest};
 
 use crate::flags::ConfigCommand;
 use crate::output::print;
@@ -61,11 +61,7 @@ fn write_setting(output: &mut impl Write, table: &DeclaredTable, setting: &Setti
     writeln!(output, "{}{of_kind}", table.key(setting))?;
     writeln!(output, "    {}", plain(setting.text))?;
     writeln!(output, "    type      {}", plain(&setting.kind.to_string()).replace('`', ""))?;
-    let default = match setting.default {
-        Unset::Described(words) => plain(words).replace('`', ""),
-        ref other => other.to_string(),
-    };
-    writeln!(output, "    default   {default}")?;
+    writeln!(output, "    default   {}", plain(&setting.default.to_string()).replace('`', ""))?;
     if !setting.example.is_empty() {
         writeln!(output, "    example   {} = {}", setting.name, setting.example)?;
     }

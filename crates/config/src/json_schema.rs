@@ -51,16 +51,12 @@ pub fn json_schema() -> String {
 fn table(table: &Table, path: &[&str]) -> Value {
     let mut properties = properties(table.all(), path);
     for (name, inner) in table.tables {
-        let (inner, names) = match inner {
-            Inner::Settings(inner) => (self::table(inner, &[path, &[name]].concat()), None),
-            Inner::Named(_, inner) => (self::table(inner, &[path, &[name, "*"]].concat()), Some(names_in(name))),
-        };
-        let value = match names {
-            None => inner,
-            Some(pattern) => json!({
+        let value = match inner {
+            Inner::Settings(inner) => self::table(inner, &[path, &[name]].concat()),
+            Inner::Named(_, inner) => json!({
                 "type": "object",
-                "propertyNames": { "pattern": pattern },
-                "additionalProperties": inner,
+                "propertyNames": { "pattern": names_in(name) },
+                "additionalProperties": self::table(inner, &[path, &[name, "*"]].concat()),
             }),
         };
         properties.insert((*name).to_owned(), value);
@@ -165,16 +161,14 @@ fn required(settings: &'static [Setting]) -> impl Iterator<Item = &'static str> 
 fn sink() -> Value {
     let kinds: Vec<&str> = kinds::names().collect();
     let rules = kinds.iter().map(|kind| {
-        let mut properties = properties(every_sink::SETTINGS, SINK);
-        match kinds::find(kind) {
-            Some(kind) => properties.extend(self::properties(kind.all_settings(), SINK)),
-            None => {
-                // The layout of its store, which the writer checks.
-                properties.extend(kinds::writer_keys().into_iter().map(|key| (key.to_owned(), json!(true))));
-                properties.extend(self::properties(every_sink::SETTINGS, SINK));
-                properties.extend(self::properties(kinds::OF_WRITER, SINK));
-            }
+        let mut properties = Map::new();
+        if kinds::find(kind).is_none() {
+            // The layout of its store, which the writer checks.
+            properties.extend(kinds::writer_keys().into_iter().map(|key| (key.to_owned(), json!(true))));
         }
+        let own: Vec<&Setting> =
+            kinds::find(kind).map_or_else(|| kinds::OF_WRITER.iter().collect(), |kind| kind.all_settings().collect());
+        properties.extend(self::properties(every_sink::SETTINGS.iter().chain(own), SINK));
         json!({
             "if": { "properties": { "kind": { "const": kind } }, "required": ["kind"] },
             "then": { "additionalProperties": false, "properties": properties },

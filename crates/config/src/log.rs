@@ -87,7 +87,7 @@ pub(crate) fn format_of(name: &str) -> Option<LogFormat> {
 
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
     reader.check_keys(section, names(SETTINGS));
-    let format = reader.meaning(section, &FORMAT, "is not a log format", &FORMATS).map(|found| found.value);
+    let format = reader.word(section, FORMAT.name, "is not a log format", &FORMATS).map(|found| found.value);
     // The flag is not called --level: a reader of the command line wouldn't know whose.
     let level = reader.text_or_named_flag(section, LEVEL.name, ("log-level", flags.log_level.as_deref()), |text| {
         word(text, "is not a log level", &LEVELS)

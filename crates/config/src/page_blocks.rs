@@ -8,14 +8,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use access::Scope;
 use settings::Environment;
+use testkit::pages::of_users;
 
 use crate::{Flags, Inputs, configuration, writer};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const FRAGMENTS: &str = "docs/reference/configuration";
 const MARK: &str = "<!-- check: ";
 /// More blocks than these aren't checked.
@@ -68,7 +68,7 @@ fn heads(kind: &str) -> Option<&'static str> {
 
 #[test]
 fn blocks_of_pages_are_accepted() {
-    let blocks: Vec<Block> = pages().iter().flat_map(|page| blocks(page, &fs::read_to_string(page).unwrap())).collect();
+    let blocks: Vec<Block> = of_users().iter().flat_map(|(page, text)| blocks(page, text)).collect();
     assert!(blocks.len() > 50, "the pages are missing");
     let skipped = blocks.iter().filter(|block| block.mark.as_deref().is_some_and(|mark| mark.starts_with("skip: ")));
     assert!(skipped.count() <= SKIPPED_MAX, "check more blocks, or change SKIPPED_MAX");
@@ -80,7 +80,7 @@ fn blocks_of_pages_are_accepted() {
 #[test]
 fn wrong_block_of_a_page_is_found() {
     let fault = |page: &str| {
-        let [block] = &blocks(Path::new("docs/a.md"), page)[..] else { panic!("{page}") };
+        let [block] = &blocks("docs/a.md", page)[..] else { panic!("{page}") };
         fault(block).map(|fault| fault.lines().next().unwrap_or_default().to_owned())
     };
     let sink = "```toml\n[sinks.local]\nkind = \"sqlite\"\n```\n";
@@ -105,26 +105,8 @@ fn wrong_block_of_a_page_is_found() {
     assert_eq!(fault(variable).unwrap(), "error: invalid value for `sinks.a.url`");
 }
 
-/// The pages of the project.
-fn pages() -> Vec<PathBuf> {
-    fn add(folder: &Path, pages: &mut Vec<PathBuf>) {
-        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                add(&path, pages);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                pages.push(path);
-            }
-        }
-    }
-    let mut pages = vec![Path::new(ROOT).join("README.md")];
-    ["docs", "examples"].into_iter().for_each(|folder| add(&Path::new(ROOT).join(folder), &mut pages));
-    pages.sort();
-    pages
-}
-
 /// The blocks of a page.
-fn blocks(page: &Path, text: &str) -> Vec<Block> {
-    let page = page.strip_prefix(ROOT).unwrap_or(page).display().to_string();
+fn blocks(page: &str, text: &str) -> Vec<Block> {
     let (mut found, mut mark, mut block): (Vec<Block>, Option<String>, Option<Block>) = (Vec::new(), None, None);
     for (line, text) in (1..).zip(text.lines()) {
         let content = text.trim();
@@ -132,7 +114,7 @@ fn blocks(page: &Path, text: &str) -> Vec<Block> {
             Some(_) if content == "```" => found.extend(block.take()),
             Some(block) => block.text.extend([text, "\n"]),
             None if content == "```toml" => {
-                block = Some(Block { page: page.clone(), line: line + 1, mark: mark.take(), text: String::new() });
+                block = Some(Block { page: page.to_owned(), line: line + 1, mark: mark.take(), text: String::new() });
             }
             None if content.starts_with(MARK) => {
                 mark = content[MARK.len()..].strip_suffix(" -->").map(str::to_owned);

@@ -17,6 +17,7 @@ pub mod mock_bulk_server;
 pub mod mock_server;
 pub mod nats;
 pub mod opensearch;
+pub mod pages;
 pub mod ports;
 pub mod postgres;
 pub mod proxy;

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+
+use crate::tidy::resolve;
 
 /// Its links begin at the root of a server.
 const NOT_FOUND_PAGE: &str = "404.html";
@@ -55,27 +57,17 @@ fn leads_somewhere(page: &Path, link: &str, files: &BTreeSet<PathBuf>, ids: &BTr
     if path.contains(':') || path.starts_with("//") {
         return true;
     }
-    let Some(target) = (if path.is_empty() { Some(page.to_owned()) } else { resolve(page, path) }) else {
+    // The site may be in any folder of a server.
+    if path.starts_with('/') {
         return false;
-    };
+    }
+    let folder = page.parent().unwrap_or(Path::new(""));
+    let target = if path.is_empty() { Some(page.to_owned()) } else { resolve(folder, path).map(PathBuf::from) };
+    let Some(target) = target else { return false };
     // A line of a file that isn't a page, as code hosts show it.
     let is_line = || anchor.strip_prefix('L').is_some_and(|number| number.parse::<u32>().is_ok());
     let has_anchor = || ids.get(target.as_path()).map_or_else(is_line, |ids| ids.contains(anchor));
     files.contains(&target) && (anchor.is_empty() || has_anchor())
-}
-
-/// A path from the root; none if the link leaves it.
-fn resolve(page: &Path, path: &str) -> Option<PathBuf> {
-    let mut resolved = PathBuf::new();
-    for component in page.parent().unwrap_or(Path::new("")).join(path).components() {
-        match component {
-            Component::ParentDir if !resolved.pop() => return None,
-            Component::Normal(part) => resolved.push(part),
-            Component::RootDir => return None,
-            _ => {}
-        }
-    }
-    Some(resolved)
 }
 
 /// A link without percent signs.

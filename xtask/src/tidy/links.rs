@@ -110,7 +110,8 @@ pub(super) fn without_code_spans(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("` `")
 }
 
-pub(super) fn resolve(folder: &Path, path: &str) -> Option<String> {
+/// The path from the root of a path that is relative to a folder; none if it leaves the root.
+pub(crate) fn resolve(folder: &Path, path: &str) -> Option<String> {
     let mut resolved = PathBuf::new();
     for component in folder.join(path).components() {
         match component {

@@ -2,13 +2,13 @@
 
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory};
+use testkit::pages::of_users;
 
 use super::Cli;
-use super::page_flags::pages;
 
 #[test]
 fn pages_show_commands_that_are_accepted() {
-    let wrong: Vec<String> = pages()
+    let wrong: Vec<String> = of_users()
         .iter()
         .flat_map(|(path, text)| {
             let wrong = wrong_commands(text, &Cli::command());

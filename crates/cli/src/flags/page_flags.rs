@@ -1,40 +1,19 @@
 //! Flags that pages name: each exists for the command that has it there.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use clap::{Command, CommandFactory};
+use testkit::pages::of_users;
 
 use super::Cli;
 
 #[test]
 fn pages_name_flags_that_their_commands_have() {
-    let wrong: Vec<String> = pages()
+    let wrong: Vec<String> = of_users()
         .iter()
         .flat_map(|(path, text)| {
             unknown_flags(text, &Cli::command()).into_iter().map(move |fault| format!("{path}: {fault}"))
         })
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// The paths and the texts of all pages for users.
-pub(super) fn pages() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut paths: Vec<PathBuf> = vec![root.join("README.md")];
-    ["docs", "examples"].into_iter().for_each(|folder| add_pages(&root.join(folder), &mut paths));
-    paths.into_iter().map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap())).collect()
-}
-
-/// Adds all pages below a folder.
-fn add_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            add_pages(&path, pages);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push(path);
-        }
-    }
 }
 
 #[test]

@@ -2,18 +2,18 @@
 //! are written instead of compared.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use access::Scopes;
 use settings::{Environment, Kind, Setting, TakesEffect, Unset, setting};
+use testkit::generated::generated_block;
+use testkit::pages::of_users;
 
 use super::{DeclaredTable, declared, plain};
 use crate::{Flags, Inputs};
 
 const BEGIN: &str = "<!-- generated: settings of ";
-const END: &str = "<!-- end -->";
 
 /// The name of a table on the pages.
 fn name(table: &DeclaredTable) -> String {
@@ -46,41 +46,17 @@ fn row(table: &DeclaredTable, setting: &Setting) -> String {
     format!("| `{}` | {variable} | {} | {default} | {}{restart} |\n", setting.name, setting.kind, setting.text)
 }
 
-/// The page with the tables as declared, and the names of these tables.
-fn filled(page: &str, tables: &[DeclaredTable]) -> (String, Vec<String>) {
-    let (mut text, mut names) = (String::new(), Vec::new());
-    let mut rest = page;
-    while let Some((before, marked)) = rest.split_once(BEGIN) {
-        let (wanted, after) = marked.split_once(" -->\n").expect("a marker ends with its line");
-        let table = tables.iter().find(|table| name(table) == wanted);
-        let table = table.unwrap_or_else(|| panic!("no table is called {wanted:?}"));
-        let (_, after) = after.split_once(END).expect("a block has an end");
-        text += &format!("{before}{BEGIN}{wanted} -->\n\n{}\n{END}", markdown(table));
-        names.push(wanted.to_owned());
-        rest = after;
-    }
-    (text + rest, names)
-}
-
-fn pages() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration");
-    let mut pages: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    pages.sort();
-    pages
-}
-
 #[test]
 fn pages_have_every_setting_as_it_is_declared() {
     let tables = declared();
     let mut shown = Vec::new();
-    for path in pages() {
-        let page = fs::read_to_string(&path).unwrap();
-        let (text, names) = filled(&page, &tables);
-        shown.extend(names);
-        if std::env::var_os("FOREBAY_TEST_BLESS").is_some() {
-            fs::write(&path, text).unwrap();
-        } else {
-            assert!(text == page, "{} has other settings: run this test with FOREBAY_TEST_BLESS=1", path.display());
+    for (page, text) in of_users() {
+        let marked = text.lines().filter_map(|line| line.strip_prefix(BEGIN)?.strip_suffix(" -->"));
+        for wanted in marked {
+            let table = tables.iter().find(|table| name(table) == wanted);
+            let table = table.unwrap_or_else(|| panic!("{page}: no table is called {wanted:?}"));
+            generated_block(&page, &format!("settings of {wanted}"), &markdown(table));
+            shown.push(wanted.to_owned());
         }
     }
     shown.sort();

@@ -255,7 +255,7 @@ fn choice<T: Copy>(
     setting: &Setting,
     words: &[(&str, T)],
 ) -> T {
-    reader.meaning(section, setting, "is not a supported value", words).map_or(words[0].1, |found| found.value)
+    reader.word(section, setting.name, "is not a supported value", words).map_or(words[0].1, |found| found.value)
 }
 
 /// The measures in the order in which they are written.

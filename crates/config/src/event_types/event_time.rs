@@ -53,7 +53,7 @@ pub(crate) fn read(
         let with_zone = rule.clone().with_zone(text);
         with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is not a time zone", wanted))
     });
-    let refuses = reader.meaning(section, &UNREADABLE, "is not a supported action", &UNREADABLE_WORDS);
+    let refuses = reader.word(section, UNREADABLE.name, "is not a supported action", &UNREADABLE_WORDS);
     if !has_time {
         let spans = [format.map(|found| found.span), zone.map(|found| found.span), refuses.map(|found| found.span)];
         for (option, span) in OPTIONS.into_iter().zip(spans).filter_map(|(option, span)| Some((option, span?))) {

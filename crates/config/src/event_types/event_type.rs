@@ -289,7 +289,7 @@ fn read_one(
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
-    let unstorable = reader.meaning(section, &UNSTORABLE, "is not a supported action", &UNSTORABLE_WORDS);
+    let unstorable = reader.word(section, UNSTORABLE.name, "is not a supported action", &UNSTORABLE_WORDS);
     let unstorable = unstorable
         .map(|found| found.value)
         .unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });

@@ -145,7 +145,7 @@ fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Pat
     let token = reader.text(section, "token", token).map(|found| found.value);
     let ca = path::read(reader, section, "ca", folder, path::PEM).map(|found| found.value);
     let spread = reader
-        .meaning(section, &SPREAD, "is not a way to distribute batches", &SPREADS)
+        .word(section, SPREAD.name, "is not a way to distribute batches", &SPREADS)
         .map(|found| found.value)
         .unwrap_or_default();
     let response_timeout = reader.duration_or_default(section, &RESPONSE_TIMEOUT);
@@ -288,7 +288,7 @@ fn warn_of_clear_token(reader: &mut SettingsReader<'_>, token: &str, span: Sourc
 
 /// Whether each event goes to all writers, which then need names, or to one of them.
 fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers: &Writers) -> bool {
-    let mode = reader.meaning(section, &MODE, "is not a mode of an upstream", &MODES);
+    let mode = reader.word(section, MODE.name, "is not a mode of an upstream", &MODES);
     let Some(mode) = mode.filter(|mode| mode.value) else { return false };
     let label = match writers {
         Writers::Named(_) => return true,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::invalid_value::{InvalidValue, number_within, word};
+use crate::invalid_value::{InvalidValue, number_within};
 use crate::reader::SettingsReader;
 use crate::section::{Located, Section};
 use crate::setting::{self, Setting, Unset};
@@ -50,17 +50,6 @@ impl SettingsReader<'_> {
     pub fn count(&mut self, section: &Section<'_>, setting: &Setting) -> Option<Located<NonZeroUsize>> {
         let Located { value, span } = self.number::<usize>(section, setting)?;
         NonZeroUsize::new(value).map(|value| Located { value, span })
-    }
-
-    /// One of the words of the setting, with their meanings.
-    pub fn meaning<T: Copy>(
-        &mut self,
-        section: &Section<'_>,
-        setting: &Setting,
-        what: &str,
-        words: &[(&str, T)],
-    ) -> Option<Located<T>> {
-        self.text(section, setting.name, |text| word(text, what, words))
     }
 
     /// `true` or `false`, or the default.
