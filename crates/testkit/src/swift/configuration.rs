@@ -34,6 +34,7 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
             format!(
                 "[DEFAULT]\nbind_ip = 127.0.0.1\nbind_port = {port}\nworkers = 0\nswift_dir = {shown}\n\
                  devices = {shown}/srv\nmount_check = false\nuser = {user}\nrecon_cache_path = {shown}\n\
+                 fallocate_reserve = 0\n\
                  [pipeline:main]\npipeline = {name}-server\n[app:{name}-server]\nuse = egg:swift#{name}\n[{name}-updater]\n",
                 user = user()
             ),
