@@ -138,6 +138,26 @@ pub struct Page {
     pub next: Option<Bookmark>,
 }
 
+/// A query for events by their ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The ids: at least one, at most [`limits::LOOKUP_IDS_MAX`], each once.
+    pub ids: Vec<EventId>,
+    /// At most this many bytes, unless the first event alone has more.
+    pub bytes_max: usize,
+    /// The type of all events of a table that has no column for types, if all have one.
+    pub only_type: Option<TypeName>,
+}
+
+/// The answer to a [`Lookup`]. An id that is in neither list isn't stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The events, in any order.
+    pub events: Vec<StoredEvent>,
+    /// Ids that weren't looked up, because the answer was full: look them up again.
+    pub left: Vec<EventId>,
+}
+
 /// Gathers the events of a page up to its limits.
 #[derive(Debug)]
 pub struct Gathered {
@@ -207,6 +227,9 @@ pub enum ReadError {
 /// A pending answer.
 pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Page, ReadError>> + Send + 'a>>;
 
+/// A pending answer to a [`Lookup`].
+pub type LookingUp<'a> = Pin<Box<dyn Future<Output = Result<Found, ReadError>> + Send + 'a>>;
+
 /// The interface through which a gateway reads events.
 pub trait StoreReader: Send + Sync {
     /// The sink's name in the configuration.
@@ -214,6 +237,9 @@ pub trait StoreReader: Send + Sync {
 
     /// The events of a query that are stored now.
     fn read(&self, query: Query) -> Reading<'_>;
+
+    /// The events with these ids that are stored now.
+    fn get(&self, lookup: Lookup) -> LookingUp<'_>;
 
     /// The last sequence of a shard up to which every event for the store has its outcome: it is stored, or never will
     /// be.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use config::{Configuration, Route};
 use delivery::{LaneBoard, SinkSetup};
 use event::TypeName;
-use event::read::{Query, ReadError, Reading, StoreReader};
+use event::read::{LookingUp, Lookup, Query, ReadError, Reading, StoreReader};
 use sink::Sink;
 
 /// A sink that can be read.
@@ -18,6 +18,16 @@ pub(crate) struct SinkReader {
 }
 
 impl SinkReader {
+    /// The client only gets that the store can't be read; the log has the reason.
+    fn log<T>(&self, answer: &Result<T, ReadError>) {
+        if let Err(ReadError::Unavailable(reason)) = answer {
+            tracing::warn!(
+                sink = &*self.name, %reason,
+                "clients can't read events: correct the reason, or check the store"
+            );
+        }
+    }
+
     /// Those of the sinks that can be read.
     pub(crate) fn of_all(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> Vec<Arc<Self>> {
         let reader = |setup: &SinkSetup| {
@@ -59,13 +69,15 @@ impl StoreReader for SinkReader {
     fn read(&self, query: Query) -> Reading<'_> {
         Box::pin(async move {
             let answer = self.sink.read(Query { only_type: self.only_type.clone(), ..query }).await;
-            // The client only gets that the store can't be read; the log has the reason.
-            if let Err(ReadError::Unavailable(reason)) = &answer {
-                tracing::warn!(
-                    sink = &*self.name, %reason,
-                    "clients can't read events: correct the reason, or check the store"
-                );
-            }
+            self.log(&answer);
+            answer
+        })
+    }
+
+    fn get(&self, lookup: Lookup) -> LookingUp<'_> {
+        Box::pin(async move {
+            let answer = self.sink.get(Lookup { only_type: self.only_type.clone(), ..lookup }).await;
+            self.log(&answer);
             answer
         })
     }

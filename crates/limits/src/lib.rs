@@ -184,6 +184,8 @@ pub const MEMORY_SET_MAX: u64 = 1 << 44;
 pub const READ_EVENTS_DEFAULT: usize = 100;
 /// The maximum of a request.
 pub const READ_EVENTS_MAX: usize = 1_000;
+/// Ids of events that one query of a store looks up.
+pub const LOOKUP_IDS_MAX: usize = 256;
 /// Bytes of a page that is read back.
 pub const READ_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of pages that are being read, or that clients haven't received yet, over the whole process.

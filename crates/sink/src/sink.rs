@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::Lane;
-use event::read::{Page, Query, ReadError};
+use event::read::{Found, Lookup, Page, Query, ReadError};
 
 use crate::outcome::make_visible;
 use crate::{
@@ -107,13 +107,15 @@ impl Sink {
     /// # Errors
     /// [`ReadError`] says whether to ask again later.
     pub async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        self.0.read(query).await.map_err(|error| match error {
-            ReadError::Unavailable(mut reason) => {
-                make_visible(&mut reason);
-                ReadError::Unavailable(reason)
-            }
-            other => other,
-        })
+        self.0.read(query).await.map_err(visible)
+    }
+
+    /// Looks up stored events by their ids, with as few queries as the store allows.
+    ///
+    /// # Errors
+    /// [`ReadError`] says whether to ask again later.
+    pub async fn get(&self, lookup: Lookup) -> Result<Found, ReadError> {
+        self.0.get(lookup).await.map_err(visible)
     }
 
     /// Ends the calls in flight and closes the connections, for all clones. A later call connects again.
@@ -175,5 +177,16 @@ impl Sink {
     #[must_use]
     pub fn retry_max(&self) -> Option<Duration> {
         self.0.binding()?.retry_max()
+    }
+}
+
+/// The error without control characters in the store's text.
+fn visible(error: ReadError) -> ReadError {
+    match error {
+        ReadError::Unavailable(mut reason) => {
+            make_visible(&mut reason);
+            ReadError::Unavailable(reason)
+        }
+        other => other,
     }
 }

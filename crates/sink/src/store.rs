@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use event::Lane;
-use event::read::{Page, Query, ReadError};
+use event::read::{Found, Lookup, Page, Query, ReadError, StoredEvent, Wanted};
 
 use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, Retention, SinkError, Takeover, WriteOutcome};
 
@@ -54,6 +54,23 @@ pub trait Store: Any + Send + Sync {
     /// See [`Sink::read`](crate::Sink::read).
     async fn read(&self, _query: Query) -> Result<Page, ReadError> {
         Err(ReadError::Unavailable("sinks of this kind can't be read: name another one in `routes` and `read`".into()))
+    }
+
+    /// See [`Sink::get`](crate::Sink::get). A store that finds many ids with one query implements this.
+    async fn get(&self, lookup: Lookup) -> Result<Found, ReadError> {
+        let Lookup { mut ids, bytes_max, only_type } = lookup;
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        while bytes < bytes_max
+            && let Some(id) = ids.pop()
+        {
+            let wanted = Wanted::Ids { first: id, last: id };
+            let rest = bytes_max - bytes;
+            let query = Query { wanted, after: None, limit: 1, bytes_max: rest, only_type: only_type.clone() };
+            let page = self.read(query).await?;
+            bytes += page.events.iter().map(StoredEvent::bytes).sum::<usize>();
+            events.extend(page.events);
+        }
+        Ok(Found { events, left: ids })
     }
 
     /// See [`Sink::close`](crate::Sink::close).
