@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("aggregate", &["did_you_mean", "event", "expression", "json", "limits", "text", "timestamp"]),
     ("generator", &["random"]),
     ("settings", &["did_you_mean", "limits", "text"]),
-    ("sink", &["event", "metrics", "settings", "text"]),
+    ("sink", &["event", "limits", "metrics", "settings", "text"]),
     ("clock", &[]),
     ("net", &["clock", "limits", "metrics", "text"]),
     ("http1", &["clock", "event", "limits", "net"]),
