@@ -31,7 +31,7 @@ pub struct ProcessStats {
     pub sent_bytes: Option<u64>,
     /// Bytes that were read from disks for it.
     pub disk_read_bytes: Option<u64>,
-    /// Bytes that it made the kernel write to disks.
+    /// Bytes that the kernel wrote to disks for it.
     pub disk_written_bytes: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ pub fn process_stats() -> ProcessStats {
 fn of_stat(stat: &str, booted: Option<Duration>) -> ProcessStats {
     let Some((_, fields)) = stat.rsplit_once(") ") else { return ProcessStats::default() };
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    // The manual counts from 1; the name is the second.
+    // `proc(5)` counts from 1; the name is the second.
     let field = |number: usize| fields.get(number.checked_sub(3)?)?.parse::<u64>().ok();
     let seconds = |ticks: u64| float(ticks) / float(clock_ticks_per_second());
     ProcessStats {

@@ -61,7 +61,7 @@ fn add(sum: &mut Nanoseconds, time: Nanoseconds) {
     *sum = (sum.0.saturating_add(time.0), sum.1.saturating_add(time.1));
 }
 
-/// The threads that run now, by number. One that ends meanwhile is left out.
+/// The threads that run now, by number. One that ends during this time is left out.
 fn tasks() -> HashMap<OsString, (String, Nanoseconds)> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return HashMap::new() };
     let of_task = |folder: &Path| {

@@ -38,7 +38,7 @@ fn process(text: &mut Exposition) {
     counter("process_network_transmit_bytes_total", help, count(stats.sent_bytes));
     let help = "Bytes read from disks for the process.";
     counter("forebay_process_disk_read_bytes_total", help, count(stats.disk_read_bytes));
-    let help = "Bytes that the process made the kernel write to disks.";
+    let help = "Bytes that the kernel wrote to disks for the process.";
     counter("forebay_process_disk_written_bytes_total", help, count(stats.disk_written_bytes));
     let mut gauge = |name, help, value| level(text, name, help, value);
     gauge("process_resident_memory_bytes", "Memory of the process.", count(stats.resident_bytes));
