@@ -9,7 +9,8 @@ use event::read::{Page, Query, ReadError};
 use super::config::ElasticsearchConfig;
 use super::error::Failure;
 use super::fields::{Fields, WANTED};
-use super::page::{self, EXISTING_INDICES};
+use super::page;
+use super::search::EXISTING_INDICES;
 use super::server::Server;
 use sink::read_pool::PooledReader;
 

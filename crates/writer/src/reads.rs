@@ -1,21 +1,27 @@
-//! Pages that gateways read. A writer limits their size and the memory of all of them, regardless of the gateway's query.
+//! Events that gateways read. A writer limits the size of an answer and the memory of all of them, regardless of the
+//! gateway's request.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event::read::{Query, ReadError};
-use limits::READ_EVENTS_MAX;
+use event::EventId;
+use event::read::{Found, Lookup, Query, ReadError};
 use limits::memory::WriterBudgets;
+use limits::{EVENT_BYTES_MAX, LOOKUP_IDS_MAX, READ_EVENTS_MAX};
 use sink::Sink;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use writer_protocol::read::PageJson;
+use writer_protocol::read::{PageJson, ReadRequest};
 
 use crate::UNIT;
 use crate::answer::{self, Work};
 use crate::request_parts::ROOM_WAIT_MAX;
 
-/// The memory for pages.
+/// The bytes of a lookup's events, so that several have memory at a time: most events are small. If some are left, the
+/// gateway asks again.
+const LOOKUP_BYTES_MAX: usize = 2 * EVENT_BYTES_MAX;
+
+/// The memory for answers.
 #[derive(Clone, Debug)]
 pub(super) struct ReadRoom {
     free: Arc<Semaphore>,
@@ -33,23 +39,43 @@ impl ReadRoom {
         Query { limit, bytes_max, ..query }
     }
 
-    /// Reads a page. The answer holds its memory until the gateway has it.
-    pub(super) fn read(self, sink: Sink, query: Query) -> Work {
-        let query = self.bounded(query);
+    /// Reads events. The answer holds its memory until the gateway has it.
+    pub(super) fn read(self, sink: Sink, request: ReadRequest) -> Work {
+        match request {
+            ReadRequest::Page(query) => {
+                let query = self.bounded(query);
+                let wanted = query.wanted.clone();
+                self.answer(query.bytes_max, async move { PageJson::new(&wanted, sink.read(query).await) })
+            }
+            ReadRequest::Lookup(mut lookup) => {
+                let more = lookup.ids.split_off(lookup.ids.len().min(LOOKUP_IDS_MAX));
+                lookup.bytes_max = lookup.bytes_max.min(LOOKUP_BYTES_MAX).min(self.page_bytes);
+                self.answer(lookup.bytes_max, async move { PageJson::found(looked_up(&sink, lookup, more).await) })
+            }
+        }
+    }
+
+    fn answer(self, bytes_max: usize, read: impl Future<Output = PageJson> + Send + 'static) -> Work {
+        let units = WriterBudgets::page_memory_bytes(bytes_max).div_ceil(UNIT);
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
         Box::pin(async move {
-            let wanted = query.wanted.clone();
-            let units = WriterBudgets::page_memory_bytes(query.bytes_max).div_ceil(UNIT);
-            let units = u32::try_from(units).unwrap_or(u32::MAX);
             let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, self.free.acquire_many_owned(units)).await else {
-                return answer::json(&PageJson::new(&wanted, Err(ReadError::Busy)));
+                return answer::json(&PageJson::from(ReadError::Busy));
             };
-            let text = answer::json(&PageJson::new(&wanted, sink.read(query).await));
+            let text = answer::json(&read.await);
             Bytes::from_owner(Held { text, _permit: permit })
         })
     }
 }
 
-/// The text of a page with its memory.
+/// Looks up the events; `more` are left.
+async fn looked_up(sink: &Sink, lookup: Lookup, mut more: Vec<EventId>) -> Result<Found, ReadError> {
+    let Found { events, left } = sink.get(lookup).await?;
+    more.extend(left);
+    Ok(Found { events, left: more })
+}
+
+/// The text of an answer with its memory.
 struct Held {
     text: Bytes,
     _permit: OwnedSemaphorePermit,

@@ -131,10 +131,10 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             check_content_type(&head.headers, &BODY_TYPES)?;
             let length = length(&body, QUERY_BYTES_MAX)?;
             let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
-            let query = query
-                .and_then(QueryJson::into_query)
+            let request = query
+                .and_then(QueryJson::into_request)
                 .ok_or_else(|| bad_request("the query is malformed: check the proxies between gateway and writer"))?;
-            writer.reads.clone().read(sink, query)
+            writer.reads.clone().read(sink, request)
         }
         (_, "" | "cursor" | "claim" | "read") => {
             let detail = "a sink accepts GET and POST, its cursor GET, its claim and read POST";

@@ -1,6 +1,8 @@
 //! Queries and pages as JSON between a gateway and a writer.
 
-use event::read::{Bookmark, Filter, Page, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
+mod lookup;
+
+use event::read::{Bookmark, Filter, Lookup, Page, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use serde::{Deserialize, Serialize};
 use text::hex;
@@ -8,7 +10,16 @@ use text::hex;
 /// The message about a page in another order.
 const OTHER_ORDER: &str = "the writer did not read newest first: run the same release of gateway and writer";
 
-/// A [`Query`].
+/// What a gateway asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadRequest {
+    /// A page.
+    Page(Query),
+    /// Events by their ids, without ids that are asked for twice. There may be more than a query of a store looks up.
+    Lookup(Lookup),
+}
+
+/// A [`ReadRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryJson {
     /// The first and the last id, both inclusive. Without them, the fields below choose the events.
@@ -27,9 +38,13 @@ pub struct QueryJson {
     /// The type of all events of a table without types.
     #[serde(default)]
     only_type: Option<String>,
+    /// The ids of a [`Lookup`]. A writer that knows this member uses `bytes_max` and `only_type`, and no other. An older
+    /// one ignores it: the others are a query for the first of these ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lookup: Option<Vec<String>>,
 }
 
-/// A [`Page`], or a [`ReadError`].
+/// A [`Page`] or [`Found`](event::read::Found), or a [`ReadError`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageJson {
@@ -42,6 +57,13 @@ pub enum PageJson {
         /// Whether the events are in this order, as the query asked.
         #[serde(default)]
         newest_first: bool,
+    },
+    /// [`Found`](event::read::Found): the answer to a [`Lookup`].
+    Found {
+        /// The events.
+        events: Vec<EventJson>,
+        /// The ids that weren't looked up.
+        left: Vec<String>,
     },
     /// [`ReadError::Busy`].
     Busy,
@@ -94,14 +116,22 @@ impl From<&Query> for QueryJson {
             limit: query.limit,
             bytes_max: query.bytes_max,
             only_type: query.only_type.as_ref().map(|name| name.as_str().to_owned()),
+            lookup: None,
         }
     }
 }
 
 impl QueryJson {
-    /// The query, if it is valid.
+    /// The request, if it is valid.
     #[must_use]
-    pub fn into_query(self) -> Option<Query> {
+    pub fn into_request(self) -> Option<ReadRequest> {
+        match self.lookup {
+            Some(_) => self.into_lookup().map(ReadRequest::Lookup),
+            None => self.into_query().map(ReadRequest::Page),
+        }
+    }
+
+    fn into_query(self) -> Option<Query> {
         let wanted = match &self.ids {
             Some([first, last]) => Wanted::Ids { first: first.parse().ok()?, last: last.parse().ok()? },
             None => {
@@ -128,11 +158,7 @@ impl PageJson {
                 next: next.map(|bookmark| hex::encode(&bookmark.0)),
                 newest_first: is_newest_first(wanted),
             },
-            Err(ReadError::Busy) => Self::Busy,
-            Err(ReadError::Bookmark) => Self::Bookmark,
-            Err(ReadError::Unavailable(reason)) => Self::Unavailable { reason: reason.to_string() },
-            Err(ReadError::Untyped(reason)) => Self::Untyped { reason: reason.to_string() },
-            Err(ReadError::NewestFirst(reason)) => Self::NotNewestFirst { reason: reason.to_string() },
+            Err(error) => error.into(),
         }
     }
 
@@ -141,25 +167,49 @@ impl PageJson {
     /// # Errors
     /// The store's failure; also if the page is malformed, or in another order.
     pub fn into_page(self, wanted: &Wanted) -> Result<Page, ReadError> {
-        let odd = || {
-            ReadError::Unavailable("the writer's page is malformed: run the same release of gateway and writer".into())
-        };
         match self {
             Self::Page { newest_first, .. } if newest_first != is_newest_first(wanted) => {
                 Err(ReadError::NewestFirst(OTHER_ORDER.into()))
             }
             Self::Page { events, next, .. } => {
-                let events: Option<Vec<StoredEvent>> = events.into_iter().map(EventJson::into_event).collect();
                 let next = next.map(|text| hex::decode(&text).map(Bookmark).ok_or_else(odd)).transpose()?;
-                Ok(Page { events: events.ok_or_else(odd)?, next })
+                Ok(Page { events: stored(events)?, next })
             }
-            Self::Busy => Err(ReadError::Busy),
-            Self::Bookmark => Err(ReadError::Bookmark),
-            Self::Unavailable { reason } => Err(ReadError::Unavailable(reason.into())),
-            Self::Untyped { reason } => Err(ReadError::Untyped(reason.into())),
-            Self::NotNewestFirst { reason } => Err(ReadError::NewestFirst(reason.into())),
+            other => Err(other.into_error()),
         }
     }
+
+    /// The error that this answer is: a malformed one is one too.
+    fn into_error(self) -> ReadError {
+        match self {
+            Self::Busy => ReadError::Busy,
+            Self::Bookmark => ReadError::Bookmark,
+            Self::Unavailable { reason } => ReadError::Unavailable(reason.into()),
+            Self::Untyped { reason } => ReadError::Untyped(reason.into()),
+            Self::NotNewestFirst { reason } => ReadError::NewestFirst(reason.into()),
+            Self::Page { .. } | Self::Found { .. } => odd(),
+        }
+    }
+}
+
+impl From<ReadError> for PageJson {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Busy => Self::Busy,
+            ReadError::Bookmark => Self::Bookmark,
+            ReadError::Unavailable(reason) => Self::Unavailable { reason: reason.to_string() },
+            ReadError::Untyped(reason) => Self::Untyped { reason: reason.to_string() },
+            ReadError::NewestFirst(reason) => Self::NotNewestFirst { reason: reason.to_string() },
+        }
+    }
+}
+
+fn odd() -> ReadError {
+    ReadError::Unavailable("the writer's page is malformed: run the same release of gateway and writer".into())
+}
+
+fn stored(events: Vec<EventJson>) -> Result<Vec<StoredEvent>, ReadError> {
+    events.into_iter().map(EventJson::into_event).collect::<Option<_>>().ok_or_else(odd)
 }
 
 impl From<StoredEvent> for EventJson {
