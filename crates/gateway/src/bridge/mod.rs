@@ -1,0 +1,11 @@
+//! The bridge: requests of HTTP that services answer over the bus.
+
+mod methods;
+mod path;
+mod rules;
+mod subject;
+
+pub use methods::{InvalidMethod, Methods};
+pub use path::{InvalidPath, PathPattern};
+pub use rules::{BridgeAccess, BridgeRule, InvalidPass, passed_header};
+pub use subject::{InvalidSubject, Subject};
