@@ -186,6 +186,8 @@ pub const READ_EVENTS_DEFAULT: usize = 100;
 pub const READ_EVENTS_MAX: usize = 1_000;
 /// Ids of events that one query of a store looks up.
 pub const LOOKUP_IDS_MAX: usize = 256;
+/// How long a store may take for a read of events.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a page that is read back.
 pub const READ_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of pages that are being read, or that clients haven't received yet, over the whole process.

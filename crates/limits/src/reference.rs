@@ -222,6 +222,7 @@ fn values() -> Vec<(&'static str, Value)> {
         ("READ_EVENTS_DEFAULT", READ_EVENTS_DEFAULT.into()),
         ("READ_EVENTS_MAX", READ_EVENTS_MAX.into()),
         ("LOOKUP_IDS_MAX", LOOKUP_IDS_MAX.into()),
+        ("READ_TIMEOUT", READ_TIMEOUT.into()),
         ("READ_BYTES_MAX", READ_BYTES_MAX.into()),
         ("READS_IN_FLIGHT_BYTES_MAX", READS_IN_FLIGHT_BYTES_MAX.into()),
         ("BRIDGES_MAX", BRIDGES_MAX.into()),

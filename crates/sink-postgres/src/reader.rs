@@ -1,5 +1,6 @@
 //! Reads: over a separate connection, which can't write.
 
+use async_trait::async_trait;
 use event::read::{Page, Query, ReadError};
 
 use super::config::PostgresConfig;
@@ -7,7 +8,7 @@ use super::error::Failure;
 use super::open_session;
 use super::read;
 use super::session::Session;
-use sink::read_thread::PageReader;
+use sink::read_pool::PooledReader;
 
 /// The state of the thread that reads.
 pub(super) struct Reader {
@@ -38,7 +39,8 @@ impl Reader {
     }
 }
 
-impl PageReader for Reader {
+#[async_trait(?Send)]
+impl PooledReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         self.page(query).await.unwrap_or_else(|failure| Err(failure.into_read_error(&self.config)))
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use event::read::{Page, Query, ReadError};
 use rusqlite::{Connection, OpenFlags};
 
@@ -10,7 +11,7 @@ use super::config::SqliteConfig;
 use super::error;
 use super::file_identity::FileIdentity;
 use super::page::{self, ReadSql};
-use sink::read_thread::PageReader;
+use sink::read_pool::PooledReader;
 
 /// How long a read waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -22,7 +23,8 @@ pub(super) struct Reader {
     open: Option<(Connection, Option<FileIdentity>)>,
 }
 
-impl PageReader for Reader {
+#[async_trait(?Send)]
+impl PooledReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         let connection = self.connection()?;
         match page::read(&connection, &self.sql, query) {
