@@ -9,6 +9,7 @@ use limits::{
     BRIDGE_HEADERS_MAX, BRIDGE_TIMEOUT, BRIDGE_TIMEOUT_MAX, BRIDGE_TIMEOUT_MIN, BRIDGE_WAITING, BRIDGE_WAITING_MAX,
     BRIDGES_MAX,
 };
+use nats::Subject;
 use settings::{
     Diagnostic, InvalidValue, Section, Setting, SettingsReader, SourceSpan, TEXTS, Unset, names, parsed, words,
 };
@@ -20,7 +21,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting::text(PATH, "the path of the requests, [with parameters](bridge.md#paths): `/orders/{id}`")
         .required()
         .example("\"/orders/{id}\""),
-    Setting::text(SUBJECT, "the subject of the service: words of A-Z, a-z, 0-9, `_` and `-` between dots. It can't have parameters")
+    Setting::text(SUBJECT, "the subject of the service, without wildcards and parameters")
         .required()
         .example("\"shop.orders.get\""),
     SCOPE,
@@ -112,7 +113,7 @@ fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<(B
         reader.missing(section, PATH, "add the path of the requests, as in path = \"/orders/{id}\"");
     }
     let help = "add the subject of the service, as in subject = \"shop.orders.get\"";
-    let subject = reader.required(section, SUBJECT, help, parsed("isn't the subject of a service"));
+    let subject = reader.required(section, SUBJECT, help, fixed_subject);
     let access = reader.word(section, SCOPE.name, "is not a scope of a bridge", &SCOPES);
     let timeout: Duration = reader.duration_or_default(section, &TIMEOUT);
     let methods = methods(reader, section);
@@ -121,6 +122,16 @@ fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<(B
     let (path, subject) = (path?, subject?);
     let access = access.map_or(BridgeAccess::Scope(Scope::Ingest), |found| found.value);
     Some((BridgeRule { path: path.value, subject, access, timeout, methods, pass, max_waiting }, path.span))
+}
+
+/// No part of a request gets into a subject.
+fn fixed_subject(text: &str) -> Result<Subject, InvalidValue> {
+    const WRONG: &str = "isn't the subject of a service";
+    if text.contains(['{', '}']) {
+        let wanted = "a subject is fixed: parameters are sent as headers, as Forebay-Param-id".to_owned();
+        return Err(InvalidValue::new(WRONG, wanted));
+    }
+    parsed(WRONG)(text)
 }
 
 fn methods(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Methods {

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use ::gateway::Subject;
+use nats::{Servers, Subject};
 use settings::client::{self, ca};
 use settings::{Diagnostic, PATH, Section, Setting, SettingsReader, URL, Unset, names, parsed, path};
-use sink_nats::Servers;
 
 /// The table's name.
 pub(crate) const TABLE: &str = "bus";
@@ -36,8 +35,7 @@ const URL_KEY: &str = "url";
 /// The settings of `[bus.events]`.
 pub(crate) const OF_EVENTS: &[Setting] = &[Setting::text(
     "subject",
-    "the subject on which Forebay answers requests for an event: words of A-Z, a-z, 0-9, `_` and `-` between dots. The body of a request is \
-     the id",
+    "the subject on which Forebay answers requests for an event, without wildcards. The body of a request is the id",
 )
 .or(Unset::Text(SUBJECT))
 .restart()];

@@ -44,8 +44,7 @@ mod route;
 mod shard;
 
 pub use bridge::{
-    BridgeAccess, BridgeRule, InvalidMethod, InvalidPass, InvalidPath, InvalidSubject, Methods, PathPattern, Subject,
-    passed_header,
+    BridgeAccess, BridgeRule, InvalidMethod, InvalidPass, InvalidPath, Methods, PathPattern, passed_header,
 };
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;

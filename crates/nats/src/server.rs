@@ -90,18 +90,6 @@ impl Servers {
         let is_loopback = |name: &str| name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
         self.hosts.iter().all(|host| host.name.eq_ignore_ascii_case("localhost") || is_loopback(&host.name))
     }
-
-    /// Whether there is a user or a token.
-    #[must_use]
-    pub fn has_account(&self) -> bool {
-        self.account != Account::Anonymous
-    }
-
-    /// Whether nothing is sent without TLS.
-    #[must_use]
-    pub const fn is_secure(&self) -> bool {
-        self.is_secure
-    }
 }
 
 fn host(address: &str) -> Result<Host, InvalidServers> {

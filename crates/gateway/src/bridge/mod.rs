@@ -3,9 +3,7 @@
 mod methods;
 mod path;
 mod rules;
-mod subject;
 
 pub use methods::{InvalidMethod, Methods};
 pub use path::{InvalidPath, PathPattern};
 pub use rules::{BridgeAccess, BridgeRule, InvalidPass, passed_header};
-pub use subject::{InvalidSubject, Subject};

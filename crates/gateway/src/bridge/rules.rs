@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use access::Scope;
+use nats::Subject;
 
 use super::methods::Methods;
 use super::path::PathPattern;
-use super::subject::Subject;
 
 /// Header names of requests that are never passed: credentials, and those of one connection. The others are set by Forebay.
 const NEVER_PASSED: [&str; 16] = [
