@@ -1,7 +1,7 @@
 //! All metrics of the process: every crate keeps its own counters, here they are collected and named.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateFigures, AggregateStatus};
 use dead_letters::{DeadCounters, DeadLetterService};
@@ -11,6 +11,7 @@ use gateway::{GatewayCounters, RouteName, StatusClass};
 use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::log;
+use crate::metrics::host::HostMetrics;
 use crate::metrics::refusals;
 use crate::metrics::retention;
 use crate::metrics::text_format::{Exposition, Series, float};
@@ -33,7 +34,7 @@ pub(crate) struct Metrics {
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
-    started: SystemTime,
+    host: HostMetrics,
 }
 
 impl Metrics {
@@ -49,7 +50,6 @@ impl Metrics {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
-        let started = clock::now();
         Self {
             log,
             gateway,
@@ -62,7 +62,7 @@ impl Metrics {
             objects,
             upstreams,
             retention,
-            started,
+            host: HostMetrics::default(),
         }
     }
 
@@ -86,6 +86,7 @@ impl Metrics {
         objects(&mut text, &self.objects);
         self.checkpoints(&mut text);
         self.process(&mut text);
+        self.host.add(&mut text);
         text.finish()
     }
 
@@ -168,10 +169,6 @@ impl Metrics {
         text.count("forebay_log_dropped_total", help, log::dropped());
         text.gauge("forebay_build_info", "The running version, as a label; always 1.", |series| {
             series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-        });
-        text.gauge("forebay_start_time_seconds", "When the process started, in seconds since 1970.", |series| {
-            let since = self.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            series.value(&[], since.as_secs_f64());
         });
     }
 }
