@@ -143,7 +143,10 @@ impl ReadPool {
                 format!("can't start a thread for reads ({error}): raise the limit of threads").into(),
             )
         };
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
+        // Blocking calls that hang don't add threads without end.
+        let blocking = self.readers_max.get();
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_io().enable_time().max_blocking_threads(blocking).build().map_err(failed)?;
         let queue = SharedQueue::default();
         let (end, ended) = oneshot::channel();
         let (to_serve, make, readers_max) = (queue.clone(), self.make.clone(), self.readers_max.get());
@@ -159,3 +162,6 @@ impl ReadPool {
 fn closed() -> ReadError {
     ReadError::Unavailable("the sink was closed here".into())
 }
+
+#[cfg(test)]
+mod tests;
