@@ -10,11 +10,16 @@ use event::object::FoundObject;
 
 use super::error;
 use objects::Codec;
-use objects::read::{ObjectLookup, ObjectCache};
+use objects::read::{ObjectCache, ObjectLookup};
 use sink::SinkError;
 
 /// The file of a name, unless it has the known tag.
-pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<ObjectLookup, SinkError> {
+pub(super) fn look(
+    folder: &Path,
+    name: &str,
+    known: Option<&str>,
+    cache: &ObjectCache,
+) -> Result<ObjectLookup, SinkError> {
     let Some((file, found)) = find(folder, name)? else { return Ok(ObjectLookup::Missing) };
     if known == Some(&*found.etag) {
         return Ok(ObjectLookup::Same);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use objects::read::{ObjectLookup, ObjectCache, ObjectStoreReader, PIECE_BYTES, PieceSender};
+use objects::read::{ObjectCache, ObjectLookup, ObjectStoreReader, PIECE_BYTES, PieceSender};
 use objects::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectSink, ObjectStore, ObjectUpload, Parts};
 use sink::{Mark, Sink, SinkError};
 

@@ -99,6 +99,10 @@ impl Metrics {
                 each_shard(shards, |label, shard| series.durations(label, &shard.counters().commit_time.snapshot()));
             },
         );
+        let help = "Duration of a commit's fdatasync, by shard.";
+        text.histogram("forebay_journal_fdatasync_seconds", help, |series| {
+            each_shard(shards, |label, shard| series.durations(label, &shard.counters().sync_time.snapshot()));
+        });
         text.histogram("forebay_journal_commit_bytes", "Size of a commit with padding, by shard.", |series| {
             each_shard(shards, |label, shard| series.sizes(label, &shard.counters().commit_bytes.snapshot()));
         });
@@ -292,8 +296,15 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     });
     refusals::add(text, gateway);
     text.histogram("forebay_http_request_seconds", "Time from a request's head to its response, by route.", |series| {
-        series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());
-        series.durations(&[("route", RouteName::Batch.as_str())], &gateway.batch_time());
+        for route in RouteName::ALL {
+            series.durations(&[("route", route.as_str())], &gateway.request_time(route));
+        }
+    });
+    let help = "Time in which the thread of a shard was at work, without waiting for commits.";
+    text.counter("forebay_shard_busy_seconds_total", help, |series| {
+        gateway.busy_times().enumerate().for_each(|(number, busy)| {
+            series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
+        });
     });
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
