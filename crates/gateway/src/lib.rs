@@ -31,6 +31,7 @@ mod filter_counts;
 mod gateway;
 mod handlers;
 mod ingest;
+mod lookups;
 mod object_readers;
 mod problem;
 #[cfg(test)]

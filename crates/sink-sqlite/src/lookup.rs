@@ -11,16 +11,15 @@ pub(super) fn get(connection: &Connection, sql: &ReadSql, lookup: &Lookup) -> ru
     let (mut found, mut bytes) = (Found::default(), 0);
     let mut statement = snapshot.prepare_cached(&sql.by_id)?;
     for (looked_up, id) in lookup.ids.iter().enumerate() {
-        if bytes >= lookup.bytes_max {
+        let mut rows = statement.query([id.0])?;
+        let Some(row) = rows.next()? else { continue };
+        let Some((_, event)) = page::event_in(row)? else { continue };
+        bytes += event.bytes();
+        if bytes > lookup.bytes_max && !found.events.is_empty() {
             found.left = lookup.ids[looked_up..].to_vec();
             break;
         }
-        let mut rows = statement.query([id.0])?;
-        let Some(row) = rows.next()? else { continue };
-        if let Some((_, event)) = page::event_in(row)? {
-            bytes += event.bytes();
-            found.events.push(event);
-        }
+        found.events.push(event);
     }
     Ok(found)
 }
@@ -52,7 +51,7 @@ mod tests {
             (found.events.iter().map(|event| event.id).collect::<Vec<_>>(), found.left)
         };
         assert_eq!(get(1_000_000), (vec![ids[0], ids[2], ids[3]], Vec::new()));
-        assert_eq!(get(1), (vec![ids[0]], vec![ids[1], ids[2], ids[3], EventId([9; 16])]));
+        assert_eq!(get(1), (vec![ids[0]], vec![ids[2], ids[3], EventId([9; 16])]), "2 was looked up");
         assert!(connection.is_autocommit());
     }
 }

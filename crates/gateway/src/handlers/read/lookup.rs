@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use event::read::{ReadError, StoreReader};
 use event::{Position, TypeName};
-use limits::EVENT_BYTES_MAX;
 
 use super::cursor;
 use super::parameters::{Parameters, bad};
@@ -14,9 +13,6 @@ use crate::event_types::{StoreReaders, TypeRegistry};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 use http1::Response;
-
-/// Bytes that an event of full size may take, with its envelope.
-pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;
 
 /// The requested type, if any.
 pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Refused> {
