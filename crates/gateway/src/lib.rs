@@ -49,7 +49,9 @@ pub use bridge::{
 };
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
-pub use event_types::{GatewayTypes, IdRule, RefusedTo, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};
+pub use event_types::{
+    GatewayTypes, IdRule, RefusedTo, StoreReaders, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules,
+};
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
 pub use ingest::{
