@@ -1,6 +1,6 @@
 //! Events read by their ids and in pages, with a store that the test controls.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use event::read::{
     Found, LookingUp, Lookup, Page, Payload, Query, ReadError, Reading, StoreReader, StoredEvent, Wanted,
 };
 use event::{EventId, TypeName};
-use gateway::{GatewayOptions, GatewayTypes, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, StoreReaders, TypeRules};
 use limits::memory::Budgets;
 use limits::{EVENT_BYTES_MAX, LOOKUP_IDS_MAX};
 use tokio::sync::Semaphore;
@@ -95,7 +95,8 @@ impl StoreReader for TestStore {
 
 /// Types that are read from these stores, one each.
 fn types(stores: &[&Arc<TestStore>]) -> GatewayTypes {
-    let rules = |store: &Arc<TestStore>| TypeRules { reader: Some(store.clone()), ..TypeRules::default() };
+    let readers = |store: &Arc<TestStore>| Some(StoreReaders::new(store.clone(), BTreeMap::new()));
+    let rules = |store: &Arc<TestStore>| TypeRules { readers: readers(store), ..TypeRules::default() };
     let named = |store: &&Arc<TestStore>| (TypeName::new(&format!("of_{}", store.name)).unwrap(), rules(store));
     GatewayTypes { named: stores.iter().map(named).collect(), ..GatewayTypes::default() }
 }
