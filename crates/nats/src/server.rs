@@ -1,6 +1,7 @@
 //! The addresses and the account of NATS servers: a `nats://` or `tls://` URL, with several hosts for a cluster.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use text::percent;
@@ -79,6 +80,15 @@ impl FromStr for Servers {
         let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
         let account = account.map_or(Ok(Account::Anonymous), account_of)?;
         Ok(Self { hosts, account, is_secure })
+    }
+}
+
+impl Servers {
+    /// Whether all are on this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let is_loopback = |name: &str| name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+        self.hosts.iter().all(|host| host.name.eq_ignore_ascii_case("localhost") || is_loopback(&host.name))
     }
 }
 
