@@ -10,21 +10,21 @@ const PORT: u16 = 4222;
 /// The servers of one cluster; Forebay uses any of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Servers {
-    pub(super) hosts: Vec<Host>,
-    pub(super) account: Account,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) account: Account,
     /// Whether TLS is required.
-    pub(super) is_secure: bool,
+    pub(crate) is_secure: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) name: String,
-    pub(super) port: u16,
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) port: u16,
 }
 
 /// The account to use.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Account {
+pub(crate) enum Account {
     Anonymous,
     Token(String),
     User { name: String, password: String },
@@ -45,6 +45,20 @@ pub enum InvalidServers {
     /// A user, password or token with an invalid escape.
     #[error("in its user and password, write `%` and two hexadecimal digits for each character that URLs don't allow")]
     Escape,
+}
+
+impl Servers {
+    /// Whether the URL requires TLS.
+    #[must_use]
+    pub const fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// Whether the URL has a user or a token.
+    #[must_use]
+    pub fn has_account(&self) -> bool {
+        self.account != Account::Anonymous
+    }
 }
 
 impl FromStr for Servers {
