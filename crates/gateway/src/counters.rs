@@ -1,11 +1,13 @@
 //! What a gateway has done, for metrics. Each shard has separate cells, which are summed when they are read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
 use metrics::{Counter, Histogram, HistogramSnapshot};
 use net::lingering_close::DrainLimiter;
+use tokio::runtime::RuntimeMetrics;
 
 use crate::admission::Admission;
 use crate::error_code::ErrorCode;
@@ -53,8 +55,9 @@ impl StatusClass {
 #[derive(Debug, Default)]
 pub(crate) struct ShardCells {
     requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
-    pub(crate) event_time: Histogram,
-    pub(crate) batch_time: Histogram,
+    times: [Histogram; RouteName::ALL.len()],
+    /// What its runtime has measured, once it runs.
+    pub(crate) runtime: OnceLock<RuntimeMetrics>,
     pub(crate) body_bytes: Counter,
     pub(crate) duplicates: Counter,
     pub(crate) tls_handshakes: Counter,
@@ -62,8 +65,9 @@ pub(crate) struct ShardCells {
 }
 
 impl ShardCells {
-    pub(crate) fn answered(&self, route: RouteName, status: StatusCode) {
+    pub(crate) fn answered(&self, route: RouteName, status: StatusCode, elapsed: Duration) {
         self.requests[route as usize][StatusClass::of(status) as usize].add(1);
+        self.times[route as usize].record(elapsed);
     }
 }
 
@@ -148,16 +152,16 @@ impl GatewayCounters {
         &self.quarantine
     }
 
-    /// Time from a request's head to its response, for single events.
+    /// Time from a request's head to its response.
     #[must_use]
-    pub fn event_time(&self) -> HistogramSnapshot {
-        self.merged(|cells| &cells.event_time)
+    pub fn request_time(&self, route: RouteName) -> HistogramSnapshot {
+        self.merged(|cells| &cells.times[route as usize])
     }
 
-    /// Time from a request's head to its response, for batches.
-    #[must_use]
-    pub fn batch_time(&self) -> HistogramSnapshot {
-        self.merged(|cells| &cells.batch_time)
+    /// How long each shard's thread was at work, without the commits that it waits for.
+    pub fn busy_times(&self) -> impl Iterator<Item = Duration> {
+        let busy = |metrics: &RuntimeMetrics| metrics.worker_total_busy_duration(0);
+        self.shards.iter().map(move |cells| cells.runtime.get().map_or(Duration::ZERO, busy))
     }
 
     /// Bytes of bodies received.

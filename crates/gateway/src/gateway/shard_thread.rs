@@ -88,6 +88,8 @@ pub(super) fn run(
     match begin() {
         Ok((runtime, seed)) => {
             started(Ok(()));
+            // It is set once: the shard starts once.
+            let _ = shared.counters.shard(index).runtime.set(runtime.handle().metrics());
             let is_ending = Rc::new(Cell::new(false));
             let timer = CoarseTimer::new(clock.clone(), is_ending.clone());
             let transport = Rc::new(Transport::new(tls, shared.counters.drains().clone(), is_ending.clone()));

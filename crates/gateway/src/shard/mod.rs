@@ -224,12 +224,7 @@ impl ShardContext {
     pub(crate) fn count(&self, route: RouteName, status: StatusCode, body_bytes: usize, started: Duration) {
         let cells = self.cells();
         let elapsed = self.clock.elapsed().saturating_sub(started);
-        cells.answered(route, status);
-        match route {
-            RouteName::Event => cells.event_time.record(elapsed),
-            RouteName::Batch => cells.batch_time.record(elapsed),
-            _ => {}
-        }
+        cells.answered(route, status, elapsed);
         cells.body_bytes.add(body_bytes as u64);
     }
 }

@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminResponse};
+use crate::metrics::host::HostMetrics;
 use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
 use crate::retention::RetentionBoard;
@@ -29,6 +30,7 @@ pub(crate) struct Shown {
     pub(crate) is_registered: Option<Arc<AtomicBool>>,
     /// When the process started, in microseconds since 1970.
     pub(crate) started: i64,
+    pub(crate) host: Arc<HostMetrics>,
 }
 
 /// Answers the requests to the admin port until the future is dropped.
@@ -114,5 +116,6 @@ fn render(shown: &Shown) -> String {
             is_registered.into(),
         );
     }
+    shown.host.add(&mut text);
     text.finish()
 }

@@ -92,7 +92,7 @@ async fn serve(
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
-    let shown = Shown { writer: writer.clone(), retention, is_registered, started };
+    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default() };
     tokio::spawn(admin::serve(admin, shown, auth));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let all = memory.budgets.connections;
