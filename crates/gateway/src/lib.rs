@@ -51,6 +51,7 @@ pub use error_code::ErrorCode;
 pub use event_types::{GatewayTypes, IdRule, RefusedTo, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
+pub use handlers::event_json;
 pub use ingest::{
     AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext,
 };

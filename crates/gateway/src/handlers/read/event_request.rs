@@ -68,7 +68,7 @@ impl EventRequest {
             match reader.read(Query { wanted, after: None, limit: 1, bytes_max: 2 * EVENT_ROOM, only_type: None }).await
             {
                 Ok(page) => {
-                    if let Some(body) = page.events.first().and_then(response::event) {
+                    if let Some(body) = page.events.first().and_then(response::event_json) {
                         return Ok(Some(body));
                     }
                 }
