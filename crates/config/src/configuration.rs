@@ -67,6 +67,8 @@ pub struct Configuration {
     pub other_types: Option<TypeConfig>,
     /// The stores, those too that no type has a route to.
     pub sinks: BTreeMap<SinkName, SinkSettings>,
+    /// The sinks with shards, each with the sinks of its shards by the values of their events.
+    pub shards: BTreeMap<SinkName, BTreeMap<String, SinkName>>,
     /// The writers that sinks of kind `writer` use.
     pub upstreams: Vec<sink_remote::Upstream>,
     /// The bus, if there is one.
@@ -143,6 +145,7 @@ fn read_tables(
         log,
         types: types.named,
         other_types: types.others,
+        shards: sinks.shards(),
         sinks: sinks.valid,
         upstreams: upstreams.into_valid(),
         bus,

@@ -8,7 +8,7 @@ use config::{self, AggregateConfig, Configuration, TypeConfig};
 use delivery::{LaneBoard, SinkSetup};
 use event::TypeName;
 use event::read::StoreReader;
-use gateway::{GatewayOptions, GatewayTypes, RefusedTo, TypeNames, TypeResolver, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, RefusedTo, StoreReaders, TypeNames, TypeResolver, TypeRules};
 use ledger::Routes;
 use limits::memory::Budgets;
 use objects::ObjectSink;
@@ -133,6 +133,11 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         let reader = readers.iter().find(|reader| *reader.name() == *name.as_arc())?;
         Some(reader.clone() as Arc<dyn StoreReader>)
     };
+    let readers = |name: &config::SinkName| {
+        let shards = configuration.shards.get(name).into_iter().flatten();
+        let shards = shards.filter_map(|(value, shard)| Some((value.clone(), reader(shard)?)));
+        Some(StoreReaders::new(reader(name)?, shards.collect()))
+    };
     let rules = |config: &TypeConfig| TypeRules {
         id: config.id.clone(),
         time: config.time.clone(),
@@ -143,13 +148,13 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         ack_stored: config.ack_stored,
         partial: config.partial,
         refused_to: quarantine(config),
-        reader: config.read.as_ref().and_then(reader),
+        readers: config.read.as_ref().and_then(readers),
         why_not_read: why_not_read(configuration, &config.routes),
     };
     let of_results = |aggregate: &AggregateConfig| {
         let why_not_read = why_not_read(configuration, &aggregate.routes);
         let rules =
-            TypeRules { reader: aggregate.read.as_ref().and_then(reader), why_not_read, ..TypeRules::default() };
+            TypeRules { readers: aggregate.read.as_ref().and_then(readers), why_not_read, ..TypeRules::default() };
         (aggregate.rules.name().clone(), rules)
     };
     let naming = &configuration.gateway.naming;

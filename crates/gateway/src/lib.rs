@@ -33,6 +33,7 @@ mod filter_counts;
 mod gateway;
 mod handlers;
 mod ingest;
+mod lookups;
 mod object_readers;
 mod problem;
 #[cfg(test)]
@@ -48,7 +49,9 @@ pub use bridge::{
 };
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
-pub use event_types::{GatewayTypes, IdRule, RefusedTo, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};
+pub use event_types::{
+    GatewayTypes, IdRule, RefusedTo, StoreReaders, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules,
+};
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
 pub use handlers::event_json;

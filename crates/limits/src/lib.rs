@@ -252,6 +252,8 @@ pub const STORE_CONNECTION_AGE_MIN: Duration = Duration::from_secs(1);
 pub const STORE_CONNECTION_AGE_MAX: Duration = Duration::from_hours(24);
 /// Connections to one store that the configuration may allow.
 pub const STORE_CONNECTIONS_MAX: usize = 1000;
+/// Connections for reads of one store that the configuration may allow. One thread has them all.
+pub const STORE_READERS_MAX: usize = 100;
 /// Bytes of documents in one request to a store over HTTP, unless the configuration says otherwise. A delivered batch
 /// is several requests, which such a store processes concurrently.
 pub const STORE_REQUEST_BYTES: usize = 1024 * 1024;

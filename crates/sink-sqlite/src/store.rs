@@ -15,6 +15,9 @@ use crate::writer::{Job, Reply, Writer};
 use sink::read_pool::ReadPool;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Retention, SinkError, Store, Takeover, WriteOutcome};
 
+/// Readers, each with a connection: a page that takes long doesn't delay lookups by ids.
+const READERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
+
 /// The handle of the thread that owns the file. The thread begins with the first call and ends with `close`, or with
 /// the handle.
 pub struct Sqlite {
@@ -29,7 +32,7 @@ impl Sqlite {
     #[must_use]
     pub fn new(config: SqliteConfig) -> Self {
         let to_read = config.clone();
-        let reads = ReadPool::new("sqlite-read", NonZeroUsize::MIN, move || Reader::new(&to_read));
+        let reads = ReadPool::new("sqlite-read", READERS_MAX, move || Reader::new(&to_read));
         Self { config, retention: Arc::default(), jobs: Mutex::new(None), reads }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use event::EventId;
 use event::read::{Lookup, ReadError, StoreReader};
 use limits::{EVENT_BYTES_MAX, LOOKUP_IDS_MAX};
-use nats::{Bus, Message, RequestError};
+use nats::{Bus, BusError, Message};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
@@ -130,7 +130,7 @@ impl Answers {
     }
 
     fn succeed(&self, asked: &Asked, body: &[u8]) {
-        if let Err(RequestError::TooLarge { max }) = self.bus.publish(&asked.reply, b"", body) {
+        if let Err(BusError::TooLarge { max }) = self.bus.publish(&asked.reply, b"", body) {
             let text = format!("the event is larger than max_payload of the NATS server, {max} bytes");
             return self.fail(&asked.reply, asked.since, &Failure { code: 413, text });
         }

@@ -17,7 +17,7 @@ use limits::memory::Budgets;
 use limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
 
 use crate::admission::{Admission, Permit, wait_queue};
-use crate::admission::{ClientBucket, FairSemaphore, ReadBudget};
+use crate::admission::{ClientBucket, FairSemaphore, ReadBudget, ReadPermit};
 use crate::auth::Authenticator;
 use crate::cached_clock::{CachedClock, milliseconds};
 use crate::coarse_timer::CoarseTimer;
@@ -25,6 +25,7 @@ use crate::counters::{GatewayCounters, ShardCells};
 use crate::event_types::{Slot, TypeCache};
 use crate::filter_counts::FilterCounts;
 use crate::ingest::{Envelope, Epoch, IngestParams, RecordBuilder, Workspace};
+use crate::lookups::Lookups;
 use crate::problem::Refused;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
@@ -62,7 +63,7 @@ pub(crate) struct ShardContext {
     pub(crate) authenticator: Authenticator,
     types: RefCell<TypeCache>,
     pub(crate) clock: Arc<CachedClock>,
-    pub(crate) timer: CoarseTimer,
+    pub(crate) timer: Rc<CoarseTimer>,
     ids: RefCell<IdGenerator>,
     workspace: RefCell<Workspace>,
     /// Permits for the worker pool.
@@ -70,6 +71,8 @@ pub(crate) struct ShardContext {
     spare_records: RefCell<Vec<RecordBuffer>>,
     /// Rejected events that are to be stored.
     pub(crate) refusals: RefusalQueue,
+    /// Events that are looked up by their ids.
+    pub(crate) lookups: Lookups,
     pub(crate) transport: Rc<Transport>,
 }
 
@@ -83,7 +86,8 @@ impl ShardContext {
         transport: Rc<Transport>,
         seed: u64,
     ) -> Self {
-        let rules = shared.rules.clone();
+        let (rules, timer) = (shared.rules.clone(), Rc::new(timer));
+        let lookups = Lookups::new(shared.read_budget.clone(), timer.clone(), clock.clone());
         transport.set_idle_timeout(rules.idle_timeout);
         Self {
             index,
@@ -99,6 +103,7 @@ impl ShardContext {
             pool: FairSemaphore::new(OFFLOADED_MAX),
             spare_records: RefCell::default(),
             refusals: RefusalQueue::default(),
+            lookups,
             transport,
         }
     }
@@ -107,6 +112,7 @@ impl ShardContext {
     pub(crate) fn tick(&self) {
         self.transport.tick();
         self.spare_records.borrow_mut().pop();
+        self.lookups.tick();
     }
 
     /// Applies other rules. Requests that have begun keep the old ones about proxies, web pages and tokens.
@@ -182,6 +188,15 @@ impl ShardContext {
         let admission = &self.shared.admission;
         let try_admit = || admission.batch_permit(self.index, client, announced, self.clock.elapsed().as_secs());
         wait_queue::wait(admission.waiting(), client, &self.timer, try_admit).await
+    }
+
+    /// A permit for a read, immediately or when others are done.
+    ///
+    /// # Errors
+    /// There was no room in time.
+    pub(crate) async fn read_permit(&self, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
+        let budget = &self.shared.read_budget;
+        wait_queue::wait(budget.waiting(), client, &self.timer, || budget.take(bytes, client)).await
     }
 
     /// Bytes that a batch may take, as a body.

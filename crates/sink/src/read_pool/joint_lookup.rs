@@ -6,18 +6,22 @@ use event::EventId;
 use event::read::{Found, Lookup, ReadError, StoredEvent};
 use limits::LOOKUP_IDS_MAX;
 
-use super::queue::Reply;
+use tokio::sync::oneshot;
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, ReadError>>;
 
 /// One call for several callers.
 pub(super) struct JointLookup {
     /// Each wanted id once, and the room of all callers.
     all: Lookup,
+    known: HashSet<EventId>,
     callers: Vec<(Lookup, Reply<Found>)>,
 }
 
 impl JointLookup {
     pub(super) fn new(lookup: Lookup, reply: Reply<Found>) -> Self {
-        Self { all: lookup.clone(), callers: vec![(lookup, reply)] }
+        let known = lookup.ids.iter().copied().collect();
+        Self { all: lookup.clone(), known, callers: vec![(lookup, reply)] }
     }
 
     /// Adds a caller, or returns it if the call has no room for it.
@@ -25,11 +29,11 @@ impl JointLookup {
         if self.all.ids.len() >= LOOKUP_IDS_MAX || self.all.only_type != lookup.only_type {
             return Some((lookup, reply));
         }
-        let known: HashSet<EventId> = self.all.ids.iter().copied().collect();
-        let further: Vec<EventId> = lookup.ids.iter().copied().filter(|id| !known.contains(id)).collect();
+        let further: Vec<EventId> = lookup.ids.iter().copied().filter(|id| !self.known.contains(id)).collect();
         if self.all.ids.len() + further.len() > LOOKUP_IDS_MAX {
             return Some((lookup, reply));
         }
+        self.known.extend(&further);
         self.all.ids.extend(further);
         self.all.bytes_max = self.all.bytes_max.saturating_add(lookup.bytes_max);
         self.callers.push((lookup, reply));
@@ -41,7 +45,7 @@ impl JointLookup {
         &self.all
     }
 
-    /// Gives each caller its events, as far as it has room for them.
+    /// Gives each caller those of its events for which it has room.
     pub(super) fn answer(mut self, answer: Result<Found, ReadError>) {
         match answer {
             Err(error) => self.callers.into_iter().for_each(|(_, reply)| drop(reply.send(Err(error.clone())))),

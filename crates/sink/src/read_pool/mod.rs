@@ -30,22 +30,21 @@ pub trait PooledReader {
     /// Looks up events by their ids: see [`Sink::get`](crate::Sink::get).
     async fn get(&mut self, lookup: &Lookup) -> Result<Found, ReadError> {
         let Lookup { mut ids, bytes_max, only_type } = lookup.clone();
-        let mut found = Found::default();
-        let mut rest = bytes_max;
-        while rest > 0
-            && let Some(id) = ids.pop()
-        {
-            let query = Query::of_event(id, rest, only_type.clone());
-            for event in self.read(&query).await?.events {
-                rest = rest.saturating_sub(event.bytes());
-                found.events.push(event);
+        let (mut found, mut bytes) = (Found::default(), 0);
+        while let Some(id) = ids.pop() {
+            let page = self.read(&Query::of_event(id, bytes_max, only_type.clone())).await?;
+            let Some(event) = page.events.into_iter().next() else { continue };
+            bytes += event.bytes();
+            if bytes > bytes_max && !found.events.is_empty() {
+                ids.push(id);
+                break;
             }
+            found.events.push(event);
         }
-        found.left = ids;
-        Ok(found)
+        Ok(Found { left: ids, ..found })
     }
 
-    /// Closes what is open. The reader isn't used any more.
+    /// Closes what is open. It is the reader's last call.
     async fn hang_up(&mut self);
 }
 
@@ -55,7 +54,7 @@ type MakeReader = Arc<dyn Fn() -> Box<dyn PooledReader> + Send + Sync>;
 ///
 /// - Lookups that wait are put together into one call, and equal pages that wait are read once. Nothing joins a call
 ///   that has begun: a caller finds what was stored before it asked.
-/// - Waiting reads are refused early with [`ReadError::Busy`] if longer queues would only add delay.
+/// - Reads are refused early with [`ReadError::Busy`] if longer queues would only add delay.
 pub struct ReadPool {
     name: &'static str,
     readers_max: NonZeroUsize,
@@ -106,7 +105,7 @@ impl ReadPool {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Ends the current reads, refuses the waiting ones and closes what is open. A later read begins again.
+    /// Ends the current and the waiting reads with an error, and closes what is open. A later read begins again.
     pub async fn close(&self) {
         let running = self.running().take();
         if let Some(mut running) = running {
@@ -143,7 +142,10 @@ impl ReadPool {
                 format!("can't start a thread for reads ({error}): raise the limit of threads").into(),
             )
         };
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
+        // Blocking calls that hang don't add threads without end.
+        let blocking = self.readers_max.get();
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_io().enable_time().max_blocking_threads(blocking).build().map_err(failed)?;
         let queue = SharedQueue::default();
         let (end, ended) = oneshot::channel();
         let (to_serve, make, readers_max) = (queue.clone(), self.make.clone(), self.readers_max.get());
@@ -159,3 +161,6 @@ impl ReadPool {
 fn closed() -> ReadError {
     ReadError::Unavailable("the sink was closed here".into())
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,19 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use event::read::{Found, Lookup, Page, Query, ReadError};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::joint_lookup::JointLookup;
+use super::joint_lookup::{JointLookup, Reply};
 
 /// Reads that may wait: callers, each with a page or a lookup.
 const WAITING_MAX: usize = 1_000;
 /// If the first read has waited this long, further ones are refused: waiting would only add delay.
 const REFUSE_AFTER: Duration = Duration::from_secs(1);
-/// A read that has waited this long is not begun any longer.
+/// A read that has waited this long is refused.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-
-pub(super) type Reply<T> = oneshot::Sender<Result<T, ReadError>>;
 
 /// A waiting read.
 pub(super) struct Job {
@@ -135,7 +133,7 @@ impl Queue {
         }
     }
 
-    /// The next read to begin. A lookup takes along all that wait, as far as one call has room for them.
+    /// The next read to begin. A lookup takes along those that wait and for which one call has room.
     fn next(&mut self, now: Instant) -> Option<Work> {
         self.refuse_late(now);
         let (first, reply) = match self.jobs.pop_front()?.wanted {
@@ -191,7 +189,7 @@ impl SharedQueue {
         self.queue().refuse_late(now)
     }
 
-    /// Takes no more reads. Those that wait are refused: their replies are dropped.
+    /// Takes no further reads. Those that wait end with an error: their replies are dropped.
     pub(super) fn close(&self) {
         let jobs = {
             let mut queue = self.queue();

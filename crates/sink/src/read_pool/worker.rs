@@ -23,7 +23,7 @@ const HANG_UP_MAX: Duration = Duration::from_secs(1);
 const SLEEP: Duration = Duration::from_hours(24);
 
 type Reader = Box<dyn PooledReader>;
-/// A reader at work. It ends with the reader, unless that isn't used any more.
+/// A reader at work. It ends with the reader, unless that was its last call.
 type Serving = Pin<Box<dyn Future<Output = Option<Reader>>>>;
 
 pub(super) struct Worker {

@@ -20,6 +20,7 @@ use writer::{Offered, Writer};
 use crate::admin::AdminAuth;
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
@@ -94,7 +95,9 @@ async fn serve(
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
-    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default() };
+    let findings = Findings::new(None);
+    tokio::spawn(findings.clone().follow());
+    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), findings };
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
