@@ -15,7 +15,7 @@ mod session;
 mod subject;
 mod wire;
 
-pub use bus::{Bus, Outgoing, RequestError, Subscription};
+pub use bus::{Bus, BusError, Outgoing, Subscription};
 pub use connect_options::ConnectOptions;
 pub use error::{Advice, Error};
 pub use greeting::Greeting;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::bus_error::BusError;
 use super::link::{INBOX_ID, Link, Stage};
-use super::request_error::RequestError;
 use super::shared::Shared;
 use crate::error::Error;
 use crate::greeting::Greeting;
@@ -129,7 +129,7 @@ impl Driver {
         self.shared.report(&format!("{} rejects a command: {said}", self.link.server));
         if let Some(subject) = quoted(&said, "Permissions Violation for Publish to ") {
             let hash = self.shared.hash(subject);
-            self.link.fail(Some(hash), &RequestError::Forbidden(said));
+            self.link.fail(Some(hash), &BusError::Forbidden(said));
         } else if quoted(&said, "Permissions Violation for Subscription to ")
             .is_some_and(|subject| subject.starts_with(self.link.inbox()))
         {

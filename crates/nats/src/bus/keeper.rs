@@ -18,6 +18,8 @@ use crate::error::Error;
 const DELAY_MIN: Duration = Duration::from_millis(100);
 /// The maximum of a delay.
 const DELAY_MAX: Duration = Duration::from_secs(2);
+/// How long the subscriptions of a connection last after another one has replaced it.
+const DRAIN_DELAY: Duration = Duration::from_secs(1);
 /// A connection that lasts for less doesn't reset the delay.
 const STABLE: Duration = Duration::from_secs(2);
 
@@ -56,7 +58,12 @@ async fn follow(shared: &Rc<Shared>, (wire, greeting, server): Connected) -> Res
         let previous = shared.replace(&link);
         tracing::info!(client = shared.options.name, server = link.server, "bus: connected");
         if let Some(previous) = previous {
-            shared.drain(&previous);
+            shared.end_ungrouped(&previous);
+            let shared = Rc::clone(shared);
+            spawn_local(async move {
+                sleep(DRAIN_DELAY).await;
+                shared.drain(&previous);
+            });
         }
         link.until(|link| link.is_lame.get() || link.has_ended()).await;
     }

@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
-use super::request_error::RequestError;
+use super::bus_error::BusError;
+use super::queue::Queue;
 use super::slots::{Slots, TOKEN_BYTES};
-use super::subscription::Queue;
 use crate::error::Error;
 use crate::message::Message;
 use crate::protocol;
@@ -90,7 +90,7 @@ impl Link {
         subject: (&str, u64),
         headers: &[u8],
         payload: &[u8],
-    ) -> Result<Waiting, RequestError> {
+    ) -> Result<Waiting, BusError> {
         let (number, token) = self.slots.borrow_mut().take(subject.1);
         let waiting = Waiting { link: Rc::clone(self), number };
         let mut reply = [0; INBOX_BYTES + TOKEN_BYTES];
@@ -100,21 +100,15 @@ impl Link {
         Ok(waiting)
     }
 
-    pub(super) fn publish(
-        &self,
-        subject: &[u8],
-        reply: &[u8],
-        headers: &[u8],
-        payload: &[u8],
-    ) -> Result<(), RequestError> {
+    pub(super) fn publish(&self, subject: &[u8], reply: &[u8], headers: &[u8], payload: &[u8]) -> Result<(), BusError> {
         let block = if headers.is_empty() { 0 } else { protocol::length_of_headers(headers.len()) };
         let (size, max) = (block + payload.len(), self.max_payload.get());
         if size > max {
-            return Err(RequestError::TooLarge { max });
+            return Err(BusError::TooLarge { max });
         }
         let mut output = self.output.borrow_mut();
         if !output.is_empty() && output.len() + size > OUTPUT_BYTES_MAX {
-            return Err(RequestError::Unavailable("the bus is slow: it doesn't accept messages in time"));
+            return Err(BusError::Unavailable("the bus is slow: it doesn't accept messages in time"));
         }
         protocol::publish(&mut output, subject, reply, headers, payload);
         drop(output);
@@ -180,17 +174,17 @@ impl Link {
     /// Gives a response to its request, if it still waits.
     pub(super) fn answer(&self, message: Message) {
         let Some(number) =
-            message.subject().strip_prefix(&self.inbox).and_then(|token| self.slots.borrow().is_expected(token))
+            message.subject().strip_prefix(&self.inbox).and_then(|token| self.slots.borrow().waiting(token))
         else {
             return;
         };
-        let answer = if message.is_no_responders() { Err(RequestError::NoResponders) } else { Ok(message) };
+        let answer = if message.is_no_responders() { Err(BusError::NoResponders) } else { Ok(message) };
         let waker = self.slots.borrow_mut().answer(number, answer);
         waker.into_iter().for_each(Waker::wake);
     }
 
     /// Fails all waiting requests, or those to the subject with this hash.
-    pub(super) fn fail(&self, subject: Option<u64>, error: &RequestError) {
+    pub(super) fn fail(&self, subject: Option<u64>, error: &BusError) {
         let wakers = self.slots.borrow_mut().fail(subject, error);
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -214,7 +208,7 @@ pub(super) struct Waiting {
 }
 
 impl Future for Waiting {
-    type Output = Result<Message, RequestError>;
+    type Output = Result<Message, BusError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.link.slots.borrow_mut().poll(self.number, cx)

@@ -2,13 +2,14 @@
 //! disconnected.
 //!
 //! Commands are appended to a buffer, which the connection's task takes as a whole when the runtime polls it: one write
-//! for all requests of a turn. A response wakes its request's task.
+//! for all requests of an iteration. A response wakes its request's task.
 
+mod bus_error;
 mod connect;
 mod driver;
 mod keeper;
 mod link;
-mod request_error;
+mod queue;
 mod shared;
 mod slots;
 mod subscription;
@@ -23,7 +24,7 @@ use tokio::time::timeout;
 use crate::connect_options::ConnectOptions;
 use crate::message::Message;
 use crate::subject::Subject;
-pub use request_error::RequestError;
+pub use bus_error::BusError;
 use shared::Shared;
 pub use subscription::Subscription;
 
@@ -68,34 +69,35 @@ impl Bus {
     /// dropped future discards its response.
     ///
     /// # Errors
-    /// [`RequestError`] says whether the request was sent.
+    /// [`BusError`] says whether the request was sent.
     pub fn request(
         &self,
         outgoing: &Outgoing<'_>,
         limit: Duration,
-    ) -> impl Future<Output = Result<Message, RequestError>> + use<> {
-        let waiting = self.0.shared.request(outgoing);
-        async move { timeout(limit, waiting?).await.unwrap_or(Err(RequestError::TimedOut)) }
+    ) -> impl Future<Output = Result<Message, BusError>> + use<> {
+        let waiting = self.0.shared.request(outgoing.subject.as_str(), outgoing.headers, outgoing.payload);
+        async move { timeout(limit, waiting?).await.unwrap_or(Err(BusError::TimedOut)) }
     }
 
     /// Publishes a response to the subject of [`Message::reply`].
     ///
     /// # Errors
-    /// [`RequestError::Unavailable`], [`RequestError::TooLarge`], or [`RequestError::Forbidden`] for a subject of the
+    /// [`BusError::Unavailable`], [`BusError::TooLarge`], or [`BusError::Forbidden`] for a subject of the
     /// server's own (`$…`): a request could otherwise call the server's API with this client's permissions.
-    pub fn publish(&self, subject: &[u8], headers: &[u8], payload: &[u8]) -> Result<(), RequestError> {
+    pub fn publish(&self, subject: &[u8], headers: &[u8], payload: &[u8]) -> Result<(), BusError> {
         if subject.len() > REPLY_BYTES_MAX || subject.starts_with(b"$") {
-            return Err(RequestError::Forbidden("the subject isn't one for responses".to_owned()));
+            return Err(BusError::Forbidden("the subject isn't one for responses".to_owned()));
         }
         self.0.shared.link()?.publish(subject, b"", headers, payload)
     }
 
     /// Subscribes, now and after each reconnection. A message for a queue group goes to one of its subscriptions.
     ///
-    /// When the connection moves to another server, a subscription without a queue group may get a message twice.
+    /// When the connection moves to another server, a message without a queue group may be lost, or come twice. In a
+    /// queue group, the previous server still delivers for a second.
     #[must_use]
     pub fn subscribe(&self, subject: &Subject, queue: Option<&str>) -> Subscription {
-        self.0.shared.subscribe(subject, queue)
+        Subscription::new(self.0.shared.subscribe(subject, queue), Rc::clone(&self.0.shared))
     }
 
     /// Whether requests can be sent.
@@ -116,7 +118,7 @@ impl Bus {
     }
 
     /// Sends buffered commands and closes the connection, within two seconds. Waiting requests fail as
-    /// [`RequestError::Lost`], and subscriptions end.
+    /// [`BusError::Lost`], and subscriptions end.
     pub async fn close(&self) {
         let links = self.0.stop();
         let all = async {

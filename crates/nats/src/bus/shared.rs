@@ -6,10 +6,9 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-use super::Outgoing;
+use super::bus_error::BusError;
 use super::link::{INBOX_ID, Link, Stage, Waiting};
-use super::request_error::RequestError;
-use super::subscription::{Queue, Subscription};
+use super::queue::Queue;
 use crate::connect_options::ConnectOptions;
 use crate::error::{Advice, Error};
 use crate::greeting::Greeting;
@@ -59,14 +58,13 @@ impl Shared {
     }
 
     /// The connection for new requests.
-    pub(super) fn link(&self) -> Result<Rc<Link>, RequestError> {
+    pub(super) fn link(&self) -> Result<Rc<Link>, BusError> {
         let link = self.current.borrow().clone();
-        link.ok_or(RequestError::Unavailable("there is no connection to the bus at the moment"))
+        link.ok_or(BusError::Unavailable("there is no connection to the bus at the moment"))
     }
 
-    pub(super) fn request(&self, outgoing: &Outgoing<'_>) -> Result<Waiting, RequestError> {
-        let subject = outgoing.subject.as_str();
-        self.link()?.request((subject, self.hash(subject)), outgoing.headers, outgoing.payload)
+    pub(super) fn request(&self, subject: &str, headers: &[u8], payload: &[u8]) -> Result<Waiting, BusError> {
+        self.link()?.request((subject, self.hash(subject)), headers, payload)
     }
 
     /// The hash of a subject.
@@ -80,7 +78,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn subscribe(self: &Rc<Self>, subject: &Subject, group: Option<&str>) -> Subscription {
+    pub(super) fn subscribe(&self, subject: &Subject, group: Option<&str>) -> Rc<Queue> {
         let id = self.next_id.replace(self.next_id.get() + 1);
         let queue = Rc::new(Queue::new(id, subject, group));
         if self.is_closed.get() {
@@ -88,7 +86,7 @@ impl Shared {
         }
         self.links.borrow().iter().for_each(|link| link.subscribe(&queue));
         self.subscriptions.borrow_mut().push(Rc::clone(&queue));
-        Subscription::new(queue, Rc::clone(self))
+        queue
     }
 
     pub(super) fn unsubscribe(&self, queue: &Queue) {
@@ -96,9 +94,24 @@ impl Shared {
         self.links.borrow().iter().for_each(|link| link.unsubscribe(queue));
     }
 
+    /// Ends a subscription on all connections, which still deliver what they have. Returns them, each with a ping sent.
+    pub(super) fn leave(&self, queue: &Queue) -> Vec<Rc<Link>> {
+        queue.is_draining.set(true);
+        let links = self.links.borrow().clone();
+        for link in &links {
+            link.unsubscribe(queue);
+            link.ping();
+        }
+        links
+    }
+
     /// Adds a new connection, with all subscriptions.
     pub(super) fn add(&self, link: &Rc<Link>) {
-        self.subscriptions.borrow().iter().for_each(|queue| link.subscribe(queue));
+        self.subscriptions
+            .borrow()
+            .iter()
+            .filter(|queue| !queue.is_draining.get())
+            .for_each(|queue| link.subscribe(queue));
         link.ping();
         self.links.borrow_mut().push(Rc::clone(link));
     }
@@ -111,7 +124,14 @@ impl Shared {
         previous
     }
 
-    /// Ends the subscriptions of a connection that another one has replaced. It is closed after its last response.
+    /// Ends the subscriptions of a connection that another one has replaced, except those in a queue group: another
+    /// server may still send the previous one a message that no other member gets.
+    pub(super) fn end_ungrouped(&self, link: &Link) {
+        let subscriptions = self.subscriptions.borrow();
+        subscriptions.iter().filter(|queue| queue.group.is_none()).for_each(|queue| link.unsubscribe(queue));
+    }
+
+    /// Ends all subscriptions of a connection. It is closed after its last response.
     pub(super) fn drain(&self, link: &Link) {
         self.subscriptions.borrow().iter().for_each(|queue| link.unsubscribe(queue));
         link.ping();
@@ -125,7 +145,7 @@ impl Shared {
         let was_used = current.take_if(|current| Rc::ptr_eq(current, link)).is_some();
         drop(current);
         link.begin(Stage::Ended);
-        link.fail(None, &RequestError::Lost);
+        link.fail(None, &BusError::Lost);
         if let (true, Err(error)) = (was_used, outcome) {
             self.report(&format!("the connection to {} is lost: {}", link.server, described(&error)));
         }

@@ -4,10 +4,10 @@
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-use super::request_error::RequestError;
+use super::bus_error::BusError;
 use crate::message::Message;
 
-type Answer = Result<Message, RequestError>;
+type Answer = Result<Message, BusError>;
 
 /// Digits of a token.
 pub(super) const TOKEN_BYTES: usize = 16;
@@ -53,7 +53,7 @@ impl Slots {
     }
 
     /// Whether a request still waits for the response with this token.
-    pub(super) fn is_expected(&self, token: &[u8]) -> Option<u32> {
+    pub(super) fn waiting(&self, token: &[u8]) -> Option<u32> {
         let token = decoded(token)?;
         let number = u32::try_from(token & u64::from(u32::MAX)).ok()?;
         let slot = self.slots.get(number as usize)?;
@@ -70,7 +70,7 @@ impl Slots {
     }
 
     /// Fails all waiting requests, or those to the subject with this hash. Returns the tasks to wake.
-    pub(super) fn fail(&mut self, subject: Option<u64>, error: &RequestError) -> Vec<Waker> {
+    pub(super) fn fail(&mut self, subject: Option<u64>, error: &BusError) -> Vec<Waker> {
         let mut wakers = Vec::new();
         for slot in &mut self.slots {
             if let State::Waiting(of, waker) = &mut slot.state
@@ -136,17 +136,17 @@ mod tests {
     fn late_and_second_responses_find_nothing() {
         let mut slots = Slots::default();
         let (first, token) = slots.take(7);
-        assert_eq!(slots.is_expected(&token), Some(first));
+        assert_eq!(slots.waiting(&token), Some(first));
         assert!(polled(&mut slots, first).is_pending());
-        assert!(slots.answer(first, Err(RequestError::NoResponders)).is_some());
-        assert_eq!(slots.is_expected(&token), None, "a second response");
-        assert_eq!(polled(&mut slots, first), Poll::Ready(Err(RequestError::NoResponders)));
+        assert!(slots.answer(first, Err(BusError::NoResponders)).is_some());
+        assert_eq!(slots.waiting(&token), None, "a second response");
+        assert_eq!(polled(&mut slots, first), Poll::Ready(Err(BusError::NoResponders)));
         drop(slots.release(first));
         let (again, new) = slots.take(7);
-        assert_eq!((again, slots.is_expected(&token)), (first, None), "a late response for a slot in use");
-        assert_eq!(slots.is_expected(&new), Some(first));
+        assert_eq!((again, slots.waiting(&token)), (first, None), "a late response for a slot in use");
+        assert_eq!(slots.waiting(&new), Some(first));
         drop(slots.release(again));
-        assert_eq!(slots.is_expected(&new), None, "a request that was dropped");
+        assert_eq!(slots.waiting(&new), None, "a request that was dropped");
         assert!(slots.is_empty());
     }
 
@@ -157,7 +157,7 @@ mod tests {
         let (_, other) = slots.take(7);
         assert_ne!(token, other);
         for wrong in [&b""[..], b"0", b"00000000000000000", b"000000000000000g", b"0000000000000002", b"\xff"] {
-            assert_eq!(slots.is_expected(wrong), None, "{}", wrong.escape_ascii());
+            assert_eq!(slots.waiting(wrong), None, "{}", wrong.escape_ascii());
         }
         for token in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX] {
             assert_eq!(decoded(&encoded(token)), Some(token));
@@ -170,11 +170,11 @@ mod tests {
         let (one, _) = slots.take(1);
         let (two, _) = slots.take(2);
         assert!(polled(&mut slots, one).is_pending() && polled(&mut slots, two).is_pending());
-        let forbidden = RequestError::Forbidden("x".to_owned());
+        let forbidden = BusError::Forbidden("x".to_owned());
         assert_eq!(slots.fail(Some(1), &forbidden).len(), 1);
         assert_eq!(polled(&mut slots, one), Poll::Ready(Err(forbidden)));
         assert!(polled(&mut slots, two).is_pending());
-        assert_eq!(slots.fail(None, &RequestError::Lost).len(), 1);
-        assert_eq!(polled(&mut slots, two), Poll::Ready(Err(RequestError::Lost)));
+        assert_eq!(slots.fail(None, &BusError::Lost).len(), 1);
+        assert_eq!(polled(&mut slots, two), Poll::Ready(Err(BusError::Lost)));
     }
 }

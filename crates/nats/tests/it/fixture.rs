@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use nats::{Bus, ConnectOptions, Message, Outgoing, RequestError, Subject, Subscription};
+use nats::{Bus, BusError, ConnectOptions, Message, Outgoing, Subject, Subscription};
 use testkit::nats::NatsServer;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::time::timeout;
@@ -44,7 +44,7 @@ pub(crate) fn subject(text: &str) -> Subject {
 }
 
 /// A request without headers.
-pub(crate) async fn ask(bus: &Bus, to: &str, payload: &str, limit: Duration) -> Result<String, RequestError> {
+pub(crate) async fn ask(bus: &Bus, to: &str, payload: &str, limit: Duration) -> Result<String, BusError> {
     let outgoing = Outgoing { subject: &subject(to), headers: b"", payload: payload.as_bytes() };
     bus.request(&outgoing, limit).await.map(|message| text(&message))
 }
@@ -62,7 +62,7 @@ pub(crate) fn reply(bus: &Bus, message: &Message, payload: &str) {
 pub(crate) async fn subscribed(bus: &Bus, to: &str, queue: Option<&str>) -> Subscription {
     let mut subscription = bus.subscribe(&subject(to), queue);
     // The server handles the subscription first.
-    while ask(bus, to, "probe", SHORT).await == Err(RequestError::NoResponders) {}
+    while ask(bus, to, "probe", SHORT).await == Err(BusError::NoResponders) {}
     while subscription.try_next().is_some() {}
     subscription
 }

@@ -1,6 +1,6 @@
 //! Logins, and subjects that a user may not use.
 
-use nats::{Bus, ConnectOptions, RequestError};
+use nats::{Bus, BusError, ConnectOptions};
 use testkit::logged::Logged;
 use testkit::nats::NatsServer;
 
@@ -66,7 +66,7 @@ fn forbidden_subject_fails_only_its_requests() {
             let (allowed, forbidden) =
                 tokio::join!(ask(&client, "ok.echo", &payload, LONG), ask(&client, "other.echo", &payload, LONG));
             assert_eq!(allowed, Ok(format!("={number}")));
-            let Err(RequestError::Forbidden(said)) = forbidden else { panic!("{forbidden:?}") };
+            let Err(BusError::Forbidden(said)) = forbidden else { panic!("{forbidden:?}") };
             assert!(said.contains("other.echo"), "{said}");
         }
         assert!(client.is_connected());

@@ -2,7 +2,7 @@
 
 /// Why a request has no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RequestError {
+pub enum BusError {
     /// No client listens to its subject.
     #[error("no client listens to the request's subject")]
     NoResponders,
