@@ -51,7 +51,7 @@ fn read_until(server: &Server, ids: &[String], ends: &AtomicBool) -> usize {
 }
 
 #[test]
-fn many_clients_read_and_find_what_was_just_stored() {
+fn many_clients_read_and_find_events_just_stored() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let stored =
