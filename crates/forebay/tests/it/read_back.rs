@@ -1,5 +1,6 @@
 //! Events that are read back over HTTP.
 
+mod concurrent;
 mod huge;
 mod pages;
 mod pending;
