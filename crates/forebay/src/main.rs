@@ -7,6 +7,7 @@ mod compose;
 mod configuration_report;
 mod dry_run;
 mod file_stamp;
+mod findings;
 mod log;
 mod memory_plan;
 mod metrics;

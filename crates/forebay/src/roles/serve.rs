@@ -23,6 +23,7 @@ use tokio::sync::watch;
 
 use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
 use crate::configuration_report::shown;
+use crate::findings::{Findings, ServerSources};
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
@@ -87,8 +88,7 @@ async fn serve(
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
     tokio::spawn(log_unread_times(running.log.types().clone()));
-    tokio::spawn(running.retention.clone().follow());
-    tokio::spawn(log::refusals::follow(running.gateway.counters().clone()));
+    running.observe();
     tls.follow();
     let admin_tls = tls.admin();
     let answers = running.admin.clone();
@@ -180,6 +180,7 @@ struct Running {
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
+    findings: Findings,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -210,6 +211,7 @@ impl Running {
         let upstreams = UpstreamBoard::new(&configuration.upstreams);
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
+        let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
         let metrics = Metrics::new(
             log.clone(),
             gateway.counters().clone(),
@@ -221,7 +223,15 @@ impl Running {
         );
         let admin = Arc::new(Admin {
             metrics,
-            status: ServerStatus::new(role, directory.origin(), log.clone(), &gateway, &delivery, upstreams.clone()),
+            status: ServerStatus::new(
+                role,
+                directory.origin(),
+                log.clone(),
+                &gateway,
+                &delivery,
+                upstreams.clone(),
+                findings.clone(),
+            ),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),
@@ -242,9 +252,17 @@ impl Running {
             objects,
             upstreams,
             retention,
+            findings,
             memory,
             _directory: directory,
         })
+    }
+
+    /// Starts the tasks that observe what runs.
+    fn observe(&self) {
+        tokio::spawn(self.retention.clone().follow());
+        tokio::spawn(self.findings.clone().follow());
+        tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
     }
 
     fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {

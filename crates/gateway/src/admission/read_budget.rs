@@ -187,4 +187,26 @@ mod tests {
         held.pop();
         assert!(room.take(1, other).is_ok());
     }
+
+    #[test]
+    fn split_permit_counts_for_its_client() {
+        let room = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [one, other] = some();
+        let mut batch = room.take(100, one).unwrap();
+        let part = batch.split(60, other);
+        assert_eq!((batch.bytes(), part.bytes(), batch.split(60, other).bytes()), (40, 60, 40));
+        assert_eq!([one, other].map(|client| room.shares.of(client)), [0, 60]);
+        drop((batch, part));
+        assert_eq!((room.taken.load(Ordering::Relaxed), room.shares.of(other)), (0, 0));
+    }
+
+    #[test]
+    fn last_memory_is_for_clients_below_their_share() {
+        let room = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [hog, one] = some();
+        let _held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();
+        let quotas = room.quotas(1);
+        assert!(!quotas.admit(hog) && quotas.admit(one));
+        assert!(ReadBudget::new(&Budgets::FULL).quotas(1).admit(hog));
+    }
 }

@@ -198,12 +198,11 @@ impl Queue {
     fn take(&self, budget: &Arc<ReadBudget>) -> Result<Option<Batch>, Refused> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|waiter| !waiter.is_gone());
-        let bytes = Batch::bytes_max(waiting.len());
-        let quotas = budget.quotas(bytes);
-        let Some(payer) = waiting.iter().find(|waiter| quotas.admit(waiter.client)).or(waiting.front()) else {
-            return Ok(None);
-        };
-        let permit = budget.take(bytes, payer.client)?;
+        let quotas = budget.quotas(Batch::bytes_max(waiting.len()));
+        let mut admitted = waiting.iter().filter(|waiter| quotas.admit(waiter.client));
+        let Some(payer) = admitted.next().or(waiting.front()).map(|waiter| waiter.client) else { return Ok(None) };
+        let bytes = Batch::bytes_max(1 + admitted.count());
+        let permit = budget.take(bytes, payer).or_else(|_| budget.take(EVENT_ROOM, payer))?;
         let mut batch = Vec::with_capacity(waiting.len().min(LOOKUP_IDS_MAX));
         let mut stay = VecDeque::new();
         for waiter in waiting.drain(..) {

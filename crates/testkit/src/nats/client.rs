@@ -89,6 +89,13 @@ impl NatsClient {
         String::from_utf8(self.next().payload).unwrap()
     }
 
+    /// Publishes without a request for an answer.
+    pub fn send_only(&mut self, subject: &str, headers: &str, payload: &str) {
+        let headers = format!("NATS/1.0\r\n{headers}\r\n");
+        let all = headers.len() + payload.len();
+        self.send(format!("HPUB {subject} {} {all}\r\n{headers}{payload}\r\n", headers.len()).as_bytes());
+    }
+
     /// The next message for this client.
     fn next(&mut self) -> NatsMessage {
         loop {

@@ -19,6 +19,7 @@ use writer::{Offered, Writer};
 
 use crate::admin::AdminAuth;
 use crate::configuration_report::shown;
+use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
@@ -92,7 +93,9 @@ async fn serve(
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
-    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default() };
+    let findings = Findings::new(None);
+    tokio::spawn(findings.clone().follow());
+    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), findings };
     tokio::spawn(admin::serve(admin, shown, auth));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let all = memory.budgets.connections;
