@@ -2,6 +2,7 @@
 
 mod admin;
 mod allocator;
+mod bus_events;
 mod commands;
 mod compose;
 mod configuration_report;

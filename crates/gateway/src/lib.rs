@@ -55,6 +55,7 @@ pub use event_types::{
 };
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
+pub use handlers::event_json;
 pub use ingest::{
     AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext,
 };

@@ -22,12 +22,14 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
+use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::process::service_manager::{ServiceManager, State};
+use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message;
@@ -83,7 +85,7 @@ async fn serve(
     let role = inputs.common.role().unwrap_or(Role::Serve);
     let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
-    let running = Running::start(start, intake, sinks.clone(), handle)?;
+    let mut running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
@@ -132,6 +134,9 @@ async fn serve(
     reloads.abort();
     let shown = humantime::format_duration(deliver);
     tracing::info!("stopping: Forebay finishes requests in flight, then delivers events for up to {shown}");
+    if let Some(events) = running.bus_events.take() {
+        events.stop().await;
+    }
     // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     stopped.unwrap_or_else(|_| {
@@ -181,6 +186,8 @@ struct Running {
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
     findings: Findings,
+    readers: Readers,
+    bus_events: Option<BusEvents>,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -242,6 +249,8 @@ impl Running {
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
         });
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
         Ok(Self {
             log,
             delivery,
@@ -253,6 +262,8 @@ impl Running {
             upstreams,
             retention,
             findings,
+            readers,
+            bus_events,
             memory,
             _directory: directory,
         })
@@ -276,6 +287,7 @@ impl Running {
             objects: self.objects.clone(),
             upstreams: self.upstreams.clone(),
             retention: self.retention.clone(),
+            readers: self.readers.clone(),
             memory: self.memory,
             stopping,
         }

@@ -66,7 +66,7 @@ impl ReadBudget {
         self.bytes_max - self.page_bytes
     }
 
-    /// Who may have so many bytes more.
+    /// Which clients may have so many bytes more.
     pub(crate) fn quotas(&self, bytes: usize) -> Quotas {
         let is_tight = self.taken.load(Ordering::Relaxed).saturating_add(bytes) > self.for_all_bytes();
         let sums = is_tight.then(|| {
@@ -83,7 +83,7 @@ impl ReadBudget {
     /// Less is left, or this client has more than its share.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
-        // Nothing is taken before this check: what a refused read gives back would wake the others, which take and give back in turn.
+        // This check comes first: bytes that a rejected read gives back would wake the others, which would do the same for ever.
         let has_too_much = !self.quotas(bytes).admit(client);
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max && !has_too_much);
         match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) {

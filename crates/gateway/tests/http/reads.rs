@@ -190,7 +190,7 @@ fn events_without_room_in_an_answer_are_looked_up_again() {
 }
 
 #[test]
-fn all_stores_are_asked_at_once_and_the_first_event_wins() {
+fn stores_are_asked_concurrently_and_first_event_wins() {
     let [has, hangs, dead] = ["has", "hangs", "dead"].map(|name| TestStore::new(name, usize::MAX >> 3, 10));
     let unknown: HashSet<_> = [id(2)].into();
     let has = Arc::new(TestStore { unknown, ..has });
@@ -208,7 +208,7 @@ fn all_stores_are_asked_at_once_and_the_first_event_wins() {
 }
 
 #[test]
-fn dead_store_is_503_at_once_and_a_hung_one_soon() {
+fn dead_store_is_503_immediately_and_hung_one_soon() {
     let store = Arc::new(TestStore::new("s", 1, 10));
     store.is_dead.store(true, Ordering::SeqCst);
     let fixture = gateway(&[&store]);

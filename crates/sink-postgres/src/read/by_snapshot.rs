@@ -24,8 +24,10 @@ use super::rows::{Order, event_in, limits, rows};
 use super::snapshot::Snapshot;
 use super::table::Readable;
 
-/// Rows that one statement reads.
-const STEP_ROWS: u32 = 4_096;
+/// Rows that the first statement of a page reads: enough for a page of most events.
+const FIRST_STEP_ROWS: i64 = 256;
+/// Rows that one statement reads at most. Each reads more than the one before.
+const STEP_ROWS_MAX: i64 = 4_096;
 /// The time limit of one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
@@ -139,7 +141,7 @@ impl Ordered {
         filter: &Filter,
         round: Option<Round>,
     ) -> Result<Option<Page>, Failure> {
-        let (began, mut has_stepped) = (Instant::now(), false);
+        let (began, mut has_stepped, mut step_rows) = (Instant::now(), false, FIRST_STEP_ROWS);
         let mut round = match round {
             Some(round) if round.table != self.table => return Ok(None),
             Some(round) => round,
@@ -148,7 +150,7 @@ impl Ordered {
         let mut gathered = Gathered::new(query);
         loop {
             let left_open = round.left_open();
-            let Some(end) = step_end(reads, &table.name, &round, left_open.as_deref()).await? else {
+            let Some(end) = step_end(reads, &table.name, (&round, left_open.as_deref()), step_rows).await? else {
                 if let Some(before) = round.before.as_ref().filter(|_| left_open.is_some()) {
                     round.at = (before.end(), -1);
                     continue;
@@ -164,6 +166,7 @@ impl Ordered {
                 return Ok(Some(gathered.page(Some(bookmark(round)))));
             }
             has_stepped = true;
+            step_rows = STEP_ROWS_MAX.min(4 * step_rows);
             let found = step(reads, table, query, filter, (&round, end, left_open.as_deref())).await?;
             if found.is_empty() {
                 round.at = end;
@@ -214,18 +217,18 @@ impl OrderSql {
 async fn step_end(
     reads: &mut Reads<'_>,
     table: &str,
-    round: &Round,
-    left_open: Option<&[i64]>,
+    (round, left_open): (&Round, Option<&[i64]>),
+    rows: i64,
 ) -> Result<Option<At>, Failure> {
     let OrderSql { after, on, back, .. } = OrderSql::of(round.order);
-    let one_of = if left_open.is_some() { format!("{STORED_IN} = any($4::bigint[])") } else { "true".to_owned() };
+    let one_of = if left_open.is_some() { format!("{STORED_IN} = any($5::bigint[])") } else { "true".to_owned() };
     let sql = format!(
         "select {STORED_IN}, {STORED_NUMBER} from (select {STORED_IN}, {STORED_NUMBER} from {table} \
          where ({STORED_IN}, {STORED_NUMBER}) {after} ($1, $2) and {STORED_IN} < $3 and {one_of} \
-         order by {STORED_IN} {on}, {STORED_NUMBER} {on} limit {STEP_ROWS}) n order by 1 {back}, 2 {back} limit 1",
+         order by {STORED_IN} {on}, {STORED_NUMBER} {on} limit $4) n order by 1 {back}, 2 {back} limit 1",
     );
     let ((of, number), end) = (round.at, round.now.end());
-    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&of, &number, &end];
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&of, &number, &end, &rows];
     parameters.extend(left_open.iter().map(|open| open as &(dyn ToSql + Sync)));
     let found = reads.rows(&sql, &parameters).await?;
     found.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()

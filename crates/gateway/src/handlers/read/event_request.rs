@@ -72,7 +72,7 @@ impl EventRequest {
                 asked.swap_remove(at);
                 match answer.unwrap_or(Err(LookupError::Store(ReadError::Busy))) {
                     Ok(Some((event, permit))) => {
-                        if let Some(body) = response::event(&event) {
+                        if let Some(body) = response::event_json(&event) {
                             return Poll::Ready(Ok(Some((body, permit))));
                         }
                     }
