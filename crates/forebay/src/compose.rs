@@ -11,6 +11,7 @@ use event::read::StoreReader;
 use gateway::{GatewayOptions, GatewayTypes, RefusedTo, StoreReaders, TypeNames, TypeResolver, TypeRules};
 use ledger::Routes;
 use limits::memory::Budgets;
+use nats::ConnectOptions;
 use objects::ObjectSink;
 use sink::Sink;
 
