@@ -197,6 +197,11 @@ access_key = "key"
 secret_key = "secret"
 serve = true
 object = "payload"
+[bus]
+url = "nats://127.0.0.1:1"
+[[bridge]]
+path = "/orders/{id}"
+subject = "shop.orders.get"
 "#;
 
 #[test]
@@ -270,8 +275,10 @@ impl<'t> ExposedMetric<'t> {
         let (mut labels, mut count) = (Vec::new(), 0);
         for rest in series {
             count += 1;
-            let names = rest.split_once('}').map_or("", |(pairs, _)| pairs).split(['{', ',']);
-            let names = names.filter_map(|pair| Some(pair.split_once('=')?.0)).filter(|name| *name != "le");
+            // Values may have any characters: names are outside of quotes.
+            let rest: Vec<&str> = rest.split('"').step_by(2).collect();
+            let names = rest.iter().filter_map(|text| text.strip_suffix('='));
+            let names = names.map(|text| text.trim_start_matches(['{', ','])).filter(|name| *name != "le");
             names.for_each(|name| {
                 if !labels.contains(&name) {
                     labels.push(name)
