@@ -11,6 +11,7 @@ use event::read::StoreReader;
 use gateway::{GatewayOptions, GatewayTypes, RefusedTo, StoreReaders, TypeNames, TypeResolver, TypeRules};
 use ledger::Routes;
 use limits::memory::Budgets;
+use nats::ConnectOptions;
 use objects::ObjectSink;
 use sink::Sink;
 
@@ -18,7 +19,8 @@ use crate::process::descriptors;
 use crate::read_back::{SinkReader, why_not_read};
 
 /// The limits and access rules of the gateway, without the tokens.
-pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets) -> GatewayOptions {
+pub(crate) fn gateway_options(configuration: &Configuration, memory: &Budgets) -> GatewayOptions {
+    let gateway = &configuration.gateway;
     let ConnectionLimits { all, per_client } = descriptors::within_limit(gateway.connections_wanted(memory));
     GatewayOptions {
         connections_max: all,
@@ -30,10 +32,17 @@ pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets)
         read_demand: gateway.read_demand(),
         ack_timeout: gateway.ack_timeout,
         idle_timeout: gateway.idle_timeout,
+        bus: configuration.bus.as_ref().filter(|_| !configuration.bridges.is_empty()).map(bus),
+        bridges: configuration.bridges.clone(),
         in_flight_bytes_max: memory.in_flight_bytes,
         memory: *memory,
         ..GatewayOptions::default()
     }
+}
+
+fn bus(bus: &config::Bus) -> ConnectOptions {
+    let config::Bus { servers, credentials, ca, .. } = bus.clone();
+    ConnectOptions { servers, credentials, ca, name: "forebay bridge" }
 }
 
 /// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.

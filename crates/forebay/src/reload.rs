@@ -281,7 +281,7 @@ impl GatewayState {
         let objects = components.objects.readers(configuration, sinks);
         Self {
             types,
-            options: GatewayOptions { objects, ..compose::gateway_options(&configuration.gateway, &components.memory) },
+            options: GatewayOptions { objects, ..compose::gateway_options(configuration, &components.memory) },
         }
     }
 }

@@ -45,7 +45,8 @@ mod route;
 mod shard;
 
 pub use bridge::{
-    BridgeAccess, BridgeRule, InvalidMethod, InvalidPass, InvalidPath, Methods, PathPattern, passed_header,
+    BridgeAccess, BridgeBoard, BridgeCounters, BridgeRule, InvalidMethod, InvalidPass, InvalidPath, Methods,
+    PathPattern, passed_header,
 };
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;

@@ -209,7 +209,7 @@ impl Running {
             tokens: tokens.clone(),
             tls: tls.intake(),
             objects: objects.readers(configuration, &sinks),
-            ..compose::gateway_options(&configuration.gateway, &memory)
+            ..compose::gateway_options(configuration, &memory)
         };
         let gateway = Gateway::start(intake, &log, compose::types(configuration, &sinks, delivery.lanes()), options)
             .map_err(cannot("start the gateway"))?;
