@@ -171,7 +171,14 @@ fn allowed_host_name_reaches_a_loopback_port() {
 }
 
 /// Each metric of a server has a series with it.
-const WITH_ALL_METRICS: &str = r#"[types.access]
+const WITH_ALL_METRICS: &str = r#"[bus]
+url = "nats://127.0.0.1:1"
+
+[[bridge]]
+path = "/orders/{id}"
+subject = "orders"
+
+[types.access]
 time = "/time"
 transform = [{ filter = "n != 7" }]
 routes = ["local"]
