@@ -17,6 +17,7 @@ mod many_types;
 mod memory;
 mod mixed_load;
 mod overload;
+mod reads;
 mod records;
 mod reference;
 mod single;
@@ -99,6 +100,8 @@ enum Bench {
     Swift(drain::Options),
     /// A gateway and a writer (`null`), against the same two services in Go that make nothing durable.
     Hop,
+    /// Events read by their ids by 256 clients: SQLite, PostgreSQL, both through a writer, and posts meanwhile.
+    Reads,
     /// 1,000 events a second through a gateway and a writer into PostgreSQL: processor time, memory, and whether it grows.
     HopMemory(hop_memory::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
@@ -170,6 +173,7 @@ fn measure(arguments: &Arguments, server: &Path, rounds: u32) -> Result<Vec<repo
         Bench::Opensearch(options) => drain::run::<OpenSearchStore>(&setup, options),
         Bench::Swift(options) => drain::run::<SwiftStore>(&setup, options),
         Bench::Hop => hop::run(&setup),
+        Bench::Reads => reads::run(&setup),
         Bench::HopMemory(options) => hop_memory::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
