@@ -11,3 +11,5 @@ mod read;
 mod rejection;
 pub(crate) mod router;
 mod transformed_event;
+
+pub use read::event_json;

@@ -19,6 +19,7 @@ mod kept_alive;
 mod pages;
 mod probes;
 mod quarantine;
+mod reads;
 mod refusals;
 mod schemas;
 mod senders;
