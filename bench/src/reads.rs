@@ -193,7 +193,7 @@ impl<'a> Reads<'a> {
 const SQLITE: &str = "kind = \"sqlite\"\n";
 
 /// Posts the events as one batch, and waits until they are stored. Returns the id of the first.
-pub(super) fn fill(intake: SocketAddr) -> Result<u128> {
+fn fill(intake: SocketAddr) -> Result<u128> {
     let mut generator = Generator::new(RecordKind::JobStatus, 1);
     let mut ndjson = Vec::new();
     (0..EVENTS).for_each(|_| generator.next_line(&mut ndjson));
@@ -210,8 +210,14 @@ pub(super) fn fill(intake: SocketAddr) -> Result<u128> {
     first.context("the store shows no event")
 }
 
+/// Stores the events at a server, and returns a line for each: what `request` makes of its id.
+pub(super) fn requests(intake: SocketAddr, request: impl Fn(String) -> String) -> Result<String> {
+    let first = fill(intake)?;
+    Ok((0..EVENTS).map(|number| request(id(first, number)) + "\n").collect())
+}
+
 /// The id of the event with this number, as text.
-pub(super) fn id(first: u128, number: u32) -> String {
+fn id(first: u128, number: u32) -> String {
     let bytes = (first + u128::from(number)).to_be_bytes();
     EventId(bytes).to_string()
 }
