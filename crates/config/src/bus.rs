@@ -39,12 +39,12 @@ pub(crate) const OF_EVENTS: &[Setting] = &[Setting::text(
 )
 .or(Unset::Text(SUBJECT))
 .restart()];
-/// The default of [`Bus::events`], if its table is there.
+/// The default of [`BusConfig::events`], if its table is there.
 const SUBJECT: &str = "forebay.events.get";
 
 /// The NATS servers of bridges, and of reads over the bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bus {
+pub struct BusConfig {
     /// The servers, and the account to use.
     pub servers: Servers,
     /// A file with the key of a user, and its JWT if it has one.
@@ -70,7 +70,7 @@ pub(crate) fn read(
     file: &Section<'_>,
     folder: &Path,
     Uses { has_bridge, has_events }: Uses,
-) -> Option<Bus> {
+) -> Option<BusConfig> {
     let section = reader.table(file, TABLE);
     if file.get(TABLE).is_none() && !reader.is_set(&section, URL_KEY) {
         return None;
@@ -104,7 +104,7 @@ pub(crate) fn read(
         let help = "add [[bridge]] to a gateway, or [bus.events] to a writer or to `serve`".to_owned();
         reader.push(Diagnostic::warning(title, section.span().clone(), "nothing uses the bus").help(help));
     }
-    Some(Bus { servers, credentials, ca, events })
+    Some(BusConfig { servers, credentials, ca, events })
 }
 
 /// The subject of reads, if the table is there. A gateway with writers has no events to read.
@@ -122,7 +122,7 @@ fn events(reader: &mut SettingsReader<'_>, bus: &Section<'_>, has_events: bool) 
     reader.text_or(&section, OF_EVENTS[0].name, SUBJECT, parsed("isn't a valid subject"))
 }
 
-impl fmt::Display for Bus {
+impl fmt::Display for BusConfig {
     /// Its servers, never the account.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.servers)?;

@@ -12,7 +12,7 @@ use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 
 use crate::admin::{self, Admin};
 use crate::bridge;
-use crate::bus::{self, Bus, Uses};
+use crate::bus::{self, BusConfig, Uses};
 use crate::event_types::aggregate::AggregateConfig;
 use crate::event_types::event_type::{self, TypeConfig, Types};
 use crate::event_types::{lookup_tables, type_rules};
@@ -72,7 +72,7 @@ pub struct Configuration {
     /// The writers that sinks of kind `writer` use.
     pub upstreams: Vec<sink_remote::Upstream>,
     /// The bus, if there is one.
-    pub bus: Option<Bus>,
+    pub bus: Option<BusConfig>,
     /// The bridges, in the order in which their paths are compared with a request's.
     pub bridges: Vec<BridgeRule>,
 }
@@ -153,7 +153,7 @@ fn read_tables(
     }
 }
 
-fn read_bus(reader: &mut SettingsReader<'_>, inputs: &Inputs<'_>, file: &Section<'_>) -> Option<Bus> {
+fn read_bus(reader: &mut SettingsReader<'_>, inputs: &Inputs<'_>, file: &Section<'_>) -> Option<BusConfig> {
     let has_bridge = file.get(bridge::TABLE).is_some();
     let uses = Uses { has_bridge, has_events: inputs.flags.role != Some(Role::Gateway) };
     let errors_before = reader.errors();

@@ -42,7 +42,7 @@ mod writer;
 mod writer_table;
 
 pub use admin::Admin;
-pub use bus::Bus;
+pub use bus::BusConfig;
 pub use changes::changes;
 pub use configuration::{Configuration, load};
 pub use declared::{DeclaredTable, declared, plain};

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 
-use crate::bus::Bus;
+use crate::bus::BusConfig;
 use crate::configuration::Configuration;
 use crate::gateway::GatewayConfig;
 
@@ -26,7 +26,7 @@ pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZe
 }
 
 /// The account may be another one too, which isn't shown.
-fn bus(before: Option<&Bus>, after: Option<&Bus>) -> Option<String> {
+fn bus(before: Option<&BusConfig>, after: Option<&BusConfig>) -> Option<String> {
     let is_other = before.is_some() == after.is_some() && before != after;
     let other = || "`[bus]` is another one now than when Forebay started: restart Forebay to apply it".to_owned();
     turned("bus", before.is_some(), after.is_some()).or_else(|| is_other.then(other))

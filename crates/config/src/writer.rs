@@ -10,7 +10,7 @@ use std::time::Duration;
 use access::{Demand, Scope};
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, names};
 
-use crate::bus::{self, Bus, Uses};
+use crate::bus::{self, BusConfig, Uses};
 use crate::etcd;
 use crate::flags::Flags;
 use crate::inputs::{Inputs, OF_FLAGS};
@@ -65,7 +65,7 @@ pub struct WriterConfiguration {
     /// The stores.
     pub sinks: BTreeMap<SinkName, SinkSettings>,
     /// The bus, if there is one.
-    pub bus: Option<Bus>,
+    pub bus: Option<BusConfig>,
 }
 
 impl WriterConfiguration {

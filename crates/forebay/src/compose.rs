@@ -40,8 +40,8 @@ pub(crate) fn gateway_options(configuration: &Configuration, memory: &Budgets) -
     }
 }
 
-fn bus(bus: &config::Bus) -> ConnectOptions {
-    let config::Bus { servers, credentials, ca, .. } = bus.clone();
+fn bus(bus: &config::BusConfig) -> ConnectOptions {
+    let config::BusConfig { servers, credentials, ca, .. } = bus.clone();
     ConnectOptions { servers, credentials, ca, name: "forebay bridge" }
 }
 

@@ -160,7 +160,7 @@ impl ErrorCode {
         (Self::BridgeTimeout, "bridge_timeout", StatusCode::GATEWAY_TIMEOUT, "Service timeout"),
         (Self::BusLost, "bus_lost", StatusCode::BAD_GATEWAY, "Connection to the bus lost"),
         (Self::BadReply, "bad_reply", StatusCode::BAD_GATEWAY, "Unusable answer of the service"),
-        (Self::BusRefused, "bus_refused", StatusCode::BAD_GATEWAY, "Request refused by the bus"),
+        (Self::BusRefused, "bus_refused", StatusCode::BAD_GATEWAY, "Request rejected by the bus"),
     ];
 
     /// Every code.

@@ -76,7 +76,7 @@ impl RouteName {
             (Self::Health | Self::Ready, _) | (_, Method::Options) => RequiredAccess::Free,
             (Self::Event | Self::Batch, _) => RequiredAccess::Scope(Scope::Ingest),
             (Self::Events | Self::Objects, _) => RequiredAccess::Scope(Scope::Read),
-            // A bridge has rules of its own.
+            // The rule of a bridge has its access.
             (Self::Ip | Self::Bridge | Self::Other, _) => RequiredAccess::AnyToken,
         }
     }

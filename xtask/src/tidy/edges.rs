@@ -162,6 +162,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "limits",
             "load",
             "metrics",
+            "nats",
             "net",
             "objects",
             "schema",

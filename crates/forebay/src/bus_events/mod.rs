@@ -59,9 +59,9 @@ impl BusEvents {
     ///
     /// # Errors
     /// The thread or its runtime can't be created.
-    pub(crate) fn start(bus: Option<&config::Bus>, readers: &Readers) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn start(bus: Option<&config::BusConfig>, readers: &Readers) -> anyhow::Result<Option<Self>> {
         let Some((bus, subject)) = bus.and_then(|bus| Some((bus, bus.events.clone()?))) else { return Ok(None) };
-        let config::Bus { servers, credentials, ca, .. } = bus.clone();
+        let config::BusConfig { servers, credentials, ca, .. } = bus.clone();
         let options = ConnectOptions { servers, credentials, ca, name: "forebay events" };
         Self::spawn(options, subject, readers.clone()).map(Some).map_err(cannot("start the thread of [bus.events]"))
     }

@@ -69,7 +69,7 @@ fn request_all(client: &mut NatsClient, ids: impl Iterator<Item = String>) -> Ve
 }
 
 fn answers(client: &mut NatsClient, count: usize) -> BTreeMap<String, NatsMessage> {
-    (0..count).map(|_| client.next()).map(|answer| (answer.subject.clone(), answer)).collect()
+    (0..count).map(|_| client.next_message()).map(|answer| (answer.subject.clone(), answer)).collect()
 }
 
 fn text(answer: &NatsMessage) -> &str {
@@ -178,7 +178,7 @@ fn stop_answers_waiting_requests() {
     let events = post(&server, 1);
     let mut client = nats.client();
     let by_bus = text(&client.request(SUBJECT, &events[0].0)).to_owned();
-    // They are on their way from NATS when Forebay unsubscribes.
+    // They are in flight from NATS when Forebay unsubscribes.
     let frozen = proxy.freeze_after(0);
     for _ in 0..256 {
         client.begin(SUBJECT, &events[0].0);
@@ -190,7 +190,7 @@ fn stop_answers_waiting_requests() {
     std::thread::sleep(Duration::from_millis(100));
     drop(frozen);
     for _ in 0..256 {
-        assert_eq!(text(&client.next()), by_bus);
+        assert_eq!(text(&client.next_message()), by_bus);
     }
     assert!(client.request(SUBJECT, UNKNOWN).headers.starts_with("NATS/1.0 503"));
     assert_eq!(server.wait_end(), Some(0));

@@ -37,6 +37,11 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
+    /// Whether little memory is left.
+    pub(crate) const fn are_tight(&self) -> bool {
+        self.sums.is_some()
+    }
+
     /// Whether a client has no more than its share.
     pub(crate) fn admit(&self, client: ClientBucket) -> bool {
         self.sums.as_ref().is_none_or(|sums| !sums.has_too_much(client, 0, self.bytes_max))

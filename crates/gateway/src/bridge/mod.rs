@@ -3,14 +3,11 @@
 mod counters;
 mod methods;
 mod path;
-mod reply;
-mod request;
 mod rules;
 mod table;
 
 pub use counters::{BridgeBoard, BridgeCounters};
 pub use methods::{InvalidMethod, Methods};
 pub use path::{InvalidPath, PathPattern};
-pub(crate) use request::{BridgeRequest, Sender};
 pub use rules::{BridgeAccess, BridgeRule, InvalidPass, passed_header};
-pub(crate) use table::{BridgeTable, BridgedPath};
+pub(crate) use table::{Bridge, BridgeTable, BridgedPath};

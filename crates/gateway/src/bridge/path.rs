@@ -53,7 +53,7 @@ pub enum InvalidPath {
 
 impl PathPattern {
     /// The values of the parameters, if the path matches.
-    pub(crate) fn matches<'p>(&self, path: &'p str) -> bool {
+    pub(crate) fn matches(&self, path: &str) -> bool {
         let mut parts = path.strip_prefix('/').unwrap_or_default().split('/');
         let all = self.segments.iter().all(|segment| {
             parts.next().is_some_and(|part| match segment {

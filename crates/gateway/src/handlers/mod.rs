@@ -2,6 +2,7 @@
 
 mod batch;
 mod batch_stream;
+mod bridge;
 mod client_ip;
 mod event;
 mod event_ack;

@@ -8,13 +8,14 @@ use std::time::Duration;
 use http::StatusCode;
 use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
+use super::bridge::{BridgeRequest, RequestSender};
 use super::client_ip::AddressForm;
 use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
 use crate::admission::{Body, Permit};
 use crate::auth::{Authenticated, RequiredAccess, check_origin};
-use crate::bridge::{BridgeRequest, BridgeTable, BridgedPath, Sender};
+use crate::bridge::{BridgeTable, BridgedPath};
 use crate::error_code::ErrorCode;
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
 use crate::problem::{Problem, Refused};
@@ -259,7 +260,7 @@ fn operation(
         }
         RouteName::Bridge | RouteName::Health | RouteName::Ready | RouteName::Other => match &found.bridged {
             Some(bridged) => {
-                let sender = Sender { client, source, id: shard.new_id(received_at) };
+                let sender = RequestSender { client, source, id: shard.new_id(received_at) };
                 Operation::Bridge(Box::new(BridgeRequest::of(bridged.bridge.clone(), head, &sender)?))
             }
             None => Operation::Health,

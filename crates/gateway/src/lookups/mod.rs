@@ -201,8 +201,9 @@ impl Queue {
         let quotas = budget.quotas(Batch::bytes_max(waiting.len()));
         let mut admitted = waiting.iter().filter(|waiter| quotas.admit(waiter.client));
         let Some(payer) = admitted.next().or(waiting.front()).map(|waiter| waiter.client) else { return Ok(None) };
-        let bytes = Batch::bytes_max(1 + admitted.count());
-        let permit = budget.take(bytes, payer).or_else(|_| budget.take(EVENT_ROOM, payer))?;
+        // The last memory goes in small pieces: a client that was just below its share would take all of it.
+        let bytes = if quotas.are_tight() { EVENT_ROOM } else { Batch::bytes_max(1 + admitted.count()) };
+        let permit = budget.take(bytes, payer)?;
         let mut batch = Vec::with_capacity(waiting.len().min(LOOKUP_IDS_MAX));
         let mut stay = VecDeque::new();
         for waiter in waiting.drain(..) {

@@ -116,12 +116,13 @@ impl ShardContext {
     /// Connects to the bus, in tasks of this shard's runtime.
     pub(crate) fn connect(&self, options: ConnectOptions) {
         self.bus.get_or_init(|| Bus::start(options));
+        // Metrics show a bus that has never been reached.
+        self.cells().bus_connected.get_or_init(AtomicBool::default);
     }
 
     /// A tick has passed.
     pub(crate) fn tick(&self) {
-        if let Some(bus) = self.bus.get() {
-            let connected = self.cells().bus_connected.get_or_init(AtomicBool::default);
+        if let (Some(bus), Some(connected)) = (self.bus.get(), self.cells().bus_connected.get()) {
             connected.store(bus.is_connected(), Ordering::Relaxed);
         }
         self.transport.tick();

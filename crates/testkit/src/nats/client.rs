@@ -87,7 +87,7 @@ impl NatsClient {
     /// The answer to a request.
     pub fn request(&mut self, subject: &str, payload: &str) -> NatsMessage {
         self.begin(subject, payload);
-        self.next()
+        self.next_message()
     }
 
     /// JetStream's answer to a request.
@@ -101,7 +101,7 @@ impl NatsClient {
         let headers = format!("NATS/1.0\r\n{headers}\r\n");
         let all = headers.len() + payload.len();
         self.send(format!("HPUB {subject} {inbox} {} {all}\r\n{headers}{payload}\r\n", headers.len()).as_bytes());
-        String::from_utf8(self.next().payload).unwrap()
+        String::from_utf8(self.next_message().payload).unwrap()
     }
 
     /// Publishes without a request for an answer.
@@ -112,7 +112,7 @@ impl NatsClient {
     }
 
     /// The next message for this client.
-    pub fn next(&mut self) -> NatsMessage {
+    pub fn next_message(&mut self) -> NatsMessage {
         loop {
             let line = self.line();
             let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -170,7 +170,7 @@ impl NatsClient {
             let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}");
             self.send(format!("PUB {subject} {inbox} {}\r\n{next}\r\n", next.len()).as_bytes());
             for _ in 0..PAGE {
-                let message = self.next();
+                let message = self.next_message();
                 // A status instead of a message: the end.
                 if message.payload.is_empty() && message.headers.starts_with("NATS/1.0 4") {
                     return;

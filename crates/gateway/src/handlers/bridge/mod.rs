@@ -1,17 +1,17 @@
 //! A request of HTTP as a message: its method, path and headers become headers of the message, its body the payload.
 
+mod reply;
+
 use std::io::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use event::EventId;
-use http::StatusCode;
 use http1::{Head, Method, Response};
 use nats::{Bus, BusError, Message, Outgoing};
 
-use super::reply;
-use super::table::Bridge;
 use crate::admission::{Body, ClientBucket};
+use crate::bridge::Bridge;
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
@@ -30,8 +30,8 @@ pub(crate) struct BridgeRequest {
     headers: Vec<u8>,
 }
 
-/// Where a request comes from.
-pub(crate) struct Sender<'a> {
+/// The sender of a request.
+pub(crate) struct RequestSender<'a> {
     pub(crate) client: IpAddr,
     pub(crate) source: &'a str,
     /// A new id for the request.
@@ -41,7 +41,7 @@ pub(crate) struct Sender<'a> {
 impl BridgeRequest {
     /// # Errors
     /// A value has control characters.
-    pub(crate) fn of(bridge: Arc<Bridge>, head: &Head<'_>, sender: &Sender<'_>) -> Result<Self, Refused> {
+    pub(crate) fn of(bridge: Arc<Bridge>, head: &Head<'_>, sender: &RequestSender<'_>) -> Result<Self, Refused> {
         let mut lines = Lines(Vec::with_capacity(256));
         lines.add("Forebay-Method", method_name(head.method).as_bytes())?;
         lines.add("Forebay-Path", head.target.path.as_bytes())?;
@@ -201,9 +201,4 @@ impl Lines {
 fn is_traceparent(value: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte) || *byte == b'-';
     TRACEPARENT_BYTES.contains(&value.len()) && value.iter().all(is_digit)
-}
-
-/// Statuses of answers that have no body.
-pub(super) fn has_no_body(status: StatusCode) -> bool {
-    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }

@@ -6,7 +6,6 @@ use http::StatusCode;
 use http1::Response;
 use nats::{Headers, Message};
 
-use super::request::has_no_body;
 use crate::admission::{ClientBucket, wait_queue};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
@@ -20,7 +19,7 @@ const STATUS: &str = "Forebay-Status";
 const SERVICE_ERROR_CODE: &str = "Nats-Service-Error-Code";
 const SERVICE_ERROR: &str = "Nats-Service-Error";
 
-/// The response that a message stands for. It counts as memory of reads until the client has received it.
+/// The response of a message. It counts as memory of reads until the client has received it.
 ///
 /// # Errors
 /// Its status or its headers can't be read, or there is no memory for it.
@@ -32,7 +31,7 @@ pub(super) async fn response(
     let headers = message.headers().map_err(|error| bad(error.to_string()))?;
     let status = status(&headers)?;
     let fields = Some(fields(&headers)?).filter(|fields| !fields.is_empty()).map(String::into_boxed_str);
-    if has_no_body(status) {
+    if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(Response { status, fields, ..Response::ok() });
     }
     // A micro service may have its error's text in a header alone.
