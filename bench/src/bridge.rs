@@ -29,7 +29,7 @@ const FIXED: [u8; 300] = [b'y'; 300];
 const FIXED_LEAST: f64 = 0.3;
 const EVENTS_LEAST: f64 = 0.3;
 const P99_MOST: f64 = 8.0;
-/// What the article measured on 18 cores, with its services on machines of their own.
+/// What the article measured on 18 cores, with its services on separate machines.
 const ARTICLE: (f64, f64) = (18_000.0, 12.5);
 
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
@@ -69,7 +69,7 @@ fn configuration(url: &str) -> String {
     )
 }
 
-/// The server and its peer, loaded in turn.
+/// The server and its peer, loaded one after the other.
 struct BridgeBench<'a> {
     setup: &'a Setup,
     server: SocketAddr,

@@ -103,7 +103,7 @@ enum Bench {
     Hop,
     /// Requests over a bridge and NATS: a fixed answer against `GET /ip`, events by their ids against two programs over nats.go.
     Bridge,
-    /// Events read by their ids by 256 clients: SQLite, PostgreSQL, both through a writer, and posts meanwhile.
+    /// Events read by their ids by 256 clients: SQLite, PostgreSQL, both through a writer, and posts during this time.
     Reads,
     /// 1,000 events a second through a gateway and a writer into PostgreSQL: processor time, memory, and whether it grows.
     HopMemory(hop_memory::Options),

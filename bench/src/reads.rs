@@ -56,13 +56,13 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     row("PostgreSQL through a writer, against without", WRITER_LEAST, |round| (round.postgres_writer, round.postgres));
     row("posts while 256 clients read, against alone", INTAKE_LEAST, |round| (round.posts_beside, round.posts));
     let beside = median(rounds.iter().map(|round| round.reads_beside).collect());
-    rows.push(Row::alone("reads meanwhile", "/s", beside, Bar::AtLeast(1.0)));
+    rows.push(Row::alone("reads during these posts", "/s", beside, Bar::AtLeast(1.0)));
     let refused: u64 = rounds.iter().map(|round| round.refused).sum();
     rows.push(Row::alone("reads with another answer than 200", "requests", refused as f64, Bar::AtMost(0.0)));
     Ok(rows)
 }
 
-/// Answers a second, of all loads in turn.
+/// Answers a second, of all loads.
 #[derive(Debug, Default)]
 struct Round {
     ip: f64,
@@ -84,7 +84,7 @@ struct Place {
     requests: PathBuf,
 }
 
-/// All processes run all the time, and are loaded in turn.
+/// All processes run all the time, and are loaded one after the other.
 struct Reads<'a> {
     setup: &'a Setup,
     ip: Place,

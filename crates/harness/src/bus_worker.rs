@@ -26,7 +26,7 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Answers with the requests of this turn.
+    /// Answers immediately.
     pub fn send(&mut self, request: &BusRequest<'_>, body: &[u8]) {
         self.now.extend(message(request, body));
     }
@@ -36,7 +36,7 @@ impl Replies {
         self.later.push((Instant::now() + delay, message(request, body)));
     }
 
-    /// Ends the connection as a SIGKILL does: what the worker has taken and not answered stays unanswered.
+    /// Ends the connection as a SIGKILL does: requests that it has read and not answered stay unanswered.
     pub const fn kill(&mut self) {
         self.is_killed = true;
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_taken_whole_and_answered_where_they_ask() {
+    fn whole_requests_are_answered_where_they_ask() {
         let bytes = b"PING\r\nHMSG a 1 in.1 4 6\r\nABCDhi\r\nMSG a 1 in.2 1\r\nx\r\nMSG a 1 in.3 5\r\nab";
         let (mut replies, mut used) = (Replies::default(), 0);
         let mut echo = |request: &BusRequest<'_>, replies: &mut Replies| replies.send(request, request.body);

@@ -40,7 +40,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 const LATE_MAX: Duration = Duration::from_millis(100);
 /// What the allocator may keep in addition to the memory after a tenth of the requests.
 const GROWTH_MAX: u64 = 8 * 1024 * 1024;
-/// A client that was refused waits so long.
+/// A client waits so long after a 503.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The answers that a request may have, apart from its own.
 const ALLOWED: [(u16, &str); 5] =
@@ -48,7 +48,7 @@ const ALLOWED: [(u16, &str); 5] =
 
 /// What a request's worker does. The name begins the body.
 const KINDS: [(&str, u64); 5] = [("twice", 50), ("slow", 10), ("late", 2), ("never", 2), ("kill", 1)];
-/// The rest of so many are answered at once.
+/// The rest of so many are answered immediately.
 const OF: u64 = 1_000;
 
 /// A few requests on the server that the tests were built with. Times aren't judged on a busy machine.
@@ -105,7 +105,7 @@ fn try_bridge(options: &Options) -> Result<Option<(Duration, Duration)>> {
     let client = |number| {
         let random = Random::new(frame.seed ^ (u64::from(number) << 32));
         let seen = send(launch.intake, requests, &shared, random);
-        // The others needn't go on.
+        // The others end too.
         seen.inspect_err(|_| shared.sent.store(requests, Ordering::SeqCst))
     };
     let over = || shared.is_over.store(true, Ordering::SeqCst);
@@ -160,7 +160,10 @@ fn send(gateway: SocketAddr, requests: u64, shared: &Shared, mut random: Random)
         let (elapsed, text) = (begun.elapsed(), String::from_utf8_lossy(&answer.body));
         if answer.status == 200 {
             ensure!(text == body, "{body} was answered with {text}");
-            ensure!(!["late", "never", "kill"].contains(&kind), "{body} was answered, but nobody answered it in time");
+            ensure!(
+                !["late", "never", "kill"].contains(&kind),
+                "{body} was answered, but no worker answered it in time"
+            );
             seen.own += 1;
             continue;
         }
