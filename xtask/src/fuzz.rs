@@ -25,8 +25,8 @@ const SHORT_SECONDS: u32 = 10;
 const LONG_SECONDS: u32 = 120;
 /// The prefix of the names of targets.
 const PREFIX: &str = "fuzz_";
-/// The request head, recovery, expressions, schemas and payload steps.
-const TARGETS: usize = 5;
+/// The request head, recovery, expressions, schemas, payload steps and frames of NATS.
+const TARGETS: usize = 6;
 
 /// All targets, for a short time.
 pub(crate) fn short() -> Result<()> {

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
 mod benchmarks;
+mod bridge_workers;
 mod campaign;
 mod ci;
 mod cli;

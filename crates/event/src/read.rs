@@ -129,6 +129,14 @@ pub struct Query {
     pub only_type: Option<TypeName>,
 }
 
+impl Query {
+    /// A query for the event with this id.
+    #[must_use]
+    pub const fn of_event(id: EventId, bytes_max: usize, only_type: Option<TypeName>) -> Self {
+        Self { wanted: Wanted::Ids { first: id, last: id }, after: None, limit: 1, bytes_max, only_type }
+    }
+}
+
 /// A page of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {

@@ -313,9 +313,9 @@ impl Shard {
         let mut committer = head.committer.take()?;
         let (block, group) = head.take_open();
         let first = block.first();
-        let (result, elapsed) = timed_commit(&mut committer, block);
+        let (result, times) = timed_commit(&mut committer, block);
         head.committer = Some(committer);
-        self.finish(head, &group, first, result, elapsed);
+        self.finish(head, &group, first, result, times);
         Some(group)
     }
 
@@ -337,12 +337,12 @@ impl Shard {
         let mut next = Some(job);
         while let Some(Job { mut committer, block }) = next.take() {
             let first = block.first();
-            let (result, elapsed) = timed_commit(&mut committer, block);
+            let (result, times) = timed_commit(&mut committer, block);
             let mut head = self.head();
             head.committer = Some(committer);
             self.counters.commits_offloaded.add(1);
             let group = head.offloaded.take().unwrap_or_default();
-            self.finish(&mut head, &group, first, result, elapsed);
+            self.finish(&mut head, &group, first, result, times);
             next = if head.open.records > 0 { head.take_job() } else { None };
             drop(head);
             self.completions.push(group);
@@ -362,12 +362,13 @@ impl Shard {
         group: &CommitGroup,
         first: u64,
         result: Result<Block, CommitError>,
-        elapsed: Duration,
+        times: CommitTimes,
     ) {
-        head.pace.learn(result.as_ref().ok().map(|block| block.bytes().len()), elapsed);
+        head.pace.learn(result.as_ref().ok().map(|block| block.bytes().len()), times.whole);
         group.finish(match result {
             Ok(block) => {
-                self.counters.commit_time.record(elapsed);
+                self.counters.commit_time.record(times.whole);
+                self.counters.sync_time.record(times.sync);
                 self.counters.commits.add(1);
                 self.counters.records.add(group.records);
                 self.counters.commit_bytes.record(block.bytes().len() as u64);
@@ -446,8 +447,16 @@ impl Shard {
     }
 }
 
-fn timed_commit(committer: &mut Committer, block: OpenBlock) -> (Result<Block, CommitError>, Duration) {
+/// How long a commit took.
+#[derive(Clone, Copy)]
+struct CommitTimes {
+    whole: Duration,
+    /// Its last fdatasync.
+    sync: Duration,
+}
+
+fn timed_commit(committer: &mut Committer, block: OpenBlock) -> (Result<Block, CommitError>, CommitTimes) {
     let start = Instant::now();
     let result = committer.commit(block, unix_microseconds());
-    (result, start.elapsed())
+    (result, CommitTimes { whole: start.elapsed(), sync: committer.sync_time() })
 }

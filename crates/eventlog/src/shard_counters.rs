@@ -8,6 +8,8 @@ use metrics::{Counter, Histogram, SizeHistogram};
 pub struct ShardCounters {
     /// Time from the write of a block to the end of its fdatasync.
     pub commit_time: Histogram,
+    /// Time of its fdatasync alone.
+    pub sync_time: Histogram,
     /// Blocks committed.
     pub commits: Counter,
     /// Records committed.
@@ -24,6 +26,7 @@ impl ShardCounters {
     pub(crate) fn new() -> Self {
         Self {
             commit_time: Histogram::new(),
+            sync_time: Histogram::new(),
             commits: Counter::new(),
             records: Counter::new(),
             commit_bytes: SizeHistogram::new(PAGE_BYTES as u64),

@@ -7,8 +7,6 @@ use config::{AggregateConfig, Configuration, WriterConfiguration};
 use limits::memory::{Budgets, MEMORY_RESERVE_BYTES, MemoryParts, WriterBudgets};
 use writer::Writer;
 
-use crate::process::memory_limit;
-
 const MIB: usize = 1024 * 1024;
 /// The budgets, and the messages about them.
 pub(crate) struct Plan {
@@ -130,7 +128,7 @@ fn limit(configuration: &Configuration) -> Option<(usize, String)> {
 }
 
 fn system_limit() -> Option<(usize, String)> {
-    let found = memory_limit::of_process()?;
+    let found = host::memory_limit()?;
     Some((usize::try_from(found.bytes).unwrap_or(usize::MAX), found.file.display().to_string()))
 }
 

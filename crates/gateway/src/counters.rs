@@ -1,13 +1,17 @@
 //! What a gateway has done, for metrics. Each shard has separate cells, which are summed when they are read.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
 use metrics::{Counter, Histogram, HistogramSnapshot};
 use net::lingering_close::DrainLimiter;
+use tokio::runtime::RuntimeMetrics;
 
 use crate::admission::Admission;
+use crate::bridge::BridgeBoard;
 use crate::error_code::ErrorCode;
 use crate::filter_counts::FilterCounts;
 use crate::refusals::{QuarantineCounts, RefusalCount, RefusalCounts, RefusalNews, RefusalSamples};
@@ -53,8 +57,11 @@ impl StatusClass {
 #[derive(Debug, Default)]
 pub(crate) struct ShardCells {
     requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
-    pub(crate) event_time: Histogram,
-    pub(crate) batch_time: Histogram,
+    times: [Histogram; RouteName::ALL.len()],
+    /// What its runtime has measured, once it runs.
+    pub(crate) runtime: OnceLock<RuntimeMetrics>,
+    /// Whether it is connected to the bus, if there is one.
+    pub(crate) bus_connected: OnceLock<AtomicBool>,
     pub(crate) body_bytes: Counter,
     pub(crate) duplicates: Counter,
     pub(crate) tls_handshakes: Counter,
@@ -62,8 +69,9 @@ pub(crate) struct ShardCells {
 }
 
 impl ShardCells {
-    pub(crate) fn answered(&self, route: RouteName, status: StatusCode) {
+    pub(crate) fn answered(&self, route: RouteName, status: StatusCode, elapsed: Duration) {
         self.requests[route as usize][StatusClass::of(status) as usize].add(1);
+        self.times[route as usize].record(elapsed);
     }
 }
 
@@ -80,6 +88,7 @@ pub struct GatewayCounters {
     pub(crate) accept_errors: Counter,
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_refused: Counter,
+    pub(crate) bridges: BridgeBoard,
 }
 
 impl GatewayCounters {
@@ -102,6 +111,7 @@ impl GatewayCounters {
             accept_errors,
             connections_accepted,
             connections_refused,
+            bridges: BridgeBoard::default(),
         }
     }
 
@@ -148,16 +158,16 @@ impl GatewayCounters {
         &self.quarantine
     }
 
-    /// Time from a request's head to its response, for single events.
+    /// Time from a request's head to its response.
     #[must_use]
-    pub fn event_time(&self) -> HistogramSnapshot {
-        self.merged(|cells| &cells.event_time)
+    pub fn request_time(&self, route: RouteName) -> HistogramSnapshot {
+        self.merged(|cells| &cells.times[route as usize])
     }
 
-    /// Time from a request's head to its response, for batches.
-    #[must_use]
-    pub fn batch_time(&self) -> HistogramSnapshot {
-        self.merged(|cells| &cells.batch_time)
+    /// How long each shard's thread was at work, without the commits that it waits for.
+    pub fn busy_times(&self) -> impl Iterator<Item = Duration> {
+        let busy = |metrics: &RuntimeMetrics| metrics.worker_total_busy_duration(0);
+        self.shards.iter().map(move |cells| cells.runtime.get().map_or(Duration::ZERO, busy))
     }
 
     /// Bytes of bodies received.
@@ -188,6 +198,17 @@ impl GatewayCounters {
     #[must_use]
     pub fn tls_failures(&self) -> u64 {
         self.sum(|cells| &cells.tls_failures)
+    }
+
+    /// What bridges have done.
+    #[must_use]
+    pub const fn bridges(&self) -> &BridgeBoard {
+        &self.bridges
+    }
+
+    /// Whether each shard is connected to the bus; nothing for shards without a bus.
+    pub fn bus_connections(&self) -> impl Iterator<Item = bool> {
+        self.shards.iter().filter_map(|cells| Some(cells.bus_connected.get()?.load(Ordering::Relaxed)))
     }
 
     /// Connections open now.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use event::Origin;
 use limits::{PAGE_BYTES, SEGMENT_BYTES_MAX};
@@ -66,6 +67,7 @@ pub struct Committer {
     offset: u64,
     last_sum: u64,
     poisoned: bool,
+    sync_time: Duration,
 }
 
 impl Committer {
@@ -86,6 +88,7 @@ impl Committer {
             offset: FIRST_BLOCK_AT,
             last_sum: header.previous,
             poisoned: false,
+            sync_time: Duration::ZERO,
             place,
             spares,
         };
@@ -160,6 +163,12 @@ impl Committer {
         self.poisoned
     }
 
+    /// How long the last fdatasync took.
+    #[must_use]
+    pub const fn sync_time(&self) -> Duration {
+        self.sync_time
+    }
+
     fn append(&mut self, block: OpenBlock, kind: BlockKind, written_at: i64) -> Result<Block, CommitError> {
         let block = self.place_block(block, kind, written_at);
         self.write("write", block.bytes(), self.offset)?;
@@ -231,7 +240,10 @@ impl Committer {
     }
 
     fn sync(&mut self) -> Result<(), CommitError> {
-        self.file.sync().map_err(|source| self.poison("fdatasync", source))
+        let start = Instant::now();
+        let synced = self.file.sync();
+        self.sync_time = start.elapsed();
+        synced.map_err(|source| self.poison("fdatasync", source))
     }
 
     fn poison(&mut self, operation: &'static str, source: io::Error) -> CommitError {

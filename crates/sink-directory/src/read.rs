@@ -10,20 +10,25 @@ use event::object::FoundObject;
 
 use super::error;
 use objects::Codec;
-use objects::read::{Lookup, ObjectCache};
+use objects::read::{ObjectCache, ObjectLookup};
 use sink::SinkError;
 
 /// The file of a name, unless it has the known tag.
-pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
-    let Some((file, found)) = find(folder, name)? else { return Ok(Lookup::Missing) };
+pub(super) fn look(
+    folder: &Path,
+    name: &str,
+    known: Option<&str>,
+    cache: &ObjectCache,
+) -> Result<ObjectLookup, SinkError> {
+    let Some((file, found)) = find(folder, name)? else { return Ok(ObjectLookup::Missing) };
     if known == Some(&*found.etag) {
-        return Ok(Lookup::Same);
+        return Ok(ObjectLookup::Same);
     }
     let content = match cache.place(found.bytes) {
         Some(place) => Some(place.filled(piece(folder, &file, 0..found.bytes)?)),
         None => None,
     };
-    Ok(Lookup::Found(FoundObject { content, ..found }))
+    Ok(ObjectLookup::Found(FoundObject { content, ..found }))
 }
 
 /// A file and its properties, without its bytes.

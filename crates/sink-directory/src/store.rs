@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use objects::read::{Lookup, ObjectCache, ObjectStoreReader, PIECE_BYTES, PieceSender};
+use objects::read::{ObjectCache, ObjectLookup, ObjectStoreReader, PIECE_BYTES, PieceSender};
 use objects::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectSink, ObjectStore, ObjectUpload, Parts};
 use sink::{Mark, Sink, SinkError};
 
@@ -63,7 +63,7 @@ impl ObjectStore for Directory {
 
 #[async_trait]
 impl ObjectStoreReader for Directory {
-    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
+    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<ObjectLookup, SinkError> {
         let (name, known, cache) = (name.to_owned(), known.map(str::to_owned), cache.clone());
         self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)).await
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use event::read::{Page, Query, ReadError};
 
 use super::config::ElasticsearchConfig;
@@ -10,7 +11,7 @@ use super::error::Failure;
 use super::fields::{Fields, WANTED};
 use super::page::{self, EXISTING_INDICES};
 use super::server::Server;
-use sink::read_thread::PageReader;
+use sink::read_pool::PooledReader;
 
 /// The state of the thread that reads.
 pub(super) struct Reader {
@@ -64,7 +65,8 @@ impl Reader {
     }
 }
 
-impl PageReader for Reader {
+#[async_trait(?Send)]
+impl PooledReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         match self.page(query).await {
             Ok(page) => page.ok_or(ReadError::Bookmark),

@@ -1,11 +1,12 @@
 //! The store: documents of indices and data streams.
 
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use event::read::{Page, Query, ReadError};
+use event::read::{Found, Lookup, Page, Query, ReadError};
 use tokio::sync::Mutex;
 
 use crate::batch_outcomes::Writing;
@@ -18,7 +19,7 @@ use crate::mark;
 use crate::reader::Reader;
 use crate::server::Server;
 use sink::close_signal::CloseSignal;
-use sink::read_thread::ReadThread;
+use sink::read_pool::ReadPool;
 use sink::{Batch, Mark, Reason, SinkError, Store, WriteOutcome};
 
 /// The store.
@@ -31,7 +32,7 @@ pub struct Elasticsearch {
     /// Whether the store was checked and has its template.
     is_ready: Mutex<bool>,
     closed: CloseSignal,
-    reads: ReadThread,
+    reads: ReadPool,
     /// Grows after each write: reads that begin later must find confirmed documents.
     written: Arc<AtomicU64>,
 }
@@ -41,6 +42,10 @@ impl Elasticsearch {
     #[must_use]
     pub fn new(config: ElasticsearchConfig) -> Self {
         let (server, limiter) = (Server::new(&config, true), Limiter::new(config.requests_max));
+        let (to_read, written) = (config.clone(), Arc::<AtomicU64>::default());
+        let counted = Arc::clone(&written);
+        let reads =
+            ReadPool::new("search-read", NonZeroUsize::MIN, move || Reader::new(to_read.clone(), Arc::clone(&counted)));
         Self {
             config,
             server,
@@ -49,9 +54,17 @@ impl Elasticsearch {
             durability: Durability::default(),
             is_ready: Mutex::default(),
             closed: CloseSignal::default(),
-            reads: ReadThread::new("search-read"),
-            written: Arc::default(),
+            reads,
+            written,
         }
+    }
+
+    fn check_readable(&self) -> Result<(), ReadError> {
+        if self.config.can_read() {
+            return Ok(());
+        }
+        let what = "events can't be read back without `envelope = true`, or from a data stream";
+        Err(ReadError::Unavailable(what.into()))
     }
 
     /// Does `work`, unless the sink is closed during it.
@@ -108,13 +121,13 @@ impl Store for Elasticsearch {
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        if !self.can_read() {
-            let what = "events can't be read back without `envelope = true`, or from a data stream";
-            return Err(ReadError::Unavailable(what.into()));
-        }
-        let Self { config, reads, written, .. } = self;
-        let (config, written) = (config.clone(), Arc::clone(written));
-        reads.read(move || Reader::new(config, written), query).await
+        self.check_readable()?;
+        self.reads.read(query).await
+    }
+
+    async fn get(&self, lookup: Lookup) -> Result<Found, ReadError> {
+        self.check_readable()?;
+        self.reads.get(lookup).await
     }
 
     fn warning(&self) -> Option<Reason> {

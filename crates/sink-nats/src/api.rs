@@ -11,9 +11,9 @@ use text::rfc3339;
 use super::api_error::ApiError;
 use super::config::{Creation, NatsConfig};
 use super::error::Failure;
-use super::session::Session;
 use super::stream_name::StreamName;
 use super::subject;
+use nats::Session;
 
 /// There is no such stream.
 const NO_STREAM: u32 = 10059;

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::server::Servers;
+use nats::{ConnectOptions, Servers};
+
 use super::stream_name::StreamName;
 use super::subject::SubjectPattern;
 
@@ -35,6 +36,12 @@ pub struct NatsConfig {
 impl NatsConfig {
     /// The default of [`NatsConfig::connections_max`].
     pub const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
+
+    /// How to connect to the servers.
+    pub(crate) fn connect_options(&self) -> ConnectOptions {
+        let Self { servers, credentials, ca, .. } = self.clone();
+        ConnectOptions { servers, credentials, ca, name: "forebay" }
+    }
 }
 
 /// How to create a missing stream.

@@ -7,9 +7,9 @@ use event::{Lane, Position};
 
 use super::api::{self, StoredMessage};
 use super::error::Failure;
-use super::session::Session;
 use super::stream_name::StreamName;
 use super::{mapping, subject};
+use nats::Session;
 use sink::Claim;
 
 /// Headers of a cursor's message: the position up to which its lane is stored, and the first position of its batch.

@@ -1,10 +1,10 @@
 //! What NATS' errors mean for delivery, with advice for the operator.
 
 use std::io;
-use std::time::Duration;
 
 use super::api_error::ApiError;
 use super::config::NatsConfig;
+use nats::{Advice, Error};
 use net::stream::is_of_trust;
 use sink::CLAIMED_BY_ANOTHER;
 use sink::{Mark, SinkError};
@@ -12,16 +12,10 @@ use sink::{Mark, SinkError};
 /// Why a call failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server's error.
-    Server(String),
+    /// The connection or the call failed.
+    Nats(Error),
     /// JetStream's error.
     JetStream(ApiError),
-    /// There is no responder for the request.
-    NoResponders,
-    /// The connection couldn't be opened, or broke.
-    Connection(io::Error),
-    /// No response for this long.
-    NoResponse(Duration),
     /// The sink was closed during the call.
     Closed,
     /// The server, its stream or the credentials don't have the required form.
@@ -50,9 +44,15 @@ pub(super) enum Failure {
     Unexpected(&'static str),
 }
 
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Nats(error)
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::Connection(error)
+        Self::Nats(Error::Connection(error))
     }
 }
 
@@ -67,20 +67,22 @@ impl Failure {
             Advice::Fix(advice) => misconfigured(format!("{said}: {advice}")),
         };
         match self {
-            Self::Server(said) => advised(&said, of_server(&said)),
+            Self::Nats(Error::Server(said)) => advised(&said, of_server(&said)),
             Self::JetStream(error) => advised(&error.description, of_jetstream(error.err_code)),
-            Self::NoResponders => unavailable(
+            Self::Nats(Error::NoResponders) => unavailable(
                 "no server responds: JetStream is disabled or has no leader at the moment, or the stream was deleted. \
                  Forebay retries"
                     .to_owned(),
             ),
-            Self::Connection(error) if is_of_trust(&error) => misconfigured(net::tls::in_configuration(&error)),
-            Self::Connection(error) => unavailable(error.to_string()),
-            Self::NoResponse(limit) => unavailable(format!(
+            Self::Nats(Error::Connection(error)) if is_of_trust(&error) => {
+                misconfigured(net::tls::in_configuration(&error))
+            }
+            Self::Nats(Error::Connection(error)) => unavailable(error.to_string()),
+            Self::Nats(Error::NoResponse(limit)) => unavailable(format!(
                 "no response within {limit:?}. Check the server and the network. Forebay retries, and no event is lost"
             )),
             Self::Closed => unavailable("Forebay cancelled the call, because the sink was closed".to_owned()),
-            Self::Misfit(why) => misconfigured(why),
+            Self::Misfit(why) | Self::Nats(Error::Misfit(why)) => misconfigured(why),
             Self::NotReady(why) => unavailable(why),
             Self::LostTail { position, stored } => unavailable(format!(
                 "the lane's cursor is {position}, but {stored} was stored before: the stream was purged or recreated, \
@@ -92,35 +94,17 @@ impl Failure {
             )),
             Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(CLAIMED_BY_ANOTHER.to_owned()),
-            Self::Unexpected(what) => unavailable(what.to_owned()),
+            Self::Unexpected(what) | Self::Nats(Error::Unexpected(what)) => unavailable(what.to_owned()),
         }
     }
 }
 
-/// The advice for a server's error.
-enum Advice {
-    /// It may be temporary, or an operator may help.
-    Wait(Option<&'static str>),
-    /// The operator must fix it.
-    Fix(&'static str),
-}
-
 /// An error that a server sends before it closes a connection, or instead of a response.
 fn of_server(said: &str) -> Advice {
-    let lower = said.to_lowercase();
-    let has = |text: &str| lower.contains(text);
-    if has("permissions violation") {
+    if said.to_lowercase().contains("permissions violation") {
         Advice::Fix("grant its user the permissions in docs/guides/stores/nats.md")
-    } else if has("expired") || has("revoked") {
-        Advice::Fix("give its user new credentials")
-    } else if has("authorization") || has("authentication") {
-        Advice::Fix("check that `url` or `credentials` has the account that the server requires")
-    } else if has("tls required") {
-        Advice::Fix("begin `url` with tls://")
-    } else if has("maximum payload") {
-        Advice::Wait(Some("the server's `max_payload` was lowered: Forebay reads it again"))
     } else {
-        Advice::Wait(None)
+        Advice::of(said)
     }
 }
 

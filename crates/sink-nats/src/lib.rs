@@ -7,17 +7,13 @@
 mod api;
 mod api_error;
 mod config;
-mod credentials;
 mod cursor;
 mod error;
 mod lane_state;
 mod mapping;
 mod mark;
 mod preflight;
-mod protocol;
 mod publish;
-mod server;
-mod session;
 mod settings;
 mod store;
 mod stream_name;
@@ -25,8 +21,7 @@ mod subject;
 mod write;
 
 pub use config::{Creation, NatsConfig, REPLICAS_MAX};
-pub use server::{InvalidServers, Servers};
 pub use settings::KIND;
 pub use store::Nats;
 pub use stream_name::{InvalidStream, StreamName};
-pub use subject::{InvalidSubject, SubjectPattern};
+pub use subject::{InvalidSubjectPattern, SubjectPattern};

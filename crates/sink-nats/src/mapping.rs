@@ -3,7 +3,6 @@
 use text::rfc3339;
 
 use super::preflight::Durability;
-use super::protocol;
 use super::subject::SubjectPattern;
 use sink::{Fault, Record, Write};
 
@@ -52,7 +51,7 @@ impl<'a> Row<'a> {
 
     /// The maximum of bytes of its message, including headers.
     pub(super) fn bytes(&self) -> usize {
-        protocol::length_of_headers(self.headers.len() + BATCH_BYTES_MAX) + self.payload.len()
+        nats::length_of_headers(self.headers.len() + BATCH_BYTES_MAX) + self.payload.len()
     }
 }
 

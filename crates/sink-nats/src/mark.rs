@@ -3,8 +3,8 @@
 use super::config::NatsConfig;
 use super::error::Failure;
 use super::publish;
-use super::session::Session;
 use super::{api, subject};
+use nats::Session;
 use sink::Mark;
 
 /// The header with the store id.

@@ -4,8 +4,8 @@
 use super::api::{self, StreamConfig};
 use super::config::NatsConfig;
 use super::error::Failure;
-use super::session::Session;
 use super::subject;
+use nats::Session;
 
 /// The oldest version whose atomic batches allow message ids: 2.12.1.
 const VERSION_MIN: (u32, u32, u32) = (2, 12, 1);

@@ -12,9 +12,9 @@ use super::api_error::ApiError;
 use super::cursor::{self, Cursor};
 use super::error::Failure;
 use super::mapping::Row;
-use super::session::{Session, random};
 use super::stream_name::StreamName;
-use super::{protocol, subject};
+use super::subject;
+use nats::{Session, random};
 use sink::Claim;
 
 /// The previous cursor isn't the expected one.
@@ -74,14 +74,14 @@ pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Ro
         Vec::with_capacity(rows.iter().map(|row| row.bytes() + row.subject.len() + 64).sum::<usize>() + 1_024);
     for (number, row) in (1..).zip(rows) {
         // Only the first gets a response, which has the error that concerns all messages.
-        let reply = (number == 1).then_some(begun.as_str());
+        let reply = if number == 1 { begun.as_str() } else { "" };
         let headers = format!("{}{}", row.headers, of_batch(&batch, number));
-        protocol::publish(&mut bytes, &row.subject, reply, headers.as_bytes(), row.payload);
+        nats::publish(&mut bytes, row.subject.as_bytes(), reply.as_bytes(), headers.as_bytes(), row.payload);
     }
     let count = rows.len() + 1;
     let headers = headers(frame, &format!("{}Nats-Batch-Commit: 1\r\n", of_batch(&batch, count)));
     let subject = subject::of_cursor(frame.stream, frame.lane);
-    protocol::publish(&mut bytes, &subject, Some(&reply), headers.as_bytes(), b"");
+    nats::publish(&mut bytes, subject.as_bytes(), reply.as_bytes(), headers.as_bytes(), b"");
     let answers = session.call(&bytes, &reply).await?;
     match api::read::<Acknowledged>(&answers.last)? {
         Ok(stored) if stored.batch == batch && stored.count == count => Ok(Outcome::Stored(stored.seq)),
@@ -96,7 +96,7 @@ pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Ro
 pub(super) async fn one(session: &mut Session, subject: &str, headers: &str) -> Result<(), Failure> {
     let reply = session.reply();
     let mut bytes = Vec::new();
-    protocol::publish(&mut bytes, subject, Some(&reply), headers.as_bytes(), b"");
+    nats::publish(&mut bytes, subject.as_bytes(), reply.as_bytes(), headers.as_bytes(), b"");
     match api::read::<Acknowledged>(&session.call(&bytes, &reply).await?.last)? {
         Err(error) if !WRONG_LAST.contains(&error.err_code) => Err(Failure::JetStream(error)),
         Ok(_) | Err(_) => Ok(()),

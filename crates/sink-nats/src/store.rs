@@ -13,8 +13,8 @@ use super::error::Failure;
 use super::lane_state::LaneState;
 use super::mark;
 use super::preflight::Durability;
-use super::session::{IDLE_MAX, Session};
 use super::write;
+use nats::Session;
 use sink::close_signal::CloseSignal;
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
@@ -151,7 +151,7 @@ impl Nats {
     pub fn new(config: NatsConfig) -> Self {
         Self {
             states: LaneStates::default(),
-            pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
+            pool: ConnectionPool::new(Some(config.connections_max), Session::IDLE_MAX),
             warning: Mutex::default(),
             closed: CloseSignal::default(),
             config,
@@ -165,7 +165,7 @@ impl Nats {
                 return Ok(permit.lend(link));
             }
         }
-        let mut session = Session::open(&self.config).await?;
+        let mut session = Session::open(&self.config.connect_options(), self.config.timeout).await?;
         let durability = Durability::of(&mut session, &self.config).await?;
         *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = durability.warning;
         Ok(permit.lend(Link { session, durability, mark: None }))

@@ -33,7 +33,7 @@ pub struct SubjectPattern {
 
 /// Why a text isn't a pattern of subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidSubject {
+pub enum InvalidSubjectPattern {
     /// It is empty or too long.
     #[error("a subject must have 1 to {PATTERN_BYTES_MAX} bytes")]
     Length,
@@ -55,30 +55,30 @@ pub enum InvalidSubject {
 }
 
 impl FromStr for SubjectPattern {
-    type Err = InvalidSubject;
+    type Err = InvalidSubjectPattern;
 
-    fn from_str(text: &str) -> Result<Self, InvalidSubject> {
+    fn from_str(text: &str) -> Result<Self, InvalidSubjectPattern> {
         if text.is_empty() || text.len() > PATTERN_BYTES_MAX {
-            return Err(InvalidSubject::Length);
+            return Err(InvalidSubjectPattern::Length);
         }
         let tokens: Vec<Token> = text.split('.').map(token).collect::<Result<_, _>>()?;
         match tokens.first() {
-            Some(Token::Text(first)) if first == OWN => Err(InvalidSubject::Own),
+            Some(Token::Text(first)) if first == OWN => Err(InvalidSubjectPattern::Own),
             Some(Token::Text(_)) => Ok(Self { text: text.to_owned(), tokens }),
-            _ => Err(InvalidSubject::Beginning),
+            _ => Err(InvalidSubjectPattern::Beginning),
         }
     }
 }
 
-fn token(text: &str) -> Result<Token, InvalidSubject> {
+fn token(text: &str) -> Result<Token, InvalidSubjectPattern> {
     match text {
-        "" => Err(InvalidSubject::Empty),
+        "" => Err(InvalidSubjectPattern::Empty),
         "{type}" => Ok(Token::Type),
         "{day}" => Ok(Token::Day),
         "{hour}" => Ok(Token::Hour),
-        _ if text.contains(['{', '}']) => Err(InvalidSubject::Braces),
+        _ if text.contains(['{', '}']) => Err(InvalidSubjectPattern::Braces),
         _ => match text.chars().find(|c| !is_allowed(*c)) {
-            Some(other) => Err(InvalidSubject::Character(other)),
+            Some(other) => Err(InvalidSubjectPattern::Character(other)),
             None => Ok(Token::Text(text.to_owned())),
         },
     }
@@ -190,19 +190,19 @@ mod tests {
             assert_eq!(parsed.to_string(), pattern);
         }
         for (wrong, why) in [
-            ("", InvalidSubject::Length),
-            (&"a".repeat(161), InvalidSubject::Length),
-            ("a..b", InvalidSubject::Empty),
-            (".a", InvalidSubject::Empty),
-            ("a.", InvalidSubject::Empty),
-            ("a.*", InvalidSubject::Character('*')),
-            ("a.>", InvalidSubject::Character('>')),
-            ("a b", InvalidSubject::Character(' ')),
-            ("$JS.a", InvalidSubject::Character('$')),
-            ("a.x{type}", InvalidSubject::Braces),
-            ("a.{id}", InvalidSubject::Braces),
-            ("{type}", InvalidSubject::Beginning),
-            ("forebay.{type}", InvalidSubject::Own),
+            ("", InvalidSubjectPattern::Length),
+            (&"a".repeat(161), InvalidSubjectPattern::Length),
+            ("a..b", InvalidSubjectPattern::Empty),
+            (".a", InvalidSubjectPattern::Empty),
+            ("a.", InvalidSubjectPattern::Empty),
+            ("a.*", InvalidSubjectPattern::Character('*')),
+            ("a.>", InvalidSubjectPattern::Character('>')),
+            ("a b", InvalidSubjectPattern::Character(' ')),
+            ("$JS.a", InvalidSubjectPattern::Character('$')),
+            ("a.x{type}", InvalidSubjectPattern::Braces),
+            ("a.{id}", InvalidSubjectPattern::Braces),
+            ("{type}", InvalidSubjectPattern::Beginning),
+            ("forebay.{type}", InvalidSubjectPattern::Own),
         ] {
             assert_eq!(wrong.parse::<SubjectPattern>(), Err(why), "{wrong}");
         }

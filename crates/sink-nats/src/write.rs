@@ -12,7 +12,7 @@ use super::lane_state::LaneState;
 use super::mapping::Row;
 use super::preflight::Durability;
 use super::publish::{Frame, Outcome, publish};
-use super::session::Session;
+use nats::Session;
 use sink::{Batch, Claim, RejectedRecord, Takeover, Verdict, WriteOutcome};
 
 /// Records of one atomic batch: a server accepts 1,000 messages, of which the cursor is one.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use event::Lane;
-use event::read::{Page, Query, ReadError};
+use event::read::{Found, Lookup, Page, Query, ReadError};
 
 use super::config::PostgresConfig;
 use super::error::Failure;
@@ -15,7 +15,7 @@ use super::reader::Reader;
 use super::transaction;
 use sink::close_signal::CloseSignal;
 use sink::lane_states::LaneStates;
-use sink::read_thread::ReadThread;
+use sink::read_pool::ReadPool;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a standby may lag when it takes over, without the loss of an event: segments are kept for this long.
@@ -27,7 +27,7 @@ pub struct Postgres {
     states: LaneStates<LaneState>,
     pool: Pool,
     closed: CloseSignal,
-    reads: ReadThread,
+    reads: ReadPool,
     /// The warning about what the server may lose, from the last check.
     warning: Mutex<Option<String>>,
 }
@@ -54,8 +54,11 @@ impl Store for Postgres {
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        let config = self.config.clone();
-        self.reads.read(move || Reader::new(config), query).await
+        self.reads.read(query).await
+    }
+
+    async fn get(&self, lookup: Lookup) -> Result<Found, ReadError> {
+        self.reads.get(lookup).await
     }
 
     async fn connect(&self) -> Result<(), SinkError> {
@@ -144,7 +147,8 @@ impl Postgres {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: PostgresConfig) -> Self {
-        let (pool, reads) = (Pool::new(&config.connections), ReadThread::new("postgres-read"));
+        let (pool, to_read) = (Pool::new(&config.connections), config.clone());
+        let reads = ReadPool::new("postgres-read", config.connections.readers, move || Reader::new(to_read.clone()));
         Self {
             config,
             states: LaneStates::default(),

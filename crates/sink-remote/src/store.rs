@@ -1,17 +1,18 @@
 //! The store that writers write to: each call is a request to one of them.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use event::Lane;
-use event::read::{Page, Query, ReadError};
+use event::read::{Found, Lookup, Page, Query, ReadError};
 use http::Method;
 use limits::READ_BYTES_MAX;
 
 use crate::caller::{Caller, SILENCE_MAX, odd};
 use crate::config::RemoteConfig;
 use crate::exchange::{Call, Content};
-use sink::read_thread::{PageReader, ReadThread};
+use sink::read_pool::{PooledReader, ReadPool};
 use sink::{Batch, Capabilities, Claim, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome};
 use writer_protocol::frame;
 use writer_protocol::read::{PageJson, QueryJson};
@@ -27,16 +28,18 @@ pub struct Remote {
 }
 
 struct Shared {
-    caller: Caller,
-    reads: ReadThread,
+    caller: Arc<Caller>,
+    reads: ReadPool,
 }
 
 impl Remote {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: RemoteConfig) -> Self {
-        let caller = Caller::new(config);
-        Self { shared: Arc::new(Shared { caller, reads: ReadThread::new("writer-read") }) }
+        let caller = Arc::new(Caller::new(config));
+        let to_read = Arc::clone(&caller);
+        let reads = ReadPool::new("writer-read", NonZeroUsize::MIN, move || Reader(to_read.to_read(SILENCE_MAX)));
+        Self { shared: Arc::new(Shared { caller, reads }) }
     }
 
     pub(crate) fn caller(&self) -> &Caller {
@@ -94,8 +97,11 @@ impl Store for Remote {
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        let shared = self.shared.clone();
-        self.shared.reads.read(move || Reader(shared.caller.to_read(SILENCE_MAX)), query).await
+        self.shared.reads.read(query).await
+    }
+
+    async fn get(&self, lookup: Lookup) -> Result<Found, ReadError> {
+        self.shared.reads.get(lookup).await
     }
 
     /// Ends the calls in flight and closes idle connections.
@@ -110,14 +116,15 @@ impl Store for Remote {
     }
 
     fn binding(&self) -> Option<&dyn StoreBinding> {
-        Some(self.caller())
+        Some(&*self.shared.caller)
     }
 }
 
 /// Reads through the writers, with separate connections.
 struct Reader(Caller);
 
-impl PageReader for Reader {
+#[async_trait(?Send)]
+impl PooledReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         let unavailable = |error: SinkError| ReadError::Unavailable(error.to_string().into());
         let json = serde_json::to_vec(&QueryJson::from(query)).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! What SQLite's errors mean for delivery, with advice for the operator.
 
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
@@ -54,6 +55,14 @@ pub(super) fn no_directory(path: &Path, error: &io::Error) -> SinkError {
 /// Why a page can't be read, for the operator.
 pub(super) fn of_read(path: &Path, error: &rusqlite::Error) -> ReadError {
     unreadable(format!("SQLite file {} can't be read ({error}): if it is damaged, the log has details", path.display()))
+}
+
+/// The thread of a read ended without an answer, or couldn't begin.
+pub(super) fn no_answer_to_read(path: &Path, error: &dyn Display) -> ReadError {
+    unreadable(format!(
+        "a read of SQLite file {} ended without an answer ({error}). Please report this as a bug",
+        path.display()
+    ))
 }
 
 fn unreadable(reason: String) -> ReadError {

@@ -31,6 +31,7 @@ const AMONG_IDS: u8 = b'i';
 
 /// The statements for the configured table.
 pub(super) struct ReadSql {
+    pub(super) by_id: String,
     ids: String,
     oldest_first: OrderSql,
     newest_first: OrderSql,
@@ -52,6 +53,7 @@ impl ReadSql {
     pub(super) fn new(table: &TableName) -> Self {
         let table = quoted(table);
         Self {
+            by_id: format!("{} where id = ?1", select_from(&table)),
             ids: format!("{} where id >= ?1 and id <= ?2 order by id limit ?3", select_from(&table)),
             oldest_first: OrderSql::new(&table, ReadOrder::OldestFirst),
             newest_first: OrderSql::new(&table, ReadOrder::NewestFirst),
@@ -309,7 +311,7 @@ fn id_in(value: ValueRef<'_>) -> Option<EventId> {
 }
 
 /// The event of a row, with the row's number. Rows of other programs that aren't events are skipped.
-fn event_in(row: &Row<'_>) -> rusqlite::Result<Option<(i64, StoredEvent)>> {
+pub(super) fn event_in(row: &Row<'_>) -> rusqlite::Result<Option<(i64, StoredEvent)>> {
     let text = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str().unwrap_or_default().to_owned());
     let (Some(id), Ok(received_at)) = (id_in(row.get_ref(1)?), row.get_ref(4)?.as_i64()) else { return Ok(None) };
     let (payload, bytes, kind) = (row.get_ref(5)?, row.get_ref(6)?.as_i64().unwrap_or_default(), row.get_ref(7)?);
@@ -394,7 +396,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (_writer, reader, sql) = open(&directory);
         for OrderSql { bounds, rows, last, .. } in [&sql.oldest_first, &sql.newest_first] {
-            for sql in [bounds, rows, last, &sql.ids] {
+            for sql in [bounds, rows, last, &sql.ids, &sql.by_id] {
                 let mut plan = reader.prepare(&format!("explain query plan {sql}")).unwrap();
                 let none = vec![rusqlite::types::Null; plan.parameter_count()];
                 let steps = plan.query_map(rusqlite::params_from_iter(none), |row| row.get::<_, String>(3)).unwrap();

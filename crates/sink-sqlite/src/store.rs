@@ -1,18 +1,22 @@
 //! The store: the handle of the thread that owns the file.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use async_trait::async_trait;
 use event::Lane;
-use event::read::{Page, Query, ReadError};
+use event::read::{Found, Lookup, Page, Query, ReadError};
 use tokio::sync::oneshot;
 
 use crate::config::SqliteConfig;
 use crate::error;
 use crate::reader::Reader;
 use crate::writer::{Job, Reply, Writer};
-use sink::read_thread::ReadThread;
+use sink::read_pool::ReadPool;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Retention, SinkError, Store, Takeover, WriteOutcome};
+
+/// Readers, each with a connection: a page that takes long doesn't delay lookups by ids.
+const READERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 
 /// The handle of the thread that owns the file. The thread begins with the first call and ends with `close`, or with
 /// the handle.
@@ -20,14 +24,16 @@ pub struct Sqlite {
     config: SqliteConfig,
     retention: Arc<Retention>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
-    reads: ReadThread,
+    reads: ReadPool,
 }
 
 impl Sqlite {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: SqliteConfig) -> Self {
-        Self { config, retention: Arc::default(), jobs: Mutex::new(None), reads: ReadThread::new("sqlite-read") }
+        let to_read = config.clone();
+        let reads = ReadPool::new("sqlite-read", READERS_MAX, move || Reader::new(&to_read));
+        Self { config, retention: Arc::default(), jobs: Mutex::new(None), reads }
     }
 
     async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, SinkError> {
@@ -92,8 +98,11 @@ impl Store for Sqlite {
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        let config = self.config.clone();
-        self.reads.read(move || Reader::new(&config), query).await
+        self.reads.read(query).await
+    }
+
+    async fn get(&self, lookup: Lookup) -> Result<Found, ReadError> {
+        self.reads.get(lookup).await
     }
 
     fn retention(&self) -> Option<&Retention> {

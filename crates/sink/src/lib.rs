@@ -16,7 +16,7 @@ pub mod local_path;
 mod mark;
 mod null;
 mod outcome;
-pub mod read_thread;
+pub mod read_pool;
 mod retention;
 mod risk;
 mod sink;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use event::Lane;
-use event::read::{Found, Lookup, Page, Query, ReadError, StoredEvent, Wanted};
+use event::read::{Found, Lookup, Page, Query, ReadError, StoredEvent};
 
 use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, Retention, SinkError, Takeover, WriteOutcome};
 
@@ -63,10 +63,7 @@ pub trait Store: Any + Send + Sync {
         while bytes < bytes_max
             && let Some(id) = ids.pop()
         {
-            let wanted = Wanted::Ids { first: id, last: id };
-            let rest = bytes_max - bytes;
-            let query = Query { wanted, after: None, limit: 1, bytes_max: rest, only_type: only_type.clone() };
-            let page = self.read(query).await?;
+            let page = self.read(Query::of_event(id, bytes_max - bytes, only_type.clone())).await?;
             bytes += page.events.iter().map(StoredEvent::bytes).sum::<usize>();
             events.extend(page.events);
         }

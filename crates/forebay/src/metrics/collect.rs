@@ -1,7 +1,7 @@
 //! All metrics of the process: every crate keeps its own counters, here they are collected and named.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateFigures, AggregateStatus};
 use dead_letters::{DeadCounters, DeadLetterService};
@@ -11,6 +11,7 @@ use gateway::{GatewayCounters, RouteName, StatusClass};
 use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::log;
+use crate::metrics::host::HostMetrics;
 use crate::metrics::refusals;
 use crate::metrics::retention;
 use crate::metrics::text_format::{Exposition, Series, float};
@@ -33,7 +34,7 @@ pub(crate) struct Metrics {
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
-    started: SystemTime,
+    host: HostMetrics,
 }
 
 impl Metrics {
@@ -49,7 +50,6 @@ impl Metrics {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
-        let started = clock::now();
         Self {
             log,
             gateway,
@@ -62,7 +62,7 @@ impl Metrics {
             objects,
             upstreams,
             retention,
-            started,
+            host: HostMetrics::default(),
         }
     }
 
@@ -86,6 +86,7 @@ impl Metrics {
         objects(&mut text, &self.objects);
         self.checkpoints(&mut text);
         self.process(&mut text);
+        self.host.add(&mut text);
         text.finish()
     }
 
@@ -98,6 +99,10 @@ impl Metrics {
                 each_shard(shards, |label, shard| series.durations(label, &shard.counters().commit_time.snapshot()));
             },
         );
+        let help = "Duration of a commit's fdatasync, by shard.";
+        text.histogram("forebay_journal_fdatasync_seconds", help, |series| {
+            each_shard(shards, |label, shard| series.durations(label, &shard.counters().sync_time.snapshot()));
+        });
         text.histogram("forebay_journal_commit_bytes", "Size of a commit with padding, by shard.", |series| {
             each_shard(shards, |label, shard| series.sizes(label, &shard.counters().commit_bytes.snapshot()));
         });
@@ -169,11 +174,30 @@ impl Metrics {
         text.gauge("forebay_build_info", "The running version, as a label; always 1.", |series| {
             series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
         });
-        text.gauge("forebay_start_time_seconds", "When the process started, in seconds since 1970.", |series| {
-            let since = self.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            series.value(&[], since.as_secs_f64());
-        });
     }
+}
+
+fn bridges(text: &mut Exposition, gateway: &GatewayCounters) {
+    let bridges = gateway.bridges().all();
+    let help = "Requests of bridges, by bridge and answer: a class of a service's status, or the code of an error.";
+    text.counter("forebay_bridge_requests_total", help, |series| {
+        for (name, counters) in &bridges {
+            counters.answers().for_each(|(answer, count)| series.count(&[("bridge", name), ("answer", answer)], count));
+        }
+    });
+    text.gauge("forebay_bridge_waiting", "Requests of bridges that wait for an answer, by bridge.", |series| {
+        bridges.iter().for_each(|(name, counters)| series.count(&[("bridge", name)], counters.waiting() as u64));
+    });
+    let help = "Time from a request's head to its answer, by bridge.";
+    text.histogram("forebay_bridge_request_seconds", help, |series| {
+        bridges.iter().for_each(|(name, counters)| series.durations(&[("bridge", name)], &counters.time()));
+    });
+    let help = "Whether a shard is connected to the bus: 1 or 0.";
+    text.gauge("forebay_bus_connected", help, |series| {
+        gateway.bus_connections().enumerate().for_each(|(shard, is_connected)| {
+            series.count(&[("shard", &shard.to_string())], is_connected.into());
+        });
+    });
 }
 
 fn objects(text: &mut Exposition, board: &ObjectRegistry) {
@@ -295,9 +319,17 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     });
     refusals::add(text, gateway);
     text.histogram("forebay_http_request_seconds", "Time from a request's head to its response, by route.", |series| {
-        series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());
-        series.durations(&[("route", RouteName::Batch.as_str())], &gateway.batch_time());
+        for route in RouteName::ALL {
+            series.durations(&[("route", route.as_str())], &gateway.request_time(route));
+        }
     });
+    let help = "Time in which the thread of a shard was at work, without waiting for commits.";
+    text.counter("forebay_shard_busy_seconds_total", help, |series| {
+        gateway.busy_times().enumerate().for_each(|(number, busy)| {
+            series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
+        });
+    });
+    bridges(text, gateway);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
     let refused = gateway.connections_refused();

@@ -3,5 +3,4 @@
 pub(crate) mod descriptors;
 pub(crate) mod disk_size;
 pub(crate) mod file_size;
-pub(crate) mod memory_limit;
 pub(crate) mod service_manager;

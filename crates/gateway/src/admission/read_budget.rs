@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use limits::memory::Budgets;
 
 use super::client_quota::{BucketTotals, BucketUsage, ClientBucket};
+use super::wait_queue::{self, WaitQueue};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
@@ -17,6 +18,7 @@ pub(crate) struct ReadBudget {
     page_bytes: usize,
     taken: AtomicUsize,
     shares: BucketUsage,
+    waiting: WaitQueue,
 }
 
 /// A part of it, until this is dropped.
@@ -27,15 +29,40 @@ pub(crate) struct ReadPermit {
     bytes: usize,
 }
 
+/// Which clients may have more at a moment.
+pub(crate) struct Quotas {
+    /// What clients have, if little is left.
+    sums: Option<BucketTotals>,
+    bytes_max: usize,
+}
+
+impl Quotas {
+    /// Whether little memory is left.
+    pub(crate) const fn are_tight(&self) -> bool {
+        self.sums.is_some()
+    }
+
+    /// Whether a client has no more than its share.
+    pub(crate) fn admit(&self, client: ClientBucket) -> bool {
+        self.sums.as_ref().is_none_or(|sums| !sums.has_too_much(client, 0, self.bytes_max))
+    }
+}
+
 impl ReadBudget {
     pub(crate) fn new(memory: &Budgets) -> Self {
         let (bytes_max, page_bytes) = (memory.reads_bytes, memory.read_page_bytes());
-        Self { bytes_max, page_bytes, taken: AtomicUsize::new(0), shares: BucketUsage::default() }
+        let waiting = WaitQueue::new(wait_queue::WAIT);
+        Self { bytes_max, page_bytes, taken: AtomicUsize::new(0), shares: BucketUsage::default(), waiting }
     }
 
     /// Bytes of a page, at most.
     pub(crate) const fn page_bytes(&self) -> usize {
         self.page_bytes
+    }
+
+    /// The reads that wait for memory.
+    pub(crate) const fn waiting(&self) -> &WaitQueue {
+        &self.waiting
     }
 
     /// If more than this is in use, the rest, a page of full size, is for clients with less than their share: a client that reads its
@@ -44,40 +71,65 @@ impl ReadBudget {
         self.bytes_max - self.page_bytes
     }
 
+    /// Which clients may have so many bytes more.
+    pub(crate) fn quotas(&self, bytes: usize) -> Quotas {
+        let is_tight = self.taken.load(Ordering::Relaxed).saturating_add(bytes) > self.for_all_bytes();
+        let sums = is_tight.then(|| {
+            let mut sums = BucketTotals::new();
+            self.shares.add_to(&mut sums);
+            sums
+        });
+        Quotas { sums, bytes_max: self.bytes_max }
+    }
+
+    /// Takes bytes now.
+    ///
     /// # Errors
     /// Less is left, or this client has more than its share.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
-        let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
-        let Ok(before) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) else {
-            return refused("the memory for reads is in use; retry later, or request fewer events with `limit`");
-        };
-        self.shares.add(client, bytes);
-        let permit = ReadPermit { room: self.clone(), client, bytes };
-        if before + bytes > self.for_all_bytes() && permit.is_of_one_who_has_too_much() {
-            return refused(
+        // This check comes first: bytes that a rejected read gives back would wake the others, which would do the same for ever.
+        let has_too_much = !self.quotas(bytes).admit(client);
+        let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max && !has_too_much);
+        match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) {
+            Ok(_) => {
+                self.shares.add(client, bytes);
+                Ok(ReadPermit { room: self.clone(), client, bytes })
+            }
+            Err(_) if has_too_much => refused(
                 "your other reads use more than your share of the memory for reads; receive their responses first, \
                  or request fewer events with `limit`",
-            );
+            ),
+            Err(_) => refused("the memory for reads is in use; retry later, or request fewer events with `limit`"),
         }
-        Ok(permit)
     }
 }
 
 impl ReadPermit {
-    fn is_of_one_who_has_too_much(&self) -> bool {
-        let mut sums = BucketTotals::new();
-        self.room.shares.add_to(&mut sums);
-        sums.has_too_much(self.client, self.bytes, self.room.bytes_max)
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Releases all but so many bytes.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);
+        if back == 0 {
+            return;
+        }
         self.room.shares.take(self.client, back);
         let before = self.room.taken.fetch_sub(back, Ordering::Relaxed);
         debug_assert!(before >= back, "only counted bytes are released");
         self.bytes -= back;
+        self.room.waiting.wake_first();
+    }
+
+    /// Passes so many of its bytes, or all, to a client.
+    pub(crate) fn split(&mut self, bytes: usize, client: ClientBucket) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.room.shares.take(self.client, bytes);
+        self.room.shares.add(client, bytes);
+        self.bytes -= bytes;
+        Self { room: self.room.clone(), client, bytes }
     }
 }
 
@@ -139,5 +191,27 @@ mod tests {
         let _both = [one, other].map(|client| room.take(READ_BYTES_MAX / 2, client).unwrap());
         held.pop();
         assert!(room.take(1, other).is_ok());
+    }
+
+    #[test]
+    fn split_permit_counts_for_its_client() {
+        let room = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [one, other] = some();
+        let mut batch = room.take(100, one).unwrap();
+        let part = batch.split(60, other);
+        assert_eq!((batch.bytes(), part.bytes(), batch.split(60, other).bytes()), (40, 60, 40));
+        assert_eq!([one, other].map(|client| room.shares.of(client)), [0, 60]);
+        drop((batch, part));
+        assert_eq!((room.taken.load(Ordering::Relaxed), room.shares.of(other)), (0, 0));
+    }
+
+    #[test]
+    fn last_memory_is_for_clients_below_their_share() {
+        let room = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [hog, one] = some();
+        let _held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();
+        let quotas = room.quotas(1);
+        assert!(!quotas.admit(hog) && quotas.admit(one));
+        assert!(ReadBudget::new(&Budgets::FULL).quotas(1).admit(hog));
     }
 }

@@ -1,4 +1,4 @@
-//! A batch that finds no room waits for some, about as long as a client would wait before it retries.
+//! A batch or a read that finds no room waits for some, about as long as a client would wait before it retries.
 //!
 //! A rejection isn't cheap: the client connects again, sends its body again and is rejected again. At ten times overload half of the
 //! machine went into that, and less was accepted than without the overload. What waits here has sent a head; its body is in the
@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::Permit;
 use super::client_quota::{BucketUsage, ClientBucket};
 use crate::coarse_timer::CoarseTimer;
 use crate::problem::Refused;
 
-/// How long a batch waits for room, and up to a tick of the shard's clock longer.
+/// How long a batch or a read waits for room, and up to a tick of the shard's clock longer.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 /// Batches that wait at a time. Each uses the memory of a request whose body is unread. A client has at most as many of these places as
 /// are left for others.
@@ -88,12 +87,12 @@ impl Drop for QueuedBatch<'_> {
 ///
 /// # Errors
 /// There was no room in time.
-pub(crate) async fn wait<'a>(
+pub(crate) async fn wait<T>(
     queue: &WaitQueue,
     client: ClientBucket,
     timer: &CoarseTimer,
-    try_admit: impl Fn() -> Result<Permit<'a>, Refused>,
-) -> Result<Permit<'a>, Refused> {
+    try_admit: impl Fn() -> Result<T, Refused>,
+) -> Result<T, Refused> {
     let mut permit = try_admit();
     if permit.is_ok() {
         return permit;

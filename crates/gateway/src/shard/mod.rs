@@ -4,9 +4,10 @@ pub(crate) mod commit_trigger;
 pub(crate) mod refusal_queue;
 pub(crate) mod rules;
 
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{OnceCell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use access::Tokens;
@@ -15,9 +16,10 @@ use eventlog::{ContentHash, DeliveryWatch, RecordBuffer, Shard};
 use http::StatusCode;
 use limits::memory::Budgets;
 use limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
+use nats::{Bus, ConnectOptions};
 
 use crate::admission::{Admission, Permit, wait_queue};
-use crate::admission::{ClientBucket, FairSemaphore, ReadBudget};
+use crate::admission::{ClientBucket, FairSemaphore, ReadBudget, ReadPermit};
 use crate::auth::Authenticator;
 use crate::cached_clock::{CachedClock, milliseconds};
 use crate::coarse_timer::CoarseTimer;
@@ -25,6 +27,7 @@ use crate::counters::{GatewayCounters, ShardCells};
 use crate::event_types::{Slot, TypeCache};
 use crate::filter_counts::FilterCounts;
 use crate::ingest::{Envelope, Epoch, IngestParams, RecordBuilder, Workspace};
+use crate::lookups::Lookups;
 use crate::problem::Refused;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
@@ -62,7 +65,7 @@ pub(crate) struct ShardContext {
     pub(crate) authenticator: Authenticator,
     types: RefCell<TypeCache>,
     pub(crate) clock: Arc<CachedClock>,
-    pub(crate) timer: CoarseTimer,
+    pub(crate) timer: Rc<CoarseTimer>,
     ids: RefCell<IdGenerator>,
     workspace: RefCell<Workspace>,
     /// Permits for the worker pool.
@@ -70,7 +73,11 @@ pub(crate) struct ShardContext {
     spare_records: RefCell<Vec<RecordBuffer>>,
     /// Rejected events that are to be stored.
     pub(crate) refusals: RefusalQueue,
+    /// Events that are looked up by their ids.
+    pub(crate) lookups: Lookups,
     pub(crate) transport: Rc<Transport>,
+    /// The connection for bridges, if there are servers for one.
+    pub(crate) bus: OnceCell<Bus>,
 }
 
 impl ShardContext {
@@ -83,7 +90,8 @@ impl ShardContext {
         transport: Rc<Transport>,
         seed: u64,
     ) -> Self {
-        let rules = shared.rules.clone();
+        let (rules, timer) = (shared.rules.clone(), Rc::new(timer));
+        let lookups = Lookups::new(shared.read_budget.clone(), timer.clone(), clock.clone());
         transport.set_idle_timeout(rules.idle_timeout);
         Self {
             index,
@@ -99,14 +107,27 @@ impl ShardContext {
             pool: FairSemaphore::new(OFFLOADED_MAX),
             spare_records: RefCell::default(),
             refusals: RefusalQueue::default(),
+            lookups,
             transport,
+            bus: OnceCell::new(),
         }
+    }
+
+    /// Connects to the bus, in tasks of this shard's runtime.
+    pub(crate) fn connect(&self, options: ConnectOptions) {
+        self.bus.get_or_init(|| Bus::start(options));
+        // Metrics show a bus that has never been reached.
+        self.cells().bus_connected.get_or_init(AtomicBool::default);
     }
 
     /// A tick has passed.
     pub(crate) fn tick(&self) {
+        if let (Some(bus), Some(connected)) = (self.bus.get(), self.cells().bus_connected.get()) {
+            connected.store(bus.is_connected(), Ordering::Relaxed);
+        }
         self.transport.tick();
         self.spare_records.borrow_mut().pop();
+        self.lookups.tick();
     }
 
     /// Applies other rules. Requests that have begun keep the old ones about proxies, web pages and tokens.
@@ -184,6 +205,15 @@ impl ShardContext {
         wait_queue::wait(admission.waiting(), client, &self.timer, try_admit).await
     }
 
+    /// A permit for a read, immediately or when others are done.
+    ///
+    /// # Errors
+    /// There was no room in time.
+    pub(crate) async fn read_permit(&self, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
+        let budget = &self.shared.read_budget;
+        wait_queue::wait(budget.waiting(), client, &self.timer, || budget.take(bytes, client)).await
+    }
+
     /// Bytes that a batch may take, as a body.
     pub(crate) const fn batch_bytes_max(&self) -> usize {
         self.shared.memory.batch_bytes
@@ -224,12 +254,7 @@ impl ShardContext {
     pub(crate) fn count(&self, route: RouteName, status: StatusCode, body_bytes: usize, started: Duration) {
         let cells = self.cells();
         let elapsed = self.clock.elapsed().saturating_sub(started);
-        cells.answered(route, status);
-        match route {
-            RouteName::Event => cells.event_time.record(elapsed),
-            RouteName::Batch => cells.batch_time.record(elapsed),
-            _ => {}
-        }
+        cells.answered(route, status, elapsed);
         cells.body_bytes.add(body_bytes as u64);
     }
 }

@@ -21,8 +21,8 @@ fn event_is_durable_before_its_response() {
     assert_eq!(&stored[0].id[14..15], "7");
     assert_eq!(fixture.counters().requests(RouteName::Event, StatusClass::Success), 1);
     assert_eq!(fixture.counters().body_bytes(), 9);
-    assert_ne!(fixture.counters().event_time(), HistogramSnapshot::default());
-    assert_eq!(fixture.counters().batch_time(), HistogramSnapshot::default());
+    assert_ne!(fixture.counters().request_time(RouteName::Event), HistogramSnapshot::default());
+    assert_eq!(fixture.counters().request_time(RouteName::Batch), HistogramSnapshot::default());
 }
 
 #[test]

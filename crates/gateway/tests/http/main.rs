@@ -5,6 +5,7 @@
 
 mod acks;
 mod batches;
+mod bridge;
 mod changes;
 mod client_ip;
 mod codings;
@@ -19,6 +20,7 @@ mod kept_alive;
 mod pages;
 mod probes;
 mod quarantine;
+mod reads;
 mod refusals;
 mod schemas;
 mod senders;

@@ -13,7 +13,7 @@ use super::error::ObjectStoreError;
 use super::exchange::streamed;
 use super::request::{ContainerRequest, describe_request};
 use super::service::Source;
-use crate::read::{Lookup, ObjectCache, ObjectStoreReader, PieceSender};
+use crate::read::{ObjectCache, ObjectLookup, ObjectStoreReader, PieceSender};
 use crate::{ObjectDownload, ObjectQuery};
 use net::http_client::HttpResponse;
 use sink::SinkError;
@@ -26,7 +26,7 @@ pub struct ContainerReader<S>(pub S);
 
 #[async_trait]
 impl<S: Source> ObjectStoreReader for ContainerReader<S> {
-    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
+    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<ObjectLookup, SinkError> {
         self.find(name, known, cache).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
     }
 
@@ -36,10 +36,15 @@ impl<S: Source> ObjectStoreReader for ContainerReader<S> {
 }
 
 impl<S: Source> ContainerReader<S> {
-    async fn find(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, ObjectStoreError> {
+    async fn find(
+        &self,
+        name: &str,
+        known: Option<&str>,
+        cache: &ObjectCache,
+    ) -> Result<ObjectLookup, ObjectStoreError> {
         let (found, answer) = match self.get(name, known).await? {
-            Response::Missing => return Ok(Lookup::Missing),
-            Response::Same => return Ok(Lookup::Same),
+            Response::Missing => return Ok(ObjectLookup::Missing),
+            Response::Same => return Ok(ObjectLookup::Same),
             Response::Object(found, answer) => (found, answer),
         };
         // An object without room is dropped with its connection.
@@ -47,7 +52,7 @@ impl<S: Source> ContainerReader<S> {
             Some(place) => Some(place.filled(whole(*answer, name, found.bytes).await?)),
             None => None,
         };
-        Ok(Lookup::Found(FoundObject { content, ..found }))
+        Ok(ObjectLookup::Found(FoundObject { content, ..found }))
     }
 
     async fn get(&self, name: &str, known: Option<&str>) -> Result<Response, ObjectStoreError> {

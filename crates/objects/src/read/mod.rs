@@ -26,7 +26,7 @@ use cache::{Entry, SinkNumber};
 use name::Names;
 pub use name::ObjectPlace;
 pub use pieces::{Gone, PIECE_BYTES, PieceSender};
-pub use reader::{Lookup, ObjectStoreReader};
+pub use reader::{ObjectLookup, ObjectStoreReader};
 use sink::SinkError;
 use thread::ReadingThread;
 
@@ -229,19 +229,19 @@ impl Shared {
         let looked = self.ask(name, known.as_ref().map(|known| &*known.found.etag)).await;
         let counters = &self.counters;
         match (looked, known) {
-            (Ok(Lookup::Same), Some(known)) => {
+            (Ok(ObjectLookup::Same), Some(known)) => {
                 counters.revalidated.add(1);
                 self.keep(name, known.found.clone(), asked);
                 Ok(Some(known.found))
             }
-            (Ok(Lookup::Found(found)), _) => {
+            (Ok(ObjectLookup::Found(found)), _) => {
                 counters.misses.add(1);
                 counters.fetched_bytes.add(found.content.as_ref().map_or(0, |content| content.len() as u64));
                 let found = Arc::new(found);
                 self.keep(name, found.clone(), asked);
                 Ok(Some(found))
             }
-            (Ok(Lookup::Missing | Lookup::Same), _) => {
+            (Ok(ObjectLookup::Missing | ObjectLookup::Same), _) => {
                 counters.unknown.add(1);
                 self.cache.remove(self.number, name);
                 Ok(None)
@@ -258,7 +258,7 @@ impl Shared {
     }
 
     /// Asks the store, within the limit of concurrent requests.
-    async fn ask(&self, name: &str, known: Option<&str>) -> Result<Lookup, SinkError> {
+    async fn ask(&self, name: &str, known: Option<&str>) -> Result<ObjectLookup, SinkError> {
         let asking = async {
             // It is never closed.
             let _permit = self.permits.acquire().await;

@@ -9,7 +9,7 @@ use sink::SinkError;
 use super::{ObjectCache, PieceSender};
 
 /// The result of looking an object up.
-pub enum Lookup {
+pub enum ObjectLookup {
     /// There is no object of this name.
     Missing,
     /// The object still has the known tag.
@@ -22,7 +22,7 @@ pub enum Lookup {
 #[async_trait]
 pub trait ObjectStoreReader: Send + Sync {
     /// The object under a name that a sink assigned, unless it has the tag `known`.
-    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError>;
+    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<ObjectLookup, SinkError>;
 
     /// Sends bytes of the object with this name and tag. The receiver may be dropped before the end.
     async fn give(&self, named: (&str, &str), range: Range<u64>, sender: &PieceSender) -> Result<(), SinkError>;

@@ -14,6 +14,8 @@ use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminResponse};
+use crate::findings::Findings;
+use crate::metrics::host::HostMetrics;
 use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
 use crate::retention::RetentionBoard;
@@ -29,6 +31,8 @@ pub(crate) struct Shown {
     pub(crate) is_registered: Option<Arc<AtomicBool>>,
     /// When the process started, in microseconds since 1970.
     pub(crate) started: i64,
+    pub(crate) host: Arc<HostMetrics>,
+    pub(crate) findings: Findings,
 }
 
 /// Answers the requests to the admin port until the future is dropped.
@@ -72,6 +76,7 @@ impl Shown {
         StatusJson {
             events: counters.records.get(),
             refused: counters.refused.get(),
+            findings: self.findings.now(),
             ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
         }
     }
@@ -114,5 +119,6 @@ fn render(shown: &Shown) -> String {
             is_registered.into(),
         );
     }
+    shown.host.add(&mut text);
     text.finish()
 }

@@ -1,21 +1,25 @@
 //! `GET /events/{id}`: one event, from whichever store has it.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
-use event::read::{Query, StoreReader, Wanted};
+use event::read::{ReadError, StoreReader};
 use event::{EventId, Position};
 
-use super::lookup::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
+use super::lookup::{SHARD, of_store, pending, stores, with_room};
 use super::parameters::Parameters;
 use super::{dead_letter, response};
-use crate::admission::ClientBucket;
+use crate::admission::{ClientBucket, ReadPermit};
 use crate::error_code::ErrorCode;
 use crate::event_types::TypeRegistry;
+use crate::lookups::LookupError;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 use http1::Response;
 
-const PARAMETERS: [&str; 2] = ["type", "position"];
+const PARAMETERS: [&str; 3] = ["type", "position", SHARD];
 
 /// A request for one event.
 pub(crate) struct EventRequest {
@@ -31,23 +35,16 @@ impl EventRequest {
             .parse()
             .map_err(|error| Problem::bad("Invalid event id", format!("the event id in the path: {error}")))?;
         let parameters = Parameters::read(query, &PARAMETERS)?;
-        let readers = match type_name(&parameters)? {
-            Some(name) => vec![types.reader_of(&name)?],
-            None => types.readers(),
-        };
-        if readers.is_empty() {
-            return Err(nothing_to_read());
-        }
+        let readers = stores(types, &parameters)?;
         Ok(Self { id, position: parameters.value("position")?, readers })
     }
 
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
-        let permit = shard.shared.read_budget.take(EVENT_ROOM, client)?;
         let position = shard.log.position_of(self.id).or(self.position);
         // Checked before the stores are read: an event that is processed by now is found there, or nowhere.
         let pending = position.map_or_else(Vec::new, |position| pending(shard, &self.readers, position));
-        match (self.find().await, position) {
-            (Ok(Some(body)), _) => Ok(with_room(response::ok(body), permit)),
+        match (self.find(shard, client).await, position) {
+            (Ok(Some((body, permit))), _) => Ok(with_room(response::ok(body), permit)),
             (_, Some(position)) if !pending.is_empty() => Ok(response::pending_event(self.id, position, &pending)),
             (Ok(None), position) => {
                 let refusals = dead_letter::of_event(shard, self.id, position).await;
@@ -60,22 +57,33 @@ impl EventRequest {
         }
     }
 
-    /// Searches one store after the other. A store that doesn't answer may be the one that has it.
-    async fn find(&self) -> Result<Option<Vec<u8>>, Refused> {
+    /// Searches all stores at the same time. A store that doesn't answer may be the one that has it.
+    async fn find(&self, shard: &ShardContext, client: ClientBucket) -> Result<Option<(Vec<u8>, ReadPermit)>, Refused> {
+        let ask = |reader| shard.lookups.ask(reader, self.id, client);
+        let mut asked: Vec<_> = self.readers.iter().map(ask).collect();
         let mut nowhere = Ok(None);
-        for reader in &self.readers {
-            let wanted = Wanted::Ids { first: self.id, last: self.id };
-            match reader.read(Query { wanted, after: None, limit: 1, bytes_max: 2 * EVENT_ROOM, only_type: None }).await
-            {
-                Ok(page) => {
-                    if let Some(body) = page.events.first().and_then(response::event) {
-                        return Ok(Some(body));
+        poll_fn(|context| {
+            let mut at = 0;
+            while let Some(answer) = asked.get_mut(at) {
+                let Poll::Ready(answer) = Pin::new(answer).poll(context) else {
+                    at += 1;
+                    continue;
+                };
+                asked.swap_remove(at);
+                match answer.unwrap_or(Err(LookupError::Store(ReadError::Busy))) {
+                    Ok(Some((event, permit))) => {
+                        if let Some(body) = response::event_json(&event) {
+                            return Poll::Ready(Ok(Some((body, permit))));
+                        }
                     }
+                    Ok(None) => {}
+                    Err(LookupError::Store(error)) => nowhere = Err(of_store(&error)),
+                    Err(LookupError::NoMemory(detail)) => nowhere = Err(Problem::boxed(ErrorCode::Overload, detail)),
                 }
-                Err(error) => nowhere = Err(of_store(&error)),
             }
-        }
-        nowhere
+            if asked.is_empty() { Poll::Ready(std::mem::replace(&mut nowhere, Ok(None))) } else { Poll::Pending }
+        })
+        .await
     }
 
     fn unknown(&self, shard: &ShardContext, position: Option<Position>) -> Refused {

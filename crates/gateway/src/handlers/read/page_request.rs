@@ -2,23 +2,27 @@
 
 use std::sync::Arc;
 
-use event::read::{Bookmark, Filter, Page, Query, ReadOrder, StoreReader, Wanted};
+use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, StoreReader, StoredEvent, Wanted};
 use event::{EventId, FURTHER_VALUES_FROM, KeyedIds, Position, TypeName};
 use limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
 use text::{duration, rfc3339};
 
 use super::cursor::Belonging;
-use super::lookup::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
+use super::lookup::{SHARD, nothing_to_read, of_store, pending, store_of_page, type_name, with_room};
 use super::parameters::{Parameters, bad};
 use super::{dead_letter, response};
-use crate::admission::ClientBucket;
-use crate::event_types::TypeRegistry;
+use crate::admission::{ClientBucket, ReadPermit};
+use crate::event_types::{StoreReaders, TypeRegistry};
 use crate::ingest::{DEFAULT_TYPE, check_key};
+use crate::lookups::EVENT_ROOM;
 use crate::problem::Refused;
 use crate::shard::ShardContext;
 use http1::Response;
 
-const PARAMETERS: [&str; 7] = ["key", "type", "since", "until", "order", "limit", "cursor"];
+const PARAMETERS: [&str; 8] = ["key", "type", "since", "until", "order", "limit", "cursor", SHARD];
+
+/// Bytes that most events take at most.
+const USUAL_EVENT_ROOM: usize = 16 * 1024;
 
 /// A request for a page of events.
 pub(crate) struct PageRequest {
@@ -43,12 +47,13 @@ impl Choice {
         let type_name = type_name(parameters)?;
         if let Some(key) = parameters.text("key") {
             parameters.without(&["since", "until", "order"], "cannot be combined with `key`")?;
-            return Self::of_key(types, type_name, key, source);
+            return Self::of_key(types, parameters, type_name, key, source);
         }
-        let reader = match &type_name {
-            Some(name) => types.reader_of(name)?,
-            None => the_only_reader(types)?,
+        let readers = match &type_name {
+            Some(name) => types.readers_of(name)?,
+            None => the_only_readers(types)?,
         };
+        let reader = store_of_page(&readers, parameters)?;
         let (since, age) = match parameters.with("since", since)? {
             None => (None, None),
             Some(Since::Time(time)) => (Some(time), None),
@@ -61,7 +66,13 @@ impl Choice {
     }
 
     /// All events of a key: number 0 for a single event. For a batch, the first values of its lines, and then all others.
-    fn of_key(types: &TypeRegistry, type_name: Option<TypeName>, key: &str, source: &str) -> Result<Self, Refused> {
+    fn of_key(
+        types: &TypeRegistry,
+        parameters: &Parameters,
+        type_name: Option<TypeName>,
+        key: &str,
+        source: &str,
+    ) -> Result<Self, Refused> {
         check_key(key.as_bytes(), "`key`")?;
         let of_default = || TypeName::new(DEFAULT_TYPE).map_err(|error| bad(error.to_string()));
         let name = type_name.map_or_else(of_default, Ok)?;
@@ -72,7 +83,7 @@ impl Choice {
             wanted: Wanted::Ids { first: ids.id(0), last: ids.id(last) },
             age: None,
             key: Some([ids.id(0), of_type, of_type.in_part(), of_several, of_several.in_part()]),
-            reader: types.reader_of(&name)?,
+            reader: store_of_page(&types.readers_of(&name)?, parameters)?,
         })
     }
 
@@ -113,14 +124,10 @@ impl PageRequest {
     }
 
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
-        let bytes_max = shard.shared.read_budget.page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
-        let permit = shard.shared.read_budget.take(bytes_max, client)?;
-        let Choice { wanted, reader, .. } = &self.choice;
         let positions = self.positions(shard);
         let pending = self.pending(shard, &positions);
-        let query =
-            Query { wanted: wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max, only_type: None };
-        let page = match reader.read(query).await {
+        let (page, permit) = self.read(shard, client).await?;
+        let page = match page {
             Ok(page) => page,
             Err(_) if !pending.is_empty() => Page::default(),
             Err(error) => return Err(of_store(&error)),
@@ -132,6 +139,33 @@ impl PageRequest {
         let dead = dead_letter::of_requests(shard, positions).await;
         let body = response::page(page.events, response::rest(next.as_deref(), &dead)).await?;
         Ok(with_room(response::ok(body), permit))
+    }
+
+    /// Reads the page, with memory for it. A page of usual events takes less than one of large events, so more are read at a time. A page
+    /// of large events is read again.
+    async fn read(
+        &self,
+        shard: &ShardContext,
+        client: ClientBucket,
+    ) -> Result<(Result<Page, ReadError>, ReadPermit), Refused> {
+        let Choice { wanted, reader, .. } = &self.choice;
+        let most = shard.shared.read_budget.page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
+        let mut bytes_max = most.min(EVENT_ROOM.max(self.limit.saturating_mul(USUAL_EVENT_ROOM)));
+        loop {
+            let permit = shard.read_permit(bytes_max, client).await?;
+            let (wanted, after) = (wanted.clone(), self.after.clone());
+            let page = reader.read(Query { wanted, after, limit: self.limit, bytes_max, only_type: None }).await;
+            if bytes_max == most || !page.as_ref().is_ok_and(|page| self.is_cut(page, bytes_max)) {
+                return Ok((page, permit));
+            }
+            bytes_max = most;
+        }
+    }
+
+    /// Whether a page probably ends before an event that had no room.
+    fn is_cut(&self, page: &Page, bytes_max: usize) -> bool {
+        let bytes: usize = page.events.iter().map(StoredEvent::bytes).sum();
+        page.next.is_some() && page.events.len() < self.limit && bytes > bytes_max / 2
     }
 
     /// The positions of the requests with the key, if they are remembered. Only the first page reports them.
@@ -178,7 +212,7 @@ fn limit(text: &str) -> Result<usize, String> {
 }
 
 /// Pages go through one sink: there is no order over several.
-fn the_only_reader(types: &TypeRegistry) -> Result<Arc<dyn StoreReader>, Refused> {
+fn the_only_readers(types: &TypeRegistry) -> Result<StoreReaders, Refused> {
     let mut readers = types.readers();
     match (readers.pop(), readers.is_empty()) {
         (Some(only), true) => Ok(only),

@@ -18,11 +18,11 @@ const JWT: &str = "-----BEGIN NATS USER JWT-----";
 const KEY: &str = "-----BEGIN USER NKEY SEED-----";
 
 /// A user's key, and its proof.
-pub(super) struct Credentials {
+pub(crate) struct Credentials {
     /// The JWT, if an operator has issued one.
-    pub(super) jwt: Option<String>,
+    pub(crate) jwt: Option<String>,
     /// The public key, which a server's own configuration may contain.
-    pub(super) public_key: String,
+    pub(crate) public_key: String,
     pair: Ed25519KeyPair,
 }
 
@@ -31,7 +31,7 @@ impl Credentials {
     ///
     /// # Errors
     /// The error, without any content of the file.
-    pub(super) fn read(path: &Path) -> Result<Self, String> {
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Self::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
     }
@@ -50,7 +50,7 @@ impl Credentials {
     }
 
     /// Signs the server's challenge.
-    pub(super) fn sign(&self, nonce: &str) -> String {
+    pub(crate) fn sign(&self, nonce: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.pair.sign(nonce.as_bytes()))
     }
 }

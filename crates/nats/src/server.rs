@@ -1,6 +1,7 @@
 //! The addresses and the account of NATS servers: a `nats://` or `tls://` URL, with several hosts for a cluster.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use text::percent;
@@ -10,21 +11,21 @@ const PORT: u16 = 4222;
 /// The servers of one cluster; Forebay uses any of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Servers {
-    pub(super) hosts: Vec<Host>,
-    pub(super) account: Account,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) account: Account,
     /// Whether TLS is required.
-    pub(super) is_secure: bool,
+    pub(crate) is_secure: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) name: String,
-    pub(super) port: u16,
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) port: u16,
 }
 
 /// The account to use.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Account {
+pub(crate) enum Account {
     Anonymous,
     Token(String),
     User { name: String, password: String },
@@ -47,6 +48,20 @@ pub enum InvalidServers {
     Escape,
 }
 
+impl Servers {
+    /// Whether the URL requires TLS.
+    #[must_use]
+    pub const fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// Whether the URL has a user or a token.
+    #[must_use]
+    pub fn has_account(&self) -> bool {
+        self.account != Account::Anonymous
+    }
+}
+
 impl FromStr for Servers {
     type Err = InvalidServers;
 
@@ -62,29 +77,41 @@ impl FromStr for Servers {
         if hosts.contains(['/', '?', '#']) || hosts.contains(char::is_whitespace) {
             return Err(InvalidServers::Form);
         }
-        let hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
+        let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
         let account = account.map_or(Ok(Account::Anonymous), account_of)?;
         Ok(Self { hosts, account, is_secure })
     }
 }
 
-fn host(address: &str) -> Result<Host, InvalidServers> {
-    let (name, port) = match address.strip_prefix('[') {
-        Some(inner) => {
-            let (name, rest) = inner.split_once(']').ok_or(InvalidServers::Form)?;
-            let port = rest.strip_prefix(':');
-            if port.is_none() && !rest.is_empty() {
-                return Err(InvalidServers::Form);
-            }
-            (name, port)
-        }
-        None => address.split_once(':').map_or((address, None), |(name, port)| (name, Some(port))),
-    };
-    if name.is_empty() {
-        return Err(InvalidServers::NoHost);
+impl Servers {
+    /// Whether all are on this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let is_loopback = |name: &str| name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+        self.hosts.iter().all(|host| host.name.eq_ignore_ascii_case("localhost") || is_loopback(&host.name))
     }
-    let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
-    Ok(Host { name: name.to_owned(), port: port.ok_or(InvalidServers::Port)? })
+}
+
+impl Host {
+    /// Parses `NAME:PORT`, or a name alone.
+    pub(crate) fn parse(address: &str) -> Result<Self, InvalidServers> {
+        let (name, port) = match address.strip_prefix('[') {
+            Some(inner) => {
+                let (name, rest) = inner.split_once(']').ok_or(InvalidServers::Form)?;
+                let port = rest.strip_prefix(':');
+                if port.is_none() && !rest.is_empty() {
+                    return Err(InvalidServers::Form);
+                }
+                (name, port)
+            }
+            None => address.split_once(':').map_or((address, None), |(name, port)| (name, Some(port))),
+        };
+        if name.is_empty() {
+            return Err(InvalidServers::NoHost);
+        }
+        let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
+        Ok(Self { name: name.to_owned(), port: port.ok_or(InvalidServers::Port)? })
+    }
 }
 
 fn account_of(text: &str) -> Result<Account, InvalidServers> {
