@@ -5,6 +5,7 @@
 
 mod against;
 mod batch;
+mod bridge;
 mod client;
 mod cores;
 mod dead_sink;
@@ -17,6 +18,7 @@ mod many_types;
 mod memory;
 mod mixed_load;
 mod overload;
+mod reads;
 mod records;
 mod reference;
 mod single;
@@ -99,6 +101,10 @@ enum Bench {
     Swift(drain::Options),
     /// A gateway and a writer (`null`), against the same two services in Go that make nothing durable.
     Hop,
+    /// Requests over a bridge and NATS: a fixed answer against `GET /ip`, events by their ids against two programs over nats.go.
+    Bridge,
+    /// Events read by their ids by 256 clients: SQLite, PostgreSQL, both through a writer, and posts during this time.
+    Reads,
     /// 1,000 events a second through a gateway and a writer into PostgreSQL: processor time, memory, and whether it grows.
     HopMemory(hop_memory::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
@@ -170,6 +176,8 @@ fn measure(arguments: &Arguments, server: &Path, rounds: u32) -> Result<Vec<repo
         Bench::Opensearch(options) => drain::run::<OpenSearchStore>(&setup, options),
         Bench::Swift(options) => drain::run::<SwiftStore>(&setup, options),
         Bench::Hop => hop::run(&setup),
+        Bench::Bridge => bridge::run(&setup),
+        Bench::Reads => reads::run(&setup),
         Bench::HopMemory(options) => hop_memory::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),

@@ -6,6 +6,7 @@
 
 pub(crate) mod aggregate_crash;
 pub(crate) mod batches;
+pub(crate) mod bridge;
 pub(crate) mod cross_shard_duplicates;
 pub(crate) mod duplicates;
 mod four_stores;
@@ -70,6 +71,8 @@ enum Campaign {
     /// Real faults of every store under load: full disks, I/O errors, read-only files, servers that accept nothing. No event becomes a dead
     /// letter, and each acknowledged event is stored once.
     StoreFaults(store_faults::Options),
+    /// Requests over a bridge to workers that are killed, slow, answer twice, late or never, with restarts of NATS: each has its own answer.
+    Bridge(bridge::Options),
     /// The same ids repeatedly on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full repeatedly: by the journal, by other programs, or by its number of files.
@@ -116,6 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::OpensearchKills(options) => store_kills::run::<OpenSearchStore>(options),
         Campaign::SwiftKills(options) => store_kills::run::<SwiftStore>(options),
         Campaign::StoreFaults(options) => store_faults::run(options),
+        Campaign::Bridge(options) => bridge::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),

@@ -1,6 +1,7 @@
 //! `cargo xtask lab`: two gateways, three writers, PostgreSQL, and HAProxy in front, on this machine from nothing in seconds. They live on
 //! when the command has ended: `down` ends them and removes what they left.
 
+mod bus;
 mod layout;
 mod state;
 
@@ -51,6 +52,9 @@ struct Options {
     /// A server for both roles; without it `target/release/forebay`, which is built where it is missing.
     #[arg(long)]
     binary: Option<PathBuf>,
+    /// Also starts NATS with two services, which the gateways' bridges reach, and etcd, where the writers register.
+    #[arg(long)]
+    bus: bool,
 }
 
 const SINK: &str = "warehouse";
@@ -60,14 +64,30 @@ const READY_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let lab = Lab { folder: workspace::target_directory()?.join("lab") };
     match &arguments.command {
-        Order::Up(options) => lab.up(&binary(options.binary.as_deref())?, Ports::from(options.port)),
+        Order::Up(options) => {
+            if options.bus {
+                bus::require()?;
+            }
+            lab.up(&binary(options.binary.as_deref())?, Ports::from(options.port), options.bus)
+        }
         Order::Down => lab.down(),
         Order::Status => lab.status(),
     }
 }
 
-/// A separate lab: an event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
+/// Separate labs, the second one with a bus.
 pub(crate) fn short() -> Result<()> {
+    short_lab(false)?;
+    if bus::is_there() {
+        return short_lab(true);
+    }
+    workspace::skipped(
+        "etcd, Go, NATS or a worker of examples/bridge is missing, which `cargo xtask services` installs",
+    )
+}
+
+/// An event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
+fn short_lab(has_bus: bool) -> Result<()> {
     if !workspace::has_program("haproxy") || !PostgresServer::is_installed() {
         workspace::skipped("HAProxy or PostgreSQL is missing, which `cargo xtask services` installs")?;
         return Ok(());
@@ -76,8 +96,8 @@ pub(crate) fn short() -> Result<()> {
     let lab = Lab { folder: workspace::target_directory()?.join(format!("lab-{}", std::process::id())) };
     let is_free = |ports: &Ports| ports.all().all(|address| refuse_used(address).is_ok());
     let ports = std::iter::repeat_with(|| Ports::from(free_port())).find(is_free).context("no ports are free")?;
-    lab.up(&binary, ports)?;
-    let checked = lab.check(ports);
+    lab.up(&binary, ports, has_bus)?;
+    let checked = lab.check(ports).and_then(|()| if has_bus { bus::check(ports) } else { Ok(()) });
     let members = State::read(&lab.folder)?.members;
     lab.down()?;
     checked?;
@@ -103,7 +123,7 @@ struct Lab {
 }
 
 impl Lab {
-    fn up(&self, binary: &Path, ports: Ports) -> Result<()> {
+    fn up(&self, binary: &Path, ports: Ports, has_bus: bool) -> Result<()> {
         if !workspace::has_program("haproxy") {
             bail!("HAProxy is missing: `cargo xtask services` installs it");
         }
@@ -114,18 +134,21 @@ impl Lab {
         workspace::empty_directory(&self.folder)?;
         let begun = Instant::now();
         let mut state = State::default();
-        if let Err(error) = self.start_all(binary, ports, &mut state) {
+        if let Err(error) = self.start_all(binary, ports, has_bus, &mut state) {
             state.end_all()?;
             std::fs::remove_dir_all(&self.folder)?;
             return Err(error);
         }
         println!("up after {:.1} s", begun.elapsed().as_secs_f64());
-        ports.print();
+        ports.print(has_bus);
         println!("{}", state.psql().unwrap_or_default());
         Ok(())
     }
 
-    fn start_all(&self, binary: &Path, ports: Ports, state: &mut State) -> Result<()> {
+    fn start_all(&self, binary: &Path, ports: Ports, has_bus: bool, state: &mut State) -> Result<()> {
+        if has_bus {
+            self.start_bus(state, ports)?;
+        }
         let store = PostgresStore::require()?;
         let settings = store.sink();
         let (pid, folder) = store.leave_running()?;
@@ -134,14 +157,14 @@ impl Lab {
         self.record(state, member)?;
 
         let sinks = [SinkSpec { name: SINK, settings: &settings }];
-        let config = writer_config(&sinks);
         let mut started = Vec::new();
         for number in 0..WRITERS {
+            let config = if has_bus { bus::writer(ports, number, &sinks) } else { writer_config(&sinks) };
             let name = format!("writer-{}", number + 1);
             started.push(self.start(state, binary, ProcessRole::Writer, name, ports.writer(number), &config)?);
         }
         let writers: Vec<SocketAddr> = (0..WRITERS).map(|number| ports.writer(number).0).collect();
-        let config = gateway_config(&writers, &sinks)?;
+        let config = if has_bus { bus::gateway(ports, &sinks)? } else { gateway_config(&writers, &sinks)? };
         for number in 0..GATEWAYS {
             let name = format!("gateway-{}", number + 1);
             started.push(self.start(state, binary, ProcessRole::Gateway, name, ports.gateway(number), &config)?);
@@ -149,7 +172,20 @@ impl Lab {
         for mut one in started {
             one.wait_ready()?;
         }
-        self.start_proxy(state, ports)?.wait_ready()
+        self.start_proxy(state, ports)?.wait_ready()?;
+        if has_bus { bus::wait_ready(ports) } else { Ok(()) }
+    }
+
+    /// Starts NATS, etcd and the services. The services give up if they find no NATS, everything else tries again.
+    fn start_bus(&self, state: &mut State, ports: Ports) -> Result<()> {
+        for (name, command, address) in bus::servers(ports, &self.folder)? {
+            self.spawn(state, command, name.into(), Kind::Bus, address, None)?;
+        }
+        until("NATS accepts connections", READY_LIMIT, || Ok(bus::is_open(ports.nats())))?;
+        for (name, command) in bus::workers(ports)? {
+            self.spawn(state, command, name.into(), Kind::Bus, ports.nats(), None)?;
+        }
+        Ok(())
     }
 
     /// Starts a process of the server; it isn't ready yet.

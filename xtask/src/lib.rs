@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
 mod benchmarks;
+mod bridge_workers;
 mod campaign;
 mod ci;
 mod cli;
@@ -33,8 +34,8 @@ mod tidy;
 
 // Shared with the benchmarks of crate `bench`.
 use harness::{
-    ab, clients, http, latency, metrics, priority, report, server, slow_proxy, store, two_services, wait, workspace,
-    wrk,
+    ab, bus_worker, clients, http, latency, metrics, priority, report, server, slow_proxy, store, two_services, wait,
+    workspace, wrk,
 };
 
 pub use cli::main;

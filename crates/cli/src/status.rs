@@ -72,6 +72,9 @@ fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
     for (at, problem) in status.problems.iter().enumerate() {
         row(if at == 0 { "UNHEALTHY" } else { "" }, problem);
     }
+    for (at, finding) in status.findings.iter().enumerate() {
+        row(if at == 0 { "slow" } else { "" }, &finding.text);
+    }
     text
 }
 
@@ -154,6 +157,7 @@ mod tests {
             ready: true,
             reason: None,
             problems: search.problem().into_iter().collect(),
+            findings: Vec::new(),
             events: 23_514,
             events_per_second: Some(312.0),
             refused: 27,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gateway::BridgeRule;
 use sink_remote::{Upstream, UpstreamConfig};
 
 use crate::configuration::Configuration;
@@ -16,13 +17,20 @@ pub fn changes(before: &Configuration, after: &Configuration) -> Vec<String> {
         ("admin", before.admin != after.admin),
         ("journal", before.journal != after.journal),
         ("log", before.log != after.log),
+        ("bus", before.bus != after.bus),
     ];
     let tables = tables.into_iter().filter(|(_, is_changed)| *is_changed);
     let mut changes: Vec<String> = tables.map(|(table, _)| format!("`[{table}]` has changed")).collect();
     changes.extend(compare("type", &types(before), &types(after)));
     changes.extend(compare("sink", &before.sinks, &after.sinks));
     changes.extend(compare("upstream", &upstreams(before), &upstreams(after)));
+    changes.extend(compare("bridge", &bridges(before), &bridges(after)));
     changes
+}
+
+/// Bridges by their methods and path: those of two are different.
+fn bridges(of: &Configuration) -> BTreeMap<String, &BridgeRule> {
+    of.bridges.iter().map(|bridge| (bridge.name(), bridge)).collect()
 }
 
 fn types(of: &Configuration) -> BTreeMap<&str, &TypeConfig> {

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use ::gateway::IdRule;
+use ::gateway::{BridgeRule, IdRule};
 use access::PartialStatus;
 use event::TypeName;
 
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 
 use crate::admin::{self, Admin};
+use crate::bridge;
+use crate::bus::{self, BusConfig, Uses};
 use crate::event_types::aggregate::AggregateConfig;
 use crate::event_types::event_type::{self, TypeConfig, Types};
 use crate::event_types::{lookup_tables, type_rules};
@@ -65,8 +67,14 @@ pub struct Configuration {
     pub other_types: Option<TypeConfig>,
     /// The stores, those too that no type has a route to.
     pub sinks: BTreeMap<SinkName, SinkSettings>,
+    /// The sinks with shards, each with the sinks of its shards by the values of their events.
+    pub shards: BTreeMap<SinkName, BTreeMap<String, SinkName>>,
     /// The writers that sinks of kind `writer` use.
     pub upstreams: Vec<sink_remote::Upstream>,
+    /// The bus, if there is one.
+    pub bus: Option<BusConfig>,
+    /// The bridges, in the order in which their paths are compared with a request's.
+    pub bridges: Vec<BridgeRule>,
 }
 
 /// Reads the file at `path`, if there is one, finds out which tokens exist, and then does the same as `read`.
@@ -123,6 +131,8 @@ fn read_tables(
     let sinks = sinks::read(reader, &sections, inputs.folders(), &upstreams);
     let types = read_types(reader, inputs, (file, document), &sinks);
     gateway.naming = type_rules::read(reader, &gateway_section, &types);
+    let bridges = bridge::read(reader, file);
+    let bus = read_bus(reader, inputs, file);
     if reader.errors() == 0 {
         result_paths::warn(reader, &sections, &types);
         warn_of_unused(reader, &types, &sinks);
@@ -135,9 +145,23 @@ fn read_tables(
         log,
         types: types.named,
         other_types: types.others,
+        shards: sinks.shards(),
         sinks: sinks.valid,
         upstreams: upstreams.into_valid(),
+        bus,
+        bridges,
     }
+}
+
+fn read_bus(reader: &mut SettingsReader<'_>, inputs: &Inputs<'_>, file: &Section<'_>) -> Option<BusConfig> {
+    let has_bridge = file.get(bridge::TABLE).is_some();
+    let uses = Uses { has_bridge, has_events: inputs.flags.role != Some(Role::Gateway) };
+    let errors_before = reader.errors();
+    let bus = bus::read(reader, file, inputs.folder, uses);
+    if bus.is_none() && reader.errors() == errors_before {
+        bridge::check_bus(reader, file);
+    }
+    bus
 }
 
 fn read_upstreams(reader: &mut SettingsReader<'_>, inputs: &Inputs<'_>, file: &Section<'_>) -> Upstreams {
@@ -246,6 +270,9 @@ impl fmt::Display for Configuration {
         for (name, config) in &self.sinks {
             writeln!(f, "sink    {name}: {config}")?;
         }
-        Ok(())
+        if let Some(bus) = &self.bus {
+            writeln!(f, "bus     {bus}")?;
+        }
+        self.bridges.iter().try_for_each(|bridge| writeln!(f, "bridge  {bridge}"))
     }
 }

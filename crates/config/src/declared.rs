@@ -9,7 +9,7 @@ use crate::event_types::{aggregate, event_type, lookup_tables};
 use crate::port::tls;
 use crate::sinks::every_sink;
 use crate::sinks::kinds::{self, KINDS};
-use crate::{configuration_file, etcd, gateway, journal, log, registration, upstreams, writer_table};
+use crate::{bridge, bus, configuration_file, etcd, gateway, journal, log, registration, upstreams, writer_table};
 
 /// A table of the file.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) enum Inner {
     Settings(&'static Table),
     /// It has a table for each name that the operator chooses. Texts call such a name by this word.
     Named(&'static str, &'static Table),
+    /// It is a list of tables.
+    List(&'static Table),
 }
 
 const TLS: Table = Table { settings: &[tls::SETTINGS], tables: &[] };
@@ -46,6 +48,9 @@ const WRITER: Table = Table {
     settings: &[writer_table::SETTINGS],
     tables: &[(tls::TABLE, Inner::Settings(&TLS)), (etcd::TABLE, Inner::Settings(&ETCD_OF_WRITER))],
 };
+const EVENTS: Table = Table { settings: &[bus::OF_EVENTS], tables: &[] };
+const BUS: Table = Table { settings: &[bus::SETTINGS], tables: &[(bus::EVENTS, Inner::Settings(&EVENTS))] };
+const BRIDGE: Table = Table { settings: &[bridge::SETTINGS], tables: &[] };
 /// The file without its sinks.
 pub(crate) static ROOT: Table = Table {
     settings: &[configuration_file::SETTINGS],
@@ -58,6 +63,8 @@ pub(crate) static ROOT: Table = Table {
         ("tables", Inner::Named("X", &LOOKUP)),
         ("upstreams", Inner::Named("X", &UPSTREAM)),
         (WRITER_TABLE, Inner::Settings(&WRITER)),
+        (bus::TABLE, Inner::Settings(&BUS)),
+        (bridge::TABLE, Inner::List(&BRIDGE)),
     ],
 };
 const WRITER_TABLE: &str = "writer";
@@ -76,6 +83,8 @@ pub struct DeclaredTable {
     pub path: Vec<&'static str>,
     /// The kind of sink that has the settings, if the table is a sink's and not all kinds have them.
     pub kind: Option<&'static str>,
+    /// Whether the file has a list of such tables, as `[[bridge]]`.
+    pub is_list: bool,
     /// The settings.
     pub settings: Vec<&'static Setting>,
 }
@@ -92,7 +101,7 @@ impl DeclaredTable {
     #[must_use]
     pub fn variable(&self, setting: &Setting) -> Option<String> {
         let name = || settings::variable_name(self.path.iter().copied().chain([setting.name]));
-        setting.kind.has_variable().then(name)
+        (setting.kind.has_variable() && !self.is_list).then(name)
     }
 
     /// When another value of a setting takes effect. A writer has no reload.
@@ -106,8 +115,8 @@ impl DeclaredTable {
 #[must_use]
 pub fn declared() -> Vec<DeclaredTable> {
     let mut found = Vec::new();
-    gather(&ROOT, &[], &mut found);
-    let sink = |kind, settings| DeclaredTable { path: vec!["sinks", "X"], kind, settings };
+    gather(&ROOT, &[], false, &mut found);
+    let sink = |kind, settings| DeclaredTable { path: vec!["sinks", "X"], kind, is_list: false, settings };
     found.push(sink(None, every_sink::SETTINGS.iter().collect()));
     let of_stores = KINDS.iter().map(|kind| sink(Some(kind.name), kind.all_settings().collect()));
     found.extend(of_stores.filter(|table| !table.settings.is_empty()));
@@ -115,15 +124,16 @@ pub fn declared() -> Vec<DeclaredTable> {
     found
 }
 
-fn gather(table: &Table, path: &[&'static str], found: &mut Vec<DeclaredTable>) {
+fn gather(table: &Table, path: &[&'static str], is_list: bool, found: &mut Vec<DeclaredTable>) {
     let settings: Vec<_> = table.all().collect();
     if !settings.is_empty() {
-        found.push(DeclaredTable { path: path.to_vec(), kind: None, settings });
+        found.push(DeclaredTable { path: path.to_vec(), kind: None, is_list, settings });
     }
     for (name, inner) in table.tables {
         match inner {
-            Inner::Settings(table) => gather(table, &[path, &[name]].concat(), found),
-            Inner::Named(word, table) => gather(table, &[path, &[name, word]].concat(), found),
+            Inner::Settings(table) => gather(table, &[path, &[name]].concat(), false, found),
+            Inner::Named(word, table) => gather(table, &[path, &[name, word]].concat(), false, found),
+            Inner::List(table) => gather(table, &[path, &[name]].concat(), true, found),
         }
     }
 }

@@ -58,6 +58,7 @@ fn table(table: &Table, path: &[&str]) -> Value {
                 "propertyNames": { "pattern": names_in(name) },
                 "additionalProperties": self::table(inner, &[path, &[name, "*"]].concat()),
             }),
+            Inner::List(inner) => json!({ "type": "array", "items": self::table(inner, &[path, &[name]].concat()) }),
         };
         properties.insert((*name).to_owned(), value);
     }

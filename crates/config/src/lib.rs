@@ -5,6 +5,8 @@
 //! steps collect errors, so one run shows them all.
 
 mod admin;
+mod bridge;
+mod bus;
 mod changes;
 mod configuration;
 pub mod configuration_file;
@@ -40,6 +42,7 @@ mod writer;
 mod writer_table;
 
 pub use admin::Admin;
+pub use bus::BusConfig;
 pub use changes::changes;
 pub use configuration::{Configuration, load};
 pub use declared::{DeclaredTable, declared, plain};

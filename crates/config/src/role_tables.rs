@@ -6,9 +6,10 @@ use text::OperatorCommand;
 use crate::configuration_file;
 
 /// Those of a gateway, and of `serve`, which is a gateway and its delivery in one.
-const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams"];
+const OF_GATEWAY: &[&str] =
+    &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams", "bus", "bridge"];
 /// Those of a writer.
-const OF_WRITER: &[&str] = &["writer", "log", "sinks"];
+const OF_WRITER: &[&str] = &["writer", "log", "sinks", "bus"];
 
 /// Whether a file is for the role that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

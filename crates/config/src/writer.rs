@@ -10,6 +10,7 @@ use std::time::Duration;
 use access::{Demand, Scope};
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, names};
 
+use crate::bus::{self, BusConfig, Uses};
 use crate::etcd;
 use crate::flags::Flags;
 use crate::inputs::{Inputs, OF_FLAGS};
@@ -63,6 +64,8 @@ pub struct WriterConfiguration {
     pub log: Log,
     /// The stores.
     pub sinks: BTreeMap<SinkName, SinkSettings>,
+    /// The bus, if there is one.
+    pub bus: Option<BusConfig>,
 }
 
 impl WriterConfiguration {
@@ -96,7 +99,8 @@ impl fmt::Display for WriterConfiguration {
         if let Some(WriterEtcd { etcd, advertise, lease }) = &self.etcd {
             writeln!(f, "etcd    {etcd}, as {advertise}, lease {}", humantime::format_duration(*lease))?;
         }
-        self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))
+        self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))?;
+        self.bus.as_ref().map_or(Ok(()), |bus| writeln!(f, "bus     {bus}"))
     }
 }
 
@@ -146,6 +150,7 @@ fn read_tables(
     let mut sinks = sinks::read(reader, &sections, inputs.folders(), &Upstreams::default());
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     bound_connections(&mut sinks.valid);
+    let bus = bus::read(reader, file, inputs.folder, Uses { has_bridge: false, has_events: true });
     reader.check_variables(OF_FLAGS);
     WriterConfiguration {
         listen: listen.map_or(LISTEN, |found| found.value),
@@ -157,6 +162,7 @@ fn read_tables(
         etcd,
         log,
         sinks: sinks.valid,
+        bus,
     }
 }
 

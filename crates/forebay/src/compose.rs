@@ -8,9 +8,10 @@ use config::{self, AggregateConfig, Configuration, TypeConfig};
 use delivery::{LaneBoard, SinkSetup};
 use event::TypeName;
 use event::read::StoreReader;
-use gateway::{GatewayOptions, GatewayTypes, RefusedTo, TypeNames, TypeResolver, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, RefusedTo, StoreReaders, TypeNames, TypeResolver, TypeRules};
 use ledger::Routes;
 use limits::memory::Budgets;
+use nats::ConnectOptions;
 use objects::ObjectSink;
 use sink::Sink;
 
@@ -18,7 +19,8 @@ use crate::process::descriptors;
 use crate::read_back::{SinkReader, why_not_read};
 
 /// The limits and access rules of the gateway, without the tokens.
-pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets) -> GatewayOptions {
+pub(crate) fn gateway_options(configuration: &Configuration, memory: &Budgets) -> GatewayOptions {
+    let gateway = &configuration.gateway;
     let ConnectionLimits { all, per_client } = descriptors::within_limit(gateway.connections_wanted(memory));
     GatewayOptions {
         connections_max: all,
@@ -30,10 +32,17 @@ pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets)
         read_demand: gateway.read_demand(),
         ack_timeout: gateway.ack_timeout,
         idle_timeout: gateway.idle_timeout,
+        bus: configuration.bus.as_ref().filter(|_| !configuration.bridges.is_empty()).map(bus),
+        bridges: configuration.bridges.clone(),
         in_flight_bytes_max: memory.in_flight_bytes,
         memory: *memory,
         ..GatewayOptions::default()
     }
+}
+
+fn bus(bus: &config::BusConfig) -> ConnectOptions {
+    let config::BusConfig { servers, credentials, ca, .. } = bus.clone();
+    ConnectOptions { servers, credentials, ca, name: "forebay bridge" }
 }
 
 /// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.
@@ -133,6 +142,11 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         let reader = readers.iter().find(|reader| *reader.name() == *name.as_arc())?;
         Some(reader.clone() as Arc<dyn StoreReader>)
     };
+    let readers = |name: &config::SinkName| {
+        let shards = configuration.shards.get(name).into_iter().flatten();
+        let shards = shards.filter_map(|(value, shard)| Some((value.clone(), reader(shard)?)));
+        Some(StoreReaders::new(reader(name)?, shards.collect()))
+    };
     let rules = |config: &TypeConfig| TypeRules {
         id: config.id.clone(),
         time: config.time.clone(),
@@ -143,13 +157,13 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         ack_stored: config.ack_stored,
         partial: config.partial,
         refused_to: quarantine(config),
-        reader: config.read.as_ref().and_then(reader),
+        readers: config.read.as_ref().and_then(readers),
         why_not_read: why_not_read(configuration, &config.routes),
     };
     let of_results = |aggregate: &AggregateConfig| {
         let why_not_read = why_not_read(configuration, &aggregate.routes);
         let rules =
-            TypeRules { reader: aggregate.read.as_ref().and_then(reader), why_not_read, ..TypeRules::default() };
+            TypeRules { readers: aggregate.read.as_ref().and_then(readers), why_not_read, ..TypeRules::default() };
         (aggregate.rules.name().clone(), rules)
     };
     let naming = &configuration.gateway.naming;

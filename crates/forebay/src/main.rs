@@ -2,11 +2,13 @@
 
 mod admin;
 mod allocator;
+mod bus_events;
 mod commands;
 mod compose;
 mod configuration_report;
 mod dry_run;
 mod file_stamp;
+mod findings;
 mod log;
 mod memory_plan;
 mod metrics;

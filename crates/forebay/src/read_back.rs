@@ -1,5 +1,6 @@
 //! The readers of the gateway: a sink, and delivery's progress with it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use config::{Configuration, Route};
@@ -7,6 +8,7 @@ use delivery::{LaneBoard, SinkSetup};
 use event::TypeName;
 use event::read::{LookingUp, Lookup, Query, ReadError, Reading, StoreReader};
 use sink::Sink;
+use writer::Offered;
 
 /// A sink that can be read.
 pub(crate) struct SinkReader {
@@ -28,6 +30,16 @@ impl SinkReader {
         }
     }
 
+    /// The same readers for the bus.
+    pub(crate) fn for_bus(
+        configuration: &Configuration,
+        sinks: &[SinkSetup],
+        lanes: &LaneBoard,
+    ) -> Vec<Arc<dyn StoreReader>> {
+        let readers = Self::of_all(configuration, sinks, lanes).into_iter();
+        readers.map(|reader| reader as Arc<dyn StoreReader>).collect()
+    }
+
     /// Those of the sinks that can be read.
     pub(crate) fn of_all(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> Vec<Arc<Self>> {
         let reader = |setup: &SinkSetup| {
@@ -36,6 +48,15 @@ impl SinkReader {
         };
         sinks.iter().filter(|setup| setup.sink.can_read()).map(reader).collect()
     }
+}
+
+/// The sinks of a writer that can be read. It has no lanes, and knows no types.
+pub(crate) fn of_writer(offered: &BTreeMap<String, Offered>) -> Vec<Arc<dyn StoreReader>> {
+    let reader = |(name, offered): (&String, &Offered)| -> Arc<dyn StoreReader> {
+        let (name, sink) = (name.as_str().into(), offered.sink.clone());
+        Arc::new(SinkReader { name, sink, lanes: LaneBoard::default(), only_type: None })
+    };
+    offered.iter().filter(|(_, offered)| offered.sink.can_read()).map(reader).collect()
 }
 
 /// The type of all events that go to a sink; `None` if there are several, or types that the configuration doesn't name.

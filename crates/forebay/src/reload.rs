@@ -27,8 +27,10 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::bus_events::Readers;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
+use crate::read_back::SinkReader;
 use crate::retention::RetentionBoard;
 use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
@@ -120,6 +122,7 @@ pub(crate) struct Components {
     pub(crate) objects: ObjectRegistry,
     pub(crate) upstreams: UpstreamBoard,
     pub(crate) retention: RetentionBoard,
+    pub(crate) readers: Readers,
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
 }
@@ -192,6 +195,7 @@ impl Reloader {
         self.components.stopping.send_replace(configuration.gateway.stopping);
         self.components.upstreams.show(&configuration.upstreams);
         self.components.retention.show(compose::named(&sinks));
+        self.components.readers.show(SinkReader::for_bus(&configuration, &sinks, &self.components.lanes));
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);
         }
@@ -277,7 +281,7 @@ impl GatewayState {
         let objects = components.objects.readers(configuration, sinks);
         Self {
             types,
-            options: GatewayOptions { objects, ..compose::gateway_options(&configuration.gateway, &components.memory) },
+            options: GatewayOptions { objects, ..compose::gateway_options(configuration, &components.memory) },
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a gateway has done, for metrics. Each shard has separate cells, which are summed when they are read.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use net::lingering_close::DrainLimiter;
 use tokio::runtime::RuntimeMetrics;
 
 use crate::admission::Admission;
+use crate::bridge::BridgeBoard;
 use crate::error_code::ErrorCode;
 use crate::filter_counts::FilterCounts;
 use crate::refusals::{QuarantineCounts, RefusalCount, RefusalCounts, RefusalNews, RefusalSamples};
@@ -58,6 +60,8 @@ pub(crate) struct ShardCells {
     times: [Histogram; RouteName::ALL.len()],
     /// What its runtime has measured, once it runs.
     pub(crate) runtime: OnceLock<RuntimeMetrics>,
+    /// Whether it is connected to the bus, if there is one.
+    pub(crate) bus_connected: OnceLock<AtomicBool>,
     pub(crate) body_bytes: Counter,
     pub(crate) duplicates: Counter,
     pub(crate) tls_handshakes: Counter,
@@ -84,6 +88,7 @@ pub struct GatewayCounters {
     pub(crate) accept_errors: Counter,
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_refused: Counter,
+    pub(crate) bridges: BridgeBoard,
 }
 
 impl GatewayCounters {
@@ -106,6 +111,7 @@ impl GatewayCounters {
             accept_errors,
             connections_accepted,
             connections_refused,
+            bridges: BridgeBoard::default(),
         }
     }
 
@@ -192,6 +198,17 @@ impl GatewayCounters {
     #[must_use]
     pub fn tls_failures(&self) -> u64 {
         self.sum(|cells| &cells.tls_failures)
+    }
+
+    /// What bridges have done.
+    #[must_use]
+    pub const fn bridges(&self) -> &BridgeBoard {
+        &self.bridges
+    }
+
+    /// Whether each shard is connected to the bus; nothing for shards without a bus.
+    pub fn bus_connections(&self) -> impl Iterator<Item = bool> {
+        self.shards.iter().filter_map(|cells| Some(cells.bus_connected.get()?.load(Ordering::Relaxed)))
     }
 
     /// Connections open now.

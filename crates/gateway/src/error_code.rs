@@ -90,11 +90,25 @@ pub enum ErrorCode {
     UnknownObject,
     /// The object doesn't have the requested bytes.
     Range,
+    /// No service listens to the subject of a bridge.
+    NoWorker,
+    /// There is no connection to the bus.
+    BusUnavailable,
+    /// Too many requests of a bridge wait.
+    BridgeBusy,
+    /// The service gave no answer in time.
+    BridgeTimeout,
+    /// The connection to the bus was lost after the request was sent.
+    BusLost,
+    /// The service's answer can't be read.
+    BadReply,
+    /// The servers of the bus don't allow requests to the subject.
+    BusRefused,
 }
 
 impl ErrorCode {
     /// Each code with its name, the status of a request that is rejected as a whole, and its title.
-    const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::Range as usize + 1] = [
+    const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::BusRefused as usize + 1] = [
         (Self::Json, "json", StatusCode::BAD_REQUEST, "Invalid JSON"),
         (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "Invalid UTF-8"),
         (Self::Depth, "depth", StatusCode::BAD_REQUEST, "JSON nested too deeply"),
@@ -140,6 +154,13 @@ impl ErrorCode {
         (Self::StoreUnavailable, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "Store unavailable"),
         (Self::UnknownObject, "unknown_object", StatusCode::NOT_FOUND, "Object not found"),
         (Self::Range, "range", StatusCode::RANGE_NOT_SATISFIABLE, "Range not satisfiable"),
+        (Self::NoWorker, "no_worker", StatusCode::SERVICE_UNAVAILABLE, "No service"),
+        (Self::BusUnavailable, "bus_unavailable", StatusCode::SERVICE_UNAVAILABLE, "Bus unavailable"),
+        (Self::BridgeBusy, "bridge_busy", StatusCode::SERVICE_UNAVAILABLE, "Too many requests wait"),
+        (Self::BridgeTimeout, "bridge_timeout", StatusCode::GATEWAY_TIMEOUT, "Service timeout"),
+        (Self::BusLost, "bus_lost", StatusCode::BAD_GATEWAY, "Connection to the bus lost"),
+        (Self::BadReply, "bad_reply", StatusCode::BAD_GATEWAY, "Unusable answer of the service"),
+        (Self::BusRefused, "bus_refused", StatusCode::BAD_GATEWAY, "Request rejected by the bus"),
     ];
 
     /// Every code.
@@ -177,7 +198,16 @@ impl ErrorCode {
 
     /// Whether a retry may succeed soon: responses to requests then have `Retry-After`, those to records `retry`.
     pub(crate) const fn is_transient(self) -> bool {
-        matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady | Self::StoreUnavailable)
+        matches!(
+            self,
+            Self::Overload
+                | Self::BacklogFull
+                | Self::NotReady
+                | Self::StoreUnavailable
+                | Self::NoWorker
+                | Self::BusUnavailable
+                | Self::BridgeBusy
+        )
     }
 }
 

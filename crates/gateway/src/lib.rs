@@ -11,6 +11,7 @@
 //! | `refusals` | what is counted, logged and stored of rejected events | `event_types` |
 //! | `admission` | limits: bytes in flight, clients' shares, connections | – |
 //! | `auth` | tokens, hosts, CORS, trusted proxies | – |
+//! | `bridge` | requests that services answer over the bus | `admission`, `shard` |
 //! | `ingest` | the one pipeline from a payload to a record of the log | `event_types` |
 //! | `shard` | the state of one core | all above |
 //! | `append` | the one append of an event, or of a batch, to the log | `shard`, `ingest` |
@@ -22,6 +23,7 @@ mod ack;
 mod admission;
 mod append;
 mod auth;
+mod bridge;
 mod cached_clock;
 mod coarse_timer;
 mod counters;
@@ -42,11 +44,18 @@ mod responses;
 mod route;
 mod shard;
 
+pub use bridge::{
+    BridgeAccess, BridgeBoard, BridgeCounters, BridgeRule, InvalidMethod, InvalidPass, InvalidPath, Methods,
+    PathPattern, passed_header,
+};
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
-pub use event_types::{GatewayTypes, IdRule, RefusedTo, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};
+pub use event_types::{
+    GatewayTypes, IdRule, RefusedTo, StoreReaders, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules,
+};
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
+pub use handlers::event_json;
 pub use ingest::{
     AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext,
 };

@@ -27,14 +27,25 @@ pub enum RouteName {
     Ready,
     /// `/ip`.
     Ip,
+    /// The paths of bridges.
+    Bridge,
     /// Every other path.
     Other,
 }
 
 impl RouteName {
     /// Every route.
-    pub const ALL: [Self; 8] =
-        [Self::Event, Self::Batch, Self::Events, Self::Objects, Self::Health, Self::Ready, Self::Ip, Self::Other];
+    pub const ALL: [Self; 9] = [
+        Self::Event,
+        Self::Batch,
+        Self::Events,
+        Self::Objects,
+        Self::Health,
+        Self::Ready,
+        Self::Ip,
+        Self::Bridge,
+        Self::Other,
+    ];
 
     /// The route as a label.
     #[must_use]
@@ -47,6 +58,7 @@ impl RouteName {
             Self::Health => "healthz",
             Self::Ready => "readyz",
             Self::Ip => "ip",
+            Self::Bridge => "bridge",
             Self::Other => "other",
         }
     }
@@ -64,7 +76,8 @@ impl RouteName {
             (Self::Health | Self::Ready, _) | (_, Method::Options) => RequiredAccess::Free,
             (Self::Event | Self::Batch, _) => RequiredAccess::Scope(Scope::Ingest),
             (Self::Events | Self::Objects, _) => RequiredAccess::Scope(Scope::Read),
-            (Self::Ip | Self::Other, _) => RequiredAccess::AnyToken,
+            // The rule of a bridge has its access.
+            (Self::Ip | Self::Bridge | Self::Other, _) => RequiredAccess::AnyToken,
         }
     }
 
@@ -87,10 +100,14 @@ impl RouteName {
         if self.takes(method) {
             return Ok(());
         }
-        let methods = self.methods();
-        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path accepts only {methods}"));
-        Err(Box::new(Problem { allow: Some(methods), ..problem }))
+        Err(not_allowed(self.methods()))
     }
+}
+
+/// The path accepts other methods, which are these.
+pub(crate) fn not_allowed(methods: &'static str) -> Refused {
+    let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path accepts only {methods}"));
+    Box::new(Problem { allow: Some(methods), ..problem })
 }
 
 /// The route of a path, and the type, the id or the object that it names.

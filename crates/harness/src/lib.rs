@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tools for the terminal: printing is their output")]
 
 pub mod ab;
+pub mod bus_worker;
 pub mod clients;
 pub mod http;
 pub mod latency;

@@ -52,7 +52,9 @@ pub fn remote_sink(sink: &SinkSpec<'_>) -> Result<String> {
     let lines =
         sink.settings.lines().filter(|line| has_objects && key(line).is_some_and(|key| of_objects.contains(&&*key)));
     let settings: String = lines.flat_map(|line| [line, "\n"]).collect();
-    Ok(format!("[sinks.{name}]\nkind = \"writer\"\nupstream = \"back\"\nstore = \"{kind}\"\n{settings}\n"))
+    // SQLite is read anyway.
+    let read = if kind == "postgres" { "read = true\n" } else { "" };
+    Ok(format!("[sinks.{name}]\nkind = \"writer\"\nupstream = \"back\"\nstore = \"{kind}\"\n{read}{settings}\n"))
 }
 
 /// A writer that offers these sinks.

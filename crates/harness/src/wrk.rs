@@ -33,6 +33,17 @@ pub struct WrkReport {
     pub requests_per_second: f64,
 }
 
+/// The results of [`requests`], which counts refusals instead of failing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RequestsReport {
+    /// The rate of answers with 2xx or 3xx.
+    pub answered_per_second: f64,
+    /// Other answers.
+    pub refused: u64,
+    /// The 99th percentile of all answers, in milliseconds.
+    pub p99_ms: f64,
+}
+
 /// Runs `wrk` with one thread against a server. An answer other than 200, or a broken connection, is an error:
 /// a server that refuses is quick.
 pub fn run(server: SocketAddr, load: WrkLoad, folder: &Path) -> Result<WrkReport> {
@@ -53,6 +64,31 @@ pub fn get(url: &str, connections: u32, duration: Duration) -> Result<WrkReport>
     report(wrk(connections, duration).arg(url))
 }
 
+/// Sends random ones of the requests in `file`: on each line a path, and after a blank the body of a POST. All are built before the first
+/// is sent, so each costs the client as much as the same request repeated.
+pub fn requests(server: SocketAddr, file: &Path, connections: u32, duration: Duration) -> Result<RequestsReport> {
+    let script = file.with_extension("lua");
+    std::fs::write(&script, requests_script(file)).with_context(|| format!("writing {}", script.display()))?;
+    let mut command = wrk(connections, duration);
+    command.arg("--latency").arg("-s").arg(&script).arg(format!("http://{server}"));
+    parse_requests(&output(&mut command)?)
+}
+
+fn requests_script(file: &Path) -> String {
+    format!(
+        r#"local requests = {{}}
+init = function()
+  for line in io.lines("{}") do
+    local path, body = line:match("^(%S+) ?(.*)$")
+    requests[#requests + 1] = body == "" and wrk.format("GET", path) or wrk.format("POST", path, nil, body)
+  end
+end
+request = function() return requests[math.random(#requests)] end
+"#,
+        file.display()
+    )
+}
+
 fn wrk(connections: u32, duration: Duration) -> Command {
     let mut command = Command::new("wrk");
     command.args(["-t1", "--timeout", "10s"]);
@@ -61,7 +97,11 @@ fn wrk(connections: u32, duration: Duration) -> Command {
 }
 
 fn report(command: &mut Command) -> Result<WrkReport> {
-    parse(&workspace::output(command).context("wrk is missing: `cargo xtask services` installs it")?)
+    parse(&output(command)?)
+}
+
+fn output(command: &mut Command) -> Result<String> {
+    workspace::output(command).context("wrk is missing: `cargo xtask services` installs it")
 }
 
 fn script_text(is_keyed: bool) -> String {
@@ -81,11 +121,18 @@ fn script_text(is_keyed: bool) -> String {
         )
 }
 
+const REFUSED: &str = "Non-2xx or 3xx responses";
+
 fn parse(printed: &str) -> Result<WrkReport> {
-    for trouble in ["Non-2xx or 3xx responses", "Socket errors"] {
-        if printed.contains(trouble) {
-            bail!("not every request was answered with 200:\n{printed}");
-        }
+    if printed.contains(REFUSED) {
+        bail!("not every request was answered with 200:\n{printed}");
+    }
+    parse_all(printed)
+}
+
+fn parse_all(printed: &str) -> Result<WrkReport> {
+    if printed.contains("Socket errors") {
+        bail!("not every request was answered:\n{printed}");
     }
     let requests = printed.lines().find_map(|line| line.trim().split_once(" requests in ")?.0.parse().ok());
     let rate = printed.lines().find_map(|line| line.strip_prefix("Requests/sec:")?.trim().parse().ok());
@@ -95,9 +142,43 @@ fn parse(printed: &str) -> Result<WrkReport> {
     }
 }
 
+fn parse_requests(printed: &str) -> Result<RequestsReport> {
+    let all = parse_all(printed)?;
+    let after = |name: &str| printed.lines().find_map(|line| line.trim().strip_prefix(name).map(str::trim));
+    let refused = after(&format!("{REFUSED}:")).and_then(|count| count.parse().ok()).unwrap_or(0);
+    let p99_ms = after("99%").and_then(milliseconds).with_context(|| format!("no 99th percentile in\n{printed}"))?;
+    let share = 1.0 - refused as f64 / all.requests as f64;
+    Ok(RequestsReport { answered_per_second: all.requests_per_second * share, refused, p99_ms })
+}
+
+/// A duration as `wrk` prints it: `870.00us`, `3.10ms`, `1.20s`, `1.50m`.
+fn milliseconds(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let factor = match &text[digits.len()..] {
+        "us" => 1e-3,
+        "ms" => 1.0,
+        "s" => 1e3,
+        "m" => 6e4,
+        _ => return None,
+    };
+    Some(digits.parse::<f64>().ok()? * factor)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_are_counted_apart_from_answers() {
+        let printed = "  Latency Distribution\n     50%    2.00ms\n     99%    3.10ms\n  \
+                       500 requests in 2.00s, 1.1MB read\n  Non-2xx or 3xx responses: 100\nRequests/sec:    250.00\n";
+        let report = parse_requests(printed).unwrap();
+        assert!((report.answered_per_second - 200.0).abs() < 1e-9 && report.refused == 100, "{report:?}");
+        assert!((report.p99_ms - 3.1).abs() < 1e-9, "{report:?}");
+        assert!(parse_requests(&printed.replace("99%", "98%")).is_err());
+        let durations = ["870.00us", "1.20s", "1.50m", "7"].map(milliseconds);
+        assert_eq!(durations, [Some(0.87), Some(1200.0), Some(90_000.0), None]);
+    }
 
     #[test]
     fn figures_are_read_and_trouble_is_seen() {

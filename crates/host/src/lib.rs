@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub use control_group::{ContainerStats, MemoryLimit, ReadsWrites, container_stats, memory_limit};
 pub use pressure::{Pressure, Stall, pressure};
-pub use process::{ProcessStats, process_stats};
+pub use process::{ProcessStats, cpu_steal, process_stats};
 pub use threads::{ThreadTime, ThreadTimes};
 
 /// Nanoseconds of a second.

@@ -74,6 +74,19 @@ fn boot_time(stat: &str) -> Option<Duration> {
     line.trim().parse().ok().map(Duration::from_secs)
 }
 
+/// Seconds that the hypervisor took from all CPUs since the boot, and how many CPUs there are. Without `/proc/stat` both are 0.
+#[must_use]
+pub fn cpu_steal() -> (f64, f64) {
+    steal_in(&read(Path::new("/proc/stat")).unwrap_or_default())
+}
+
+/// The first line sums up all CPUs; its eighth number is the stolen time.
+fn steal_in(stat: &str) -> (f64, f64) {
+    let cpus = stat.lines().skip(1).take_while(|line| line.starts_with("cpu")).count() as u64;
+    let ticks = stat.lines().next().and_then(|line| line.split_ascii_whitespace().nth(8)?.parse().ok());
+    (float(ticks.unwrap_or(0)) / float(clock_ticks_per_second()), float(cpus))
+}
+
 /// The open descriptors, without the one that lists them.
 fn open_fds() -> Option<u64> {
     let entries = std::fs::read_dir("/proc/self/fd").ok()?;
@@ -127,6 +140,15 @@ mod tests {
         assert_eq!((stats.threads, stats.virtual_bytes), (Some(4), Some(4096)));
         assert_eq!(stats.start_time_seconds, Some(1_000.0 + 100.0 / ticks));
         assert_eq!(of_stat("", None), ProcessStats::default());
+    }
+
+    /// As recorded on a virtual machine whose host is overcommitted.
+    #[test]
+    fn stolen_time_is_read_from_the_sum_of_all_cpus() {
+        let stat =
+            "cpu  10 0 5 900 3 0 1 250 0 0\ncpu0 5 0 2 450 1 0 1 100 0 0\ncpu1 5 0 3 450 2 0 0 150 0 0\nintr 7\n";
+        assert_eq!(steal_in(stat), (250.0 / float(clock_ticks_per_second()), 2.0));
+        assert_eq!(steal_in(""), (0.0, 0.0));
     }
 
     #[test]

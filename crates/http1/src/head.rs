@@ -31,6 +31,12 @@ pub enum Method {
     Post,
     /// To learn the allowed methods.
     Options,
+    /// To replace a resource.
+    Put,
+    /// To change a resource.
+    Patch,
+    /// To remove a resource.
+    Delete,
     /// Another method, which isn't supported.
     Other,
 }
@@ -197,6 +203,9 @@ fn method(name: &str) -> Method {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
         "OPTIONS" => Method::Options,
+        "PUT" => Method::Put,
+        "PATCH" => Method::Patch,
+        "DELETE" => Method::Delete,
         _ => Method::Other,
     }
 }

@@ -193,6 +193,21 @@ pub const READ_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of pages that are being read, or that clients haven't received yet, over the whole process.
 pub const READS_IN_FLIGHT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Bridges of a gateway: a request is compared with each.
+pub const BRIDGES_MAX: usize = 256;
+/// Headers that one bridge passes.
+pub const BRIDGE_HEADERS_MAX: usize = 32;
+/// How long a service may take for the answer to a bridge's request, unless the configuration says otherwise.
+pub const BRIDGE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The allowed values: a service needs some milliseconds under load, and proxies time out after the maximum.
+pub const BRIDGE_TIMEOUT_MIN: Duration = Duration::from_millis(10);
+/// See [`BRIDGE_TIMEOUT_MIN`].
+pub const BRIDGE_TIMEOUT_MAX: Duration = Duration::from_mins(1);
+/// Requests of a bridge that wait in each shard, unless the configuration says otherwise.
+pub const BRIDGE_WAITING: usize = 1024;
+/// The allowed values.
+pub const BRIDGE_WAITING_MAX: usize = 65_536;
+
 /// The unit in which blocks are laid out: a commit never rewrites a page that holds acknowledged events.
 pub const PAGE_BYTES: usize = 4096;
 /// The largest cost of a record in a block in addition to its payload: fixed part, tagged fields, padding.
@@ -237,6 +252,8 @@ pub const STORE_CONNECTION_AGE_MIN: Duration = Duration::from_secs(1);
 pub const STORE_CONNECTION_AGE_MAX: Duration = Duration::from_hours(24);
 /// Connections to one store that the configuration may allow.
 pub const STORE_CONNECTIONS_MAX: usize = 1000;
+/// Connections for reads of one store that the configuration may allow. One thread has them all.
+pub const STORE_READERS_MAX: usize = 100;
 /// Bytes of documents in one request to a store over HTTP, unless the configuration says otherwise. A delivered batch
 /// is several requests, which such a store processes concurrently.
 pub const STORE_REQUEST_BYTES: usize = 1024 * 1024;
@@ -317,6 +334,12 @@ pub const STORE_BYTES_PER_BYTE: u64 = 2;
 const _: () = assert!(
     ACK_TIMEOUT_MIN.as_secs() <= ACK_TIMEOUT.as_secs() && ACK_TIMEOUT.as_secs() <= ACK_TIMEOUT_MAX.as_secs(),
     "the default is an allowed value"
+);
+const _: () = assert!(
+    BRIDGE_TIMEOUT_MIN.as_millis() <= BRIDGE_TIMEOUT.as_millis()
+        && BRIDGE_TIMEOUT.as_millis() <= BRIDGE_TIMEOUT_MAX.as_millis()
+        && BRIDGE_WAITING <= BRIDGE_WAITING_MAX,
+    "the defaults are allowed values"
 );
 const _: () = assert!(EXPLODE_MAX <= BATCH_RECORDS_MAX, "the events of one have the ids of a batch");
 const _: () = assert!(

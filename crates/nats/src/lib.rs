@@ -1,7 +1,9 @@
 //! A client of NATS: the protocol, servers and credentials, and connections.
 //!
 //! * [`Session`] has one call at a time, which also drives it. A store's lane uses it.
+//! * [`Bus`] has many requests and subscriptions of one thread, and reconnects.
 
+mod bus;
 mod connect_options;
 mod credentials;
 mod error;
@@ -13,6 +15,7 @@ mod session;
 mod subject;
 mod wire;
 
+pub use bus::{Bus, BusError, Outgoing, Subscription};
 pub use connect_options::ConnectOptions;
 pub use error::{Advice, Error};
 pub use greeting::Greeting;

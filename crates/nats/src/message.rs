@@ -64,6 +64,11 @@ impl Message {
     pub(crate) fn is_no_responders(&self) -> bool {
         self.headers.end == self.end && self.frame[self.headers.clone()].starts_with(b"NATS/1.0 503")
     }
+
+    /// Bytes that it keeps in memory.
+    pub(crate) const fn size(&self) -> usize {
+        size_of::<Self>() + self.frame.len()
+    }
 }
 
 impl std::fmt::Debug for Message {

@@ -1,6 +1,7 @@
 //! The addresses and the account of NATS servers: a `nats://` or `tls://` URL, with several hosts for a cluster.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use text::percent;
@@ -76,29 +77,41 @@ impl FromStr for Servers {
         if hosts.contains(['/', '?', '#']) || hosts.contains(char::is_whitespace) {
             return Err(InvalidServers::Form);
         }
-        let hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
+        let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
         let account = account.map_or(Ok(Account::Anonymous), account_of)?;
         Ok(Self { hosts, account, is_secure })
     }
 }
 
-fn host(address: &str) -> Result<Host, InvalidServers> {
-    let (name, port) = match address.strip_prefix('[') {
-        Some(inner) => {
-            let (name, rest) = inner.split_once(']').ok_or(InvalidServers::Form)?;
-            let port = rest.strip_prefix(':');
-            if port.is_none() && !rest.is_empty() {
-                return Err(InvalidServers::Form);
-            }
-            (name, port)
-        }
-        None => address.split_once(':').map_or((address, None), |(name, port)| (name, Some(port))),
-    };
-    if name.is_empty() {
-        return Err(InvalidServers::NoHost);
+impl Servers {
+    /// Whether all are on this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let is_loopback = |name: &str| name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+        self.hosts.iter().all(|host| host.name.eq_ignore_ascii_case("localhost") || is_loopback(&host.name))
     }
-    let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
-    Ok(Host { name: name.to_owned(), port: port.ok_or(InvalidServers::Port)? })
+}
+
+impl Host {
+    /// Parses `NAME:PORT`, or a name alone.
+    pub(crate) fn parse(address: &str) -> Result<Self, InvalidServers> {
+        let (name, port) = match address.strip_prefix('[') {
+            Some(inner) => {
+                let (name, rest) = inner.split_once(']').ok_or(InvalidServers::Form)?;
+                let port = rest.strip_prefix(':');
+                if port.is_none() && !rest.is_empty() {
+                    return Err(InvalidServers::Form);
+                }
+                (name, port)
+            }
+            None => address.split_once(':').map_or((address, None), |(name, port)| (name, Some(port))),
+        };
+        if name.is_empty() {
+            return Err(InvalidServers::NoHost);
+        }
+        let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
+        Ok(Self { name: name.to_owned(), port: port.ok_or(InvalidServers::Port)? })
+    }
 }
 
 fn account_of(text: &str) -> Result<Account, InvalidServers> {

@@ -91,6 +91,28 @@ impl<'e> SettingsReader<'e> {
         parent.entries().filter_map(|(key, value)| self.open(parent, key, value)).collect()
     }
 
+    /// The tables of the list `name` within `parent`. Reports a value that is no list, and elements that are no tables.
+    pub fn list_of_tables<'d>(&mut self, parent: &Section<'d>, name: &str) -> Vec<Section<'d>> {
+        let Some((span, value)) = parent.get(name) else { return Vec::new() };
+        let path = parent.key_path(name);
+        let Some(list) = value.as_array() else {
+            let wanted = format!("a list of tables, each below [[{path}]]");
+            self.wrong_kind::<()>(&path, span, value, &wanted);
+            return Vec::new();
+        };
+        let mut sections = Vec::new();
+        for (index, element) in list.iter().enumerate() {
+            let span = parent.span_of(element);
+            match element.get_ref().as_table() {
+                Some(entries) => sections.push(Section::element(parent, (name, index), span, entries)),
+                None => {
+                    self.wrong_kind::<()>(&format_args!("{path}[{index}]"), span, element.get_ref(), "a table");
+                }
+            }
+        }
+        sections
+    }
+
     fn open<'d>(
         &mut self,
         parent: &Section<'d>,

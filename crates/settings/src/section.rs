@@ -56,6 +56,13 @@ impl<'d> Section<'d> {
         Self { path: parent.child_path(key.get_ref()), entries: Some(entries), span, old_names }
     }
 
+    /// The table at `index` of the list `name` within `parent`.
+    #[must_use]
+    pub fn element(parent: &Self, (name, index): (&str, usize), span: SourceSpan, entries: &'d DeTable<'d>) -> Self {
+        let path = parent.child_path(&format!("{name}[{index}]"));
+        Self { path, entries: Some(entries), span, old_names: parent.old_names }
+    }
+
     fn child_path(&self, name: &str) -> Vec<String> {
         self.path.iter().map(String::as_str).chain([name]).map(str::to_owned).collect()
     }
@@ -136,7 +143,7 @@ impl<'d> Section<'d> {
     }
 }
 
-/// A key with its path, as a configuration writes it.
+/// A key with its path, as a configuration writes it. A table of a list has its index: `list[0].key`.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyPath<'p> {
     section: &'p [String],
@@ -145,7 +152,7 @@ pub struct KeyPath<'p> {
 
 impl fmt::Display for KeyPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_bare = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        let is_bare = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-[]".contains(&byte));
         for (number, part) in self.section.iter().map(String::as_str).chain([self.key]).enumerate() {
             let dot = if number > 0 { "." } else { "" };
             if is_bare(part) && !part.is_empty() { write!(f, "{dot}{part}")? } else { write!(f, "{dot}{part:?}")? }

@@ -6,8 +6,10 @@ use std::time::Duration;
 /// How many connections write to a database, and how long each is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// The maximum; without it each lane may have one. Reads use one more.
+    /// The maximum; without it each lane may have one. Reads have others.
     pub max: Option<NonZeroUsize>,
+    /// The maximum of those that read.
+    pub readers: NonZeroUsize,
     /// A connection that is idle for this long is closed.
     pub idle: Duration,
     /// No connection is used for longer, so servers with one name share the load over time.
@@ -21,11 +23,21 @@ impl PoolLimits {
     pub const IDLE: Duration = Duration::from_mins(5);
     /// See [`PoolLimits::lifetime`].
     pub const LIFETIME: Duration = Duration::from_hours(1);
+    /// See [`PoolLimits::readers`].
+    pub const READERS: NonZeroUsize = NonZeroUsize::new(8).expect("it isn't 0");
+    /// The same for a shard: there may be many shards, and each has few of the reads.
+    pub const READERS_OF_SHARD: NonZeroUsize = NonZeroUsize::new(2).expect("it isn't 0");
 }
 
 impl Default for PoolLimits {
     fn default() -> Self {
-        Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME, pooler: Pooler::default() }
+        Self {
+            max: None,
+            readers: Self::READERS,
+            idle: Self::IDLE,
+            lifetime: Self::LIFETIME,
+            pooler: Pooler::default(),
+        }
     }
 }
 

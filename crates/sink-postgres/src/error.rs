@@ -104,6 +104,13 @@ impl Failure {
         }
     }
 
+    /// Whether a statement that was prepared earlier may not fit the table of now, or was removed by a pooler.
+    pub(super) fn may_be_outdated_statement(&self) -> bool {
+        let Self::Driver(error) = self else { return false };
+        let codes = [SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME];
+        self.may_be_outdated_table() || error.code().is_some_and(|code| codes.contains(code))
+    }
+
     /// Whether the user isn't allowed to do what was asked.
     pub(super) fn is_permission_denied(&self) -> bool {
         matches!(self, Self::Driver(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))

@@ -54,6 +54,7 @@ const SETTINGS: &[Setting] = &[
     .example("\"ignore\""),
     Setting { text: "how long the server may take for one statement, a lock included", ..client::TIMEOUT },
     CONNECTIONS,
+    READERS,
     IDLE_TIMEOUT,
     MAX_LIFETIME,
     POOLER,
@@ -87,9 +88,15 @@ const SERVER: Setting = Setting::new(
 .example("\"postgres://forebay:${PG_PASSWORD}@db/events\"");
 const CONNECTIONS: Setting = Setting {
     default: Unset::Described("as many as lanes; 16 for a writer"),
-    text: "[connections](../../guides/stores/postgres.md#connections) to the database at most; reads have one more",
+    text: "[connections](../../guides/stores/postgres.md#connections) to the database that write, at most",
     ..client::MAX_CONNECTIONS
 };
+const READERS: Setting = Setting::integer(
+    "max_readers",
+    (1, limits::STORE_READERS_MAX as i64),
+    "[connections](../../guides/stores/postgres.md#connections) to the database that [read](../http-read.md), at most",
+)
+.or(Unset::Integer(PoolLimits::READERS.get() as i64));
 const AGES: (Duration, Duration) = (limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
 const IDLE_TIMEOUT: Setting = Setting::duration("idle_timeout", AGES, "an unused connection is closed after this time")
     .or(Unset::Duration(PoolLimits::IDLE));
@@ -110,6 +117,7 @@ const SHARD: &[Setting] = &[
         .or(Unset::Described("the name"))
         .example("[\"acme\"]"),
     CONNECTIONS,
+    READERS.or(Unset::Integer(PoolLimits::READERS_OF_SHARD.get() as i64)),
     IDLE_TIMEOUT,
     MAX_LIFETIME,
     POOLER,
@@ -216,6 +224,7 @@ fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Post
 fn connections(reader: &mut SettingsReader<'_>, section: &Section<'_>, otherwise: PoolLimits) -> PoolLimits {
     PoolLimits {
         max: connections_max(reader, section).or(otherwise.max),
+        readers: reader.count(section, &READERS).map_or(otherwise.readers, |found| found.value),
         idle: reader.duration(section, &IDLE_TIMEOUT).map_or(otherwise.idle, |found| found.value),
         lifetime: reader.duration(section, &MAX_LIFETIME).map_or(otherwise.lifetime, |found| found.value),
         pooler: reader.text(section, "pooler", pooler).map_or(otherwise.pooler, |found| found.value),
@@ -447,7 +456,8 @@ impl StoreConfig for PostgresConfig {
         reader.check_keys(section, names(SHARD));
         let server = server(reader, section);
         let ca = ca(reader, section, folders.configuration).or_else(|| self.ca.clone());
-        let connections = connections(reader, section, self.connections);
+        let otherwise = PoolLimits { readers: PoolLimits::READERS_OF_SHARD, ..self.connections };
+        let connections = connections(reader, section, otherwise);
         Some(Box::new(Self { server: server?, ca, connections, ..self.clone() }))
     }
 

@@ -1,7 +1,6 @@
 //! The store and its lanes: each has one call in flight.
 
 use std::future::Future;
-use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -149,7 +148,7 @@ impl Postgres {
     #[must_use]
     pub fn new(config: PostgresConfig) -> Self {
         let (pool, to_read) = (Pool::new(&config.connections), config.clone());
-        let reads = ReadPool::new("postgres-read", NonZeroUsize::MIN, move || Reader::new(to_read.clone()));
+        let reads = ReadPool::new("postgres-read", config.connections.readers, move || Reader::new(to_read.clone()));
         Self {
             config,
             states: LaneStates::default(),

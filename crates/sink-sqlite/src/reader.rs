@@ -1,5 +1,5 @@
 //! A reader: it has a connection that can't write, and never blocks the thread that writes. SQLite blocks, so each call
-//! goes to a thread of its own.
+//! goes to a separate thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

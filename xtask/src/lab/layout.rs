@@ -31,6 +31,16 @@ impl Ports {
         self.at(1)
     }
 
+    /// With `--bus`: the address of NATS.
+    pub(super) fn nats(self) -> SocketAddr {
+        self.at(2)
+    }
+
+    /// With `--bus`: the addresses of etcd, for clients and for peers.
+    pub(super) fn etcd(self) -> (SocketAddr, SocketAddr) {
+        (self.at(3), self.at(4))
+    }
+
     /// The intake port and the admin port of a gateway.
     pub(super) fn gateway(self, number: u16) -> (SocketAddr, SocketAddr) {
         (self.at(11 + number), self.at(21 + number))
@@ -44,7 +54,8 @@ impl Ports {
     pub(super) fn all(self) -> impl Iterator<Item = SocketAddr> {
         let pairs = (0..GATEWAYS).map(move |number| self.gateway(number));
         let pairs = pairs.chain((0..WRITERS).map(move |number| self.writer(number)));
-        [self.front(), self.statistics()].into_iter().chain(pairs.flat_map(|(port, admin)| [port, admin]))
+        let own = [self.front(), self.statistics(), self.nats(), self.etcd().0, self.etcd().1];
+        own.into_iter().chain(pairs.flat_map(|(port, admin)| [port, admin]))
     }
 
     /// A gateway gets requests as long as it is ready.
@@ -66,8 +77,12 @@ impl Ports {
     }
 
     /// Prints where to post and where the pages are.
-    pub(super) fn print(self) {
+    pub(super) fn print(self, has_bus: bool) {
         println!("post:     curl -i http://{}/ingest/event -d '{{\"hello\": \"world\"}}'", self.front());
+        if has_bus {
+            println!("services: curl -i http://{0}/prices/tea, http://{0}/orders/ID", self.front());
+            println!("NATS:     nats://{}, etcd: http://{}", self.nats(), self.etcd().0);
+        }
         println!("HAProxy:  http://{}/", self.statistics());
         for number in 0..GATEWAYS {
             let (intake, admin) = self.gateway(number);
@@ -90,7 +105,7 @@ mod tests {
     fn ports_are_unique_and_haproxy_has_all_gateways() {
         let ports = Ports::from(8480);
         let all: Vec<SocketAddr> = ports.all().collect();
-        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 12);
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 15);
         assert_eq!(all[0], "127.0.0.1:8480".parse().unwrap());
         let config = ports.proxy_config();
         for number in 0..GATEWAYS {

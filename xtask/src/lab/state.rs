@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Writer,
     Gateway,
     Proxy,
+    /// A server or a worker of `--bus`.
+    Bus,
 }
 
 /// A process.
@@ -130,11 +132,11 @@ impl Member {
         let names: &[(&str, &str)] = match self.kind {
             Kind::Gateway => &[("forebay_events_accepted_total", "accepted"), ("forebay_events_pending", "pending")],
             Kind::Writer => &[("forebay_writer_batches_total", "batches"), ("forebay_writer_records_total", "records")],
-            Kind::Postgres | Kind::Proxy => &[],
+            Kind::Postgres | Kind::Proxy | Kind::Bus => &[],
         };
         let admin = self.admin.filter(|_| self.is_alive());
         let figures = admin.and_then(|admin| Some(format!("{}; http://{admin}/metrics", figures(admin, names)?)));
-        format!("{:<11} process {:<8} {life:<10} {}", self.name, self.pid, figures.unwrap_or_default())
+        format!("{:<13} process {:<8} {life:<10} {}", self.name, self.pid, figures.unwrap_or_default())
             .trim_end()
             .to_owned()
     }

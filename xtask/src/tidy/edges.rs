@@ -71,6 +71,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "json",
             "limits",
             "metrics",
+            "nats",
             "net",
             "schema",
             "text",
@@ -99,6 +100,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "json",
             "ledger",
             "limits",
+            "nats",
             "net",
             "objects",
             "schema",
@@ -110,7 +112,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "transform",
         ],
     ),
-    ("load", &["clock", "expression", "generator", "json", "limits", "net", "text"]),
+    ("load", &["clock", "expression", "generator", "json", "limits", "net", "random", "settings", "text"]),
     (
         "cli",
         &[
@@ -160,6 +162,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "limits",
             "load",
             "metrics",
+            "nats",
             "net",
             "objects",
             "schema",

@@ -310,6 +310,22 @@ pub(super) const EXAMPLES: &[Example] = &[
             ),
         ],
     },
+    Example {
+        name: "bridge",
+        about: "Passes requests of clients to services in Go and Python over NATS (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/bridge/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/bridge/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/bridge/post.sh")),
+            ("worker.go", include_str!("../../../../examples/bridge/worker.go")),
+            ("go.mod", include_str!("../../../../examples/bridge/go.mod")),
+            ("worker.py", include_str!("../../../../examples/bridge/worker.py")),
+            ("requirements.txt", include_str!("../../../../examples/bridge/requirements.txt")),
+            ("cases/order/case.toml", include_str!("../../../../examples/bridge/cases/order/case.toml")),
+            ("cases/order/expected.ndjson", include_str!("../../../../examples/bridge/cases/order/expected.ndjson")),
+            ("cases/order/input.ndjson", include_str!("../../../../examples/bridge/cases/order/input.ndjson")),
+        ],
+    },
 ];
 
 #[cfg(test)]

@@ -17,7 +17,11 @@ const BEGIN: &str = "<!-- generated: settings of ";
 
 /// The name of a table on the pages.
 fn name(table: &DeclaredTable) -> String {
-    let path = if table.path.is_empty() { "the file".to_owned() } else { format!("[{}]", table.path.join(".")) };
+    let path = match table.path.join(".") {
+        path if path.is_empty() => "the file".to_owned(),
+        path if table.is_list => format!("[[{path}]]"),
+        path => format!("[{path}]"),
+    };
     table.kind.map_or(path.clone(), |kind| format!("{path} {kind}"))
 }
 
@@ -90,7 +94,11 @@ fn links_become_their_labels() {
 /// The report on a file with this value of a setting. Errors of other settings are in it too.
 fn report(table: &DeclaredTable, setting: &Setting, value: &str) -> String {
     let path = table.path.join(".").replace("NAME", "b").replace('X', "a");
-    let header = if path.is_empty() { String::new() } else { format!("[{path}]\n") };
+    let header = match path.as_str() {
+        "" => String::new(),
+        path if table.is_list => format!("[[{path}]]\n"),
+        path => format!("[{path}]\n"),
+    };
     let kind = table.kind.map_or_else(String::new, |kind| format!("kind = \"{kind}\"\n"));
     let own = match (table.path.last(), table.kind) {
         (Some(&"NAME"), _) => "window = \"1h\"\nmeasures = { n = \"count\" }\nroutes = [\"l\"]\n",
@@ -153,6 +161,7 @@ fn parser_has_the_bounds_and_words_that_are_declared() {
     for table in declared() {
         for setting in &table.settings {
             let key = table.key(setting).replace("NAME", "b").replace('X', "a");
+            let key = if table.is_list { key.replacen('.', "[0].", 1) } else { key };
             let is_wrong = |value: &str| report(&table, setting, value).contains(&format!("invalid value for `{key}`"));
             let (within, beyond) = values(setting);
             tested += beyond.len();

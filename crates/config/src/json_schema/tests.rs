@@ -160,7 +160,11 @@ fn sink_without_a_kind_has_one_mistake() {
 /// A file with this value of a setting.
 fn file_with(table: &DeclaredTable, setting: &Setting, value: &str) -> String {
     let path = table.path.join(".").replace("NAME", "b").replace('X', "a");
-    let header = if path.is_empty() { String::new() } else { format!("[{path}]\n") };
+    let header = match path.as_str() {
+        "" => String::new(),
+        path if table.is_list => format!("[[{path}]]\n"),
+        path => format!("[{path}]\n"),
+    };
     let kind = match (table.path.first(), table.kind) {
         (Some(&"sinks"), kind) if setting.name != "kind" => format!("kind = \"{}\"\n", kind.unwrap_or("null")),
         _ => String::new(),

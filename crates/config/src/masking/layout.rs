@@ -22,6 +22,10 @@ const OF_COLUMNS: &[&str] = &["pointer", "type", "newest"];
 const SECRET_WORDS: &[&str] = &["api_key", "apikey", "authorization", "credential", "passw", "secret", "token"];
 /// The beginning of a key in PEM, which may be set instead of the path of its file.
 const PEM: &str = "-----BEGIN";
+/// The setting of [`crate::bus`] that may have a password or a token.
+const URL: &str = "url";
+/// Its variable.
+const VARIABLE_OF_URL: &str = "BUS_URL";
 /// Nested brackets that are followed. No setting has as many.
 const DEPTH_MAX: usize = 64;
 
@@ -104,7 +108,9 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     }
     let ends_with = |key: &str| name.ends_with(&format!("_{}", key.to_ascii_uppercase()));
     let start = text.len() - value.len();
-    let secret = if !name.starts_with("SINKS_") {
+    let secret = if name == VARIABLE_OF_URL {
+        of_url(value)
+    } else if !name.starts_with("SINKS_") {
         let is_path = name.strip_suffix(FILE).is_some_and(tables::is_variable);
         let is_shown = is_path || tables::is_variable(name) && !is_secret_name(name);
         (!is_shown || value.contains(PEM)).then_some(0..value.len())
@@ -151,8 +157,8 @@ fn is_secret_name(key: &str) -> bool {
 fn in_table(known: Known, key: &str) -> Value {
     let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
     match known {
-        Known::Setting => value(is_secret_name(key), Place::Value),
-        Known::Table(Inner::Settings(table)) => value(false, Place::Table(table)),
+        Known::Setting => Value { is_url: key == URL, ..value(is_secret_name(key), Place::Value) },
+        Known::Table(Inner::Settings(table) | Inner::List(table)) => value(false, Place::Table(table)),
         Known::Table(Inner::Named(_, table)) => value(false, Place::Named(table)),
         Known::Settings(settings) => value(false, Place::Settings(settings)),
         Known::Names => value(false, Place::Names),

@@ -247,7 +247,7 @@ mod tests {
     }
 
     /// Tables whose settings are known, and some that aren't.
-    const TABLES: [&str; 15] = [
+    const TABLES: [&str; 17] = [
         "gateway",
         "gateway.tls",
         "admin",
@@ -256,6 +256,8 @@ mod tests {
         "log",
         "writer",
         "writer.etcd",
+        "bus",
+        "bus.events",
         "upstreams.b",
         "upstreams.b.etcd",
         "types.a",
@@ -288,7 +290,13 @@ mod tests {
         all.collect()
     }
 
-    const OTHER_SHAPES: [&str; 35] = [
+    const OTHER_SHAPES: [&str; 41] = [
+        "[bus]\nurl = \"nats://TOPS@h\"",
+        "[bus]\nurl = \"nats://a:TOPS@h\"",
+        "[bus]\nurl = \"ann:TOPS@h\"",
+        "[[bridge]]\ntokn = \"TOPS\"",
+        "FOREBAY_BUS_URL=nats://TOPS@h",
+        "FOREBAY_BUS_URL=ann:TOPS@h",
         "[gateway]\nTOPS",
         "[gateway]\nlisten = \"1\" # TOPS",
         "[upstreams.b]\n# tokn = \"TOPS\"",

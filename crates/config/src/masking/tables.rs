@@ -68,6 +68,7 @@ impl Table {
                 rest.and_then(|(_, rest)| rest.strip_prefix('_')).is_some_and(|rest| match inner {
                     Inner::Settings(table) => table.has_variable(rest),
                     Inner::Named(_, table) => after_each_part(rest).any(|rest| table.has_variable(rest)),
+                    Inner::List(_) => false,
                 })
             })
     }

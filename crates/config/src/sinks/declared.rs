@@ -68,6 +68,11 @@ impl Sinks {
         Ok(vec![route])
     }
 
+    /// The sinks of shards, by the sink that has them and the values of their events.
+    pub(crate) fn shards(&self) -> BTreeMap<SinkName, BTreeMap<String, SinkName>> {
+        self.sharded.iter().map(|(name, shards)| (name.clone(), shards.by_value())).collect()
+    }
+
     /// Adds the databases of a sink in addition to the common one.
     pub(super) fn add_shards(
         &mut self,

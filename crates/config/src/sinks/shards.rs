@@ -167,6 +167,15 @@ impl Shards {
         Ok(routes)
     }
 
+    /// The sinks of the shards by the values of their events.
+    pub(crate) fn by_value(&self) -> BTreeMap<String, SinkName> {
+        let of_shard = |shard: &Shard| {
+            let pair = |value: &String| (value.clone(), shard.sink.clone());
+            shard.values.iter().map(pair).collect::<Vec<_>>()
+        };
+        self.all.iter().flat_map(of_shard).collect()
+    }
+
     /// The condition that the member has one of these values. It is always true or false: an absent value is in no list.
     fn one_of_condition(&self, values: &[&String]) -> String {
         let forms: Vec<String> = values.iter().map(|value| forms(value)).collect();

@@ -12,6 +12,7 @@ use gateway::{Gateway, GatewayCounters, Readiness};
 use ledger::Ledger;
 use text::{OperatorCommand, rfc3339};
 
+use crate::findings::Findings;
 use admin_api::status::{JournalJson, SinkStatusJson, StatusJson};
 use admin_api::upstream::WriterStatusJson;
 use discovery::UpstreamBoard;
@@ -35,6 +36,7 @@ pub(crate) struct ServerStatus {
     lanes: LaneBoard,
     dead: DeadLetterService,
     upstreams: UpstreamBoard,
+    findings: Findings,
 }
 
 impl ServerStatus {
@@ -46,6 +48,7 @@ impl ServerStatus {
         gateway: &Gateway,
         delivery: &Delivery,
         upstreams: UpstreamBoard,
+        findings: Findings,
     ) -> Self {
         Self {
             role,
@@ -58,6 +61,7 @@ impl ServerStatus {
             lanes: delivery.lanes().clone(),
             dead: delivery.dead_letters().clone(),
             upstreams,
+            findings,
         }
     }
 
@@ -79,6 +83,7 @@ impl ServerStatus {
             events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
             refused: self.gateway.refusal_list().iter().map(|refused| refused.count).sum(),
             journal: Some(journal),
+            findings: self.findings.now(),
             writers,
             ..status
         }
@@ -106,6 +111,7 @@ pub(crate) fn status(
         ready: not_ready.is_none(),
         reason: not_ready.map(str::to_owned),
         problems: problems.collect(),
+        findings: Vec::new(),
         events: 0,
         events_per_second: None,
         refused: 0,

@@ -177,6 +177,29 @@ impl Metrics {
     }
 }
 
+fn bridges(text: &mut Exposition, gateway: &GatewayCounters) {
+    let bridges = gateway.bridges().all();
+    let help = "Requests of bridges, by bridge and answer: a class of a service's status, or the code of an error.";
+    text.counter("forebay_bridge_requests_total", help, |series| {
+        for (name, counters) in &bridges {
+            counters.answers().for_each(|(answer, count)| series.count(&[("bridge", name), ("answer", answer)], count));
+        }
+    });
+    text.gauge("forebay_bridge_waiting", "Requests of bridges that wait for an answer, by bridge.", |series| {
+        bridges.iter().for_each(|(name, counters)| series.count(&[("bridge", name)], counters.waiting() as u64));
+    });
+    let help = "Time from a request's head to its answer, by bridge.";
+    text.histogram("forebay_bridge_request_seconds", help, |series| {
+        bridges.iter().for_each(|(name, counters)| series.durations(&[("bridge", name)], &counters.time()));
+    });
+    let help = "Whether a shard is connected to the bus: 1 or 0.";
+    text.gauge("forebay_bus_connected", help, |series| {
+        gateway.bus_connections().enumerate().for_each(|(shard, is_connected)| {
+            series.count(&[("shard", &shard.to_string())], is_connected.into());
+        });
+    });
+}
+
 fn objects(text: &mut Exposition, board: &ObjectRegistry) {
     let served = board.all();
     let help = "Reads of objects, by sink and result.";
@@ -306,6 +329,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
             series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
         });
     });
+    bridges(text, gateway);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
     let refused = gateway.connections_refused();

@@ -22,11 +22,14 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
+use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::findings::{Findings, ServerSources};
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::process::service_manager::{ServiceManager, State};
+use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message;
@@ -82,13 +85,12 @@ async fn serve(
     let role = inputs.common.role().unwrap_or(Role::Serve);
     let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
-    let running = Running::start(start, intake, sinks.clone(), handle)?;
+    let mut running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
     tokio::spawn(log_unread_times(running.log.types().clone()));
-    tokio::spawn(running.retention.clone().follow());
-    tokio::spawn(log::refusals::follow(running.gateway.counters().clone()));
+    running.observe();
     tls.follow();
     let admin_tls = tls.admin();
     let answers = running.admin.clone();
@@ -132,6 +134,9 @@ async fn serve(
     reloads.abort();
     let shown = humantime::format_duration(deliver);
     tracing::info!("stopping: Forebay finishes requests in flight, then delivers events for up to {shown}");
+    if let Some(events) = running.bus_events.take() {
+        events.stop().await;
+    }
     // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     stopped.unwrap_or_else(|_| {
@@ -180,6 +185,9 @@ struct Running {
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
+    findings: Findings,
+    readers: Readers,
+    bus_events: Option<BusEvents>,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -201,7 +209,7 @@ impl Running {
             tokens: tokens.clone(),
             tls: tls.intake(),
             objects: objects.readers(configuration, &sinks),
-            ..compose::gateway_options(&configuration.gateway, &memory)
+            ..compose::gateway_options(configuration, &memory)
         };
         let gateway = Gateway::start(intake, &log, compose::types(configuration, &sinks, delivery.lanes()), options)
             .map_err(cannot("start the gateway"))?;
@@ -210,6 +218,7 @@ impl Running {
         let upstreams = UpstreamBoard::new(&configuration.upstreams);
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
+        let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
         let metrics = Metrics::new(
             log.clone(),
             gateway.counters().clone(),
@@ -221,7 +230,15 @@ impl Running {
         );
         let admin = Arc::new(Admin {
             metrics,
-            status: ServerStatus::new(role, directory.origin(), log.clone(), &gateway, &delivery, upstreams.clone()),
+            status: ServerStatus::new(
+                role,
+                directory.origin(),
+                log.clone(),
+                &gateway,
+                &delivery,
+                upstreams.clone(),
+                findings.clone(),
+            ),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),
@@ -232,6 +249,8 @@ impl Running {
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
         });
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
         Ok(Self {
             log,
             delivery,
@@ -242,9 +261,19 @@ impl Running {
             objects,
             upstreams,
             retention,
+            findings,
+            readers,
+            bus_events,
             memory,
             _directory: directory,
         })
+    }
+
+    /// Starts the tasks that observe what runs.
+    fn observe(&self) {
+        tokio::spawn(self.retention.clone().follow());
+        tokio::spawn(self.findings.clone().follow());
+        tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
     }
 
     fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {
@@ -258,6 +287,7 @@ impl Running {
             objects: self.objects.clone(),
             upstreams: self.upstreams.clone(),
             retention: self.retention.clone(),
+            readers: self.readers.clone(),
             memory: self.memory,
             stopping,
         }

@@ -4,14 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use testkit::nats::NatsServer;
 use testkit::opensearch::OpenSearch;
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
 use testkit::redis::RedisServer;
+use testkit::skipped;
 use testkit::swift::{KEY, SwiftServer, USER};
+use testkit::tools::tool;
 
 use crate::objects_back::raw;
-use crate::support::{Folder, Server, forebay, wait_until};
+use crate::support::{Folder, Running, Server, exchange, forebay, wait_until};
 use crate::tls::Pair;
 use crate::two_services::BackEnd;
 
@@ -277,4 +280,32 @@ fn job_results_example_works() {
     assert!(search.get("/job-logs-*/_search?q=text:loading").contains("loading 12 files"));
     assert!(wait_until(|| postgres.psql("select payload ->> 'code' from job_rejected") == "transform"));
     drop(server);
+}
+
+/// A program that is killed when the test ends.
+fn spawn(mut command: Command, url: &str) -> Running {
+    Running(command.env("NATS_URL", url).spawn().unwrap())
+}
+
+#[test]
+fn bridge_example_works() {
+    let Some(nats) = NatsServer::start() else { return };
+    if !tool("bridge/worker").is_file() || !tool("nats-py").is_dir() {
+        return skipped::report("the workers of the bridge aren't there (cargo xtask services prepares them, with Go)");
+    }
+    let example = Written::new("bridge");
+    // `services` has fetched the modules.
+    let built = example.run("GOPROXY=off go build -mod=mod -o worker .", &[]);
+    assert!(built.status.success(), "{built:?}");
+    let url = format!("nats://{}", nats.address());
+    let _go = spawn(Command::new(example.path("worker")), &url);
+    let mut python = Command::new("python3");
+    python.arg(example.path("worker.py")).env("PYTHONPATH", tool("nats-py"));
+    let _python = spawn(python, &url);
+    let server = example.start("serve", "forebay.toml", &[("NATS_URL", &url)]);
+    for path in ["/prices/tea", "/orders/00000000-0000-0000-0000-000000000000"] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        assert!(wait_until(|| exchange(server.intake, &request).0 != 503), "the service of {path} has come");
+    }
+    example.expect_posted(&server.url(), &[]);
 }

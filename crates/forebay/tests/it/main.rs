@@ -6,6 +6,7 @@ mod acks;
 mod aggregates;
 mod bench;
 mod bombs;
+mod bus_events;
 mod cases;
 mod check;
 mod conditions;

@@ -3,6 +3,7 @@
 mod failover;
 mod over_tls;
 mod read_back;
+mod shard_reads;
 mod shards;
 
 use std::path::Path;

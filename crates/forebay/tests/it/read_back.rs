@@ -1,5 +1,6 @@
 //! Events that are read back over HTTP.
 
+mod concurrent;
 mod huge;
 mod pages;
 mod pending;
@@ -61,7 +62,7 @@ fn page(server: &Server, query: &str) -> Page {
 }
 
 /// Posts with headers, and returns the answer's body.
-fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
+pub(crate) fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     let text = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n{headers}Connection: close\r\n\

@@ -171,7 +171,14 @@ fn allowed_host_name_reaches_a_loopback_port() {
 }
 
 /// Each metric of a server has a series with it.
-const WITH_ALL_METRICS: &str = r#"[types.access]
+const WITH_ALL_METRICS: &str = r#"[bus]
+url = "nats://127.0.0.1:1"
+
+[[bridge]]
+path = "/orders/{id}"
+subject = "orders"
+
+[types.access]
 time = "/time"
 transform = [{ filter = "n != 7" }]
 routes = ["local"]
@@ -197,6 +204,11 @@ access_key = "key"
 secret_key = "secret"
 serve = true
 object = "payload"
+[bus]
+url = "nats://127.0.0.1:1"
+[[bridge]]
+path = "/orders/{id}"
+subject = "shop.orders.get"
 "#;
 
 #[test]
@@ -270,8 +282,10 @@ impl<'t> ExposedMetric<'t> {
         let (mut labels, mut count) = (Vec::new(), 0);
         for rest in series {
             count += 1;
-            let names = rest.split_once('}').map_or("", |(pairs, _)| pairs).split(['{', ',']);
-            let names = names.filter_map(|pair| Some(pair.split_once('=')?.0)).filter(|name| *name != "le");
+            // Values may have any characters: names are outside of quotes.
+            let rest: Vec<&str> = rest.split('"').step_by(2).collect();
+            let names = rest.iter().filter_map(|text| text.strip_suffix('='));
+            let names = names.map(|text| text.trim_start_matches(['{', ','])).filter(|name| *name != "le");
             names.for_each(|name| {
                 if !labels.contains(&name) {
                     labels.push(name)

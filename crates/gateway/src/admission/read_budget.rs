@@ -37,6 +37,11 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
+    /// Whether little memory is left.
+    pub(crate) const fn are_tight(&self) -> bool {
+        self.sums.is_some()
+    }
+
     /// Whether a client has no more than its share.
     pub(crate) fn admit(&self, client: ClientBucket) -> bool {
         self.sums.as_ref().is_none_or(|sums| !sums.has_too_much(client, 0, self.bytes_max))
@@ -66,7 +71,7 @@ impl ReadBudget {
         self.bytes_max - self.page_bytes
     }
 
-    /// Who may have so many bytes more.
+    /// Which clients may have so many bytes more.
     pub(crate) fn quotas(&self, bytes: usize) -> Quotas {
         let is_tight = self.taken.load(Ordering::Relaxed).saturating_add(bytes) > self.for_all_bytes();
         let sums = is_tight.then(|| {
@@ -83,7 +88,7 @@ impl ReadBudget {
     /// Less is left, or this client has more than its share.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
-        // Nothing is taken before this check: what a refused read gives back would wake the others, which take and give back in turn.
+        // This check comes first: bytes that a rejected read gives back would wake the others, which would do the same for ever.
         let has_too_much = !self.quotas(bytes).admit(client);
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max && !has_too_much);
         match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) {
@@ -186,5 +191,27 @@ mod tests {
         let _both = [one, other].map(|client| room.take(READ_BYTES_MAX / 2, client).unwrap());
         held.pop();
         assert!(room.take(1, other).is_ok());
+    }
+
+    #[test]
+    fn split_permit_counts_for_its_client() {
+        let room = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [one, other] = some();
+        let mut batch = room.take(100, one).unwrap();
+        let part = batch.split(60, other);
+        assert_eq!((batch.bytes(), part.bytes(), batch.split(60, other).bytes()), (40, 60, 40));
+        assert_eq!([one, other].map(|client| room.shares.of(client)), [0, 60]);
+        drop((batch, part));
+        assert_eq!((room.taken.load(Ordering::Relaxed), room.shares.of(other)), (0, 0));
+    }
+
+    #[test]
+    fn last_memory_is_for_clients_below_their_share() {
+        let room = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [hog, one] = some();
+        let _held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();
+        let quotas = room.quotas(1);
+        assert!(!quotas.admit(hog) && quotas.admit(one));
+        assert!(ReadBudget::new(&Budgets::FULL).quotas(1).admit(hog));
     }
 }

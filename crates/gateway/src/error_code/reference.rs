@@ -222,6 +222,41 @@ const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
             "Request a range within the object.",
             No,
         ),
+        Code::NoWorker => (
+            "No service listens to the subject of [the bridge](../guides/bridge.md). The request was not carried out.",
+            "Retry, and start the service: `detail` names the subject.",
+            Later,
+        ),
+        Code::BusUnavailable => (
+            "The gateway has no connection to the servers of the bus. Nothing was sent.",
+            "Retry. Check the servers of `[bus]`, and the log of the gateway.",
+            Later,
+        ),
+        Code::BridgeBusy => (
+            "As many requests of the bridge wait for answers as `max_waiting` allows. Nothing was sent.",
+            "Retry. Start more services, or raise `max_waiting`.",
+            Later,
+        ),
+        Code::BridgeTimeout => (
+            "The service gave no answer within the `timeout` of the bridge. It may still carry the request out.",
+            "Retry what may be carried out twice. Check the service, or raise `timeout`.",
+            No,
+        ),
+        Code::BusLost => (
+            "The connection to the bus was lost after the request was sent. The service may have carried it out.",
+            "Retry what may be carried out twice.",
+            No,
+        ),
+        Code::BadReply => (
+            "The answer of the service has a status or headers that can't be read. `detail` says which.",
+            "Correct the service: see [answers](../guides/bridge.md).",
+            No,
+        ),
+        Code::BusRefused => (
+            "The servers of the bus don't allow the gateway to publish to the subject of the bridge.",
+            "Allow the account of `[bus]` to publish to the subject.",
+            No,
+        ),
     }
 }
 

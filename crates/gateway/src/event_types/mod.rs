@@ -2,6 +2,7 @@
 
 pub(crate) mod cost;
 mod refused_to;
+mod store_readers;
 mod text_rule;
 mod type_cache;
 mod type_entry;
@@ -13,6 +14,7 @@ mod type_transform;
 
 pub(crate) use cost::{CostBudget, OverBudget};
 pub use refused_to::RefusedTo;
+pub use store_readers::StoreReaders;
 pub use text_rule::TextRule;
 pub(crate) use type_cache::{Slot, TypeCache};
 pub(crate) use type_entry::TypeEntry;

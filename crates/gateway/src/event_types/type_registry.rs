@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use access::PartialStatus;
 use event::TypeName;
-use event::read::StoreReader;
 use eventlog::{TypeId, Types};
 use json::JsonPointer;
 use limits::OPEN_TYPES_MAX;
 
 use super::refused_to::RefusedTo;
+use super::store_readers::StoreReaders;
 use super::type_entry::{TypeEntry, TypeState};
 use super::type_names::TypeNames;
 use super::type_resolver::TypeResolver;
@@ -268,25 +268,25 @@ impl TypeRegistry {
         }
     }
 
-    /// The reader for the events of a type. It opens no type.
+    /// The readers for the events of a type. It opens no type.
     ///
     /// # Errors
     /// The type is unknown, or its events can't be read back.
-    pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn StoreReader>, Problem> {
+    pub(crate) fn readers_of(&self, name: &TypeName) -> Result<StoreReaders, Problem> {
         let posted = self.named.get(name).map(Arc::as_ref).or_else(|| self.results.get(name));
         let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
-        rules.reader.clone().ok_or_else(|| {
+        rules.readers.clone().ok_or_else(|| {
             let why = rules.why_not_read.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             Problem::new(ErrorCode::NotReadable, format!("type {name} has no route to a readable sink{why}"))
         })
     }
 
-    /// The readers for the events of all types, each once.
-    pub(crate) fn readers(&self) -> Vec<Arc<dyn StoreReader>> {
-        let mut readers: Vec<Arc<dyn StoreReader>> = Vec::new();
+    /// The readers for the events of all types, each store once.
+    pub(crate) fn readers(&self) -> Vec<StoreReaders> {
+        let mut readers: Vec<StoreReaders> = Vec::new();
         let all = self.named.values().chain(&self.open).map(Arc::as_ref).chain(self.results.values());
-        for reader in all.filter_map(|rules| rules.reader.as_ref()) {
-            if !readers.iter().any(|known| known.name() == reader.name()) {
+        for reader in all.filter_map(|rules| rules.readers.as_ref()) {
+            if !readers.iter().any(|known| known.of_shard(None).name() == reader.of_shard(None).name()) {
                 readers.push(reader.clone());
             }
         }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use access::PartialStatus;
 use event::TypeName;
-use event::read::StoreReader;
 use json::JsonPointer;
 use schema::Schema;
 use timestamp::TimeRule;
 
 use super::refused_to::RefusedTo;
+use super::store_readers::StoreReaders;
 use super::text_rule::TextRule;
 use super::type_names::TypeNames;
 use super::type_resolver::TypeResolver;
@@ -62,9 +62,9 @@ pub struct TypeRules {
     pub partial: PartialStatus,
     /// Where rejected events are stored, if anywhere.
     pub refused_to: Option<Arc<RefusedTo>>,
-    /// The reader of stored events.
-    pub reader: Option<Arc<dyn StoreReader>>,
-    /// Without a reader: the reason, and what to change.
+    /// The readers of stored events.
+    pub readers: Option<StoreReaders>,
+    /// Without readers: the reason, and what to change.
     pub why_not_read: Option<Arc<str>>,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Debug for TypeRules {
 pub struct GatewayTypes {
     /// The types that have a table.
     pub named: BTreeMap<TypeName, TypeRules>,
-    /// Types that can't be posted, even if there are rules for others: results of aggregates. Of their rules only the reader matters.
+    /// Types that can't be posted, even if there are rules for others: results of aggregates. Of their rules only the readers matter.
     pub results: BTreeMap<TypeName, TypeRules>,
     /// The rules for all others (`"*"`), of which at most [`limits::OPEN_TYPES_MAX`] are accepted; `None` if they are unknown.
     pub open: Option<TypeRules>,
@@ -109,7 +109,7 @@ impl TypeRules {
     }
 
     /// Whether both give the same events. Equal schemas and steps are compared by address: a reload keeps those that haven't changed. The
-    /// reader doesn't count: it has no effect on posted events.
+    /// readers don't count: they have no effect on posted events.
     pub(crate) fn are_same_as(&self, other: &Self) -> bool {
         fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
             a.map(Arc::as_ptr) == b.map(Arc::as_ptr)

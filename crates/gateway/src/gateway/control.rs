@@ -9,6 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::GatewayOptions;
 use super::command::ShardCommand;
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
+use crate::bridge::{BridgeBoard, BridgeTable};
 use crate::counters::GatewayCounters;
 use crate::event_types::{GatewayTypes, TypeRegistry};
 use crate::shard::rules::Rules;
@@ -29,7 +30,7 @@ impl GatewayControl {
     pub fn configure(&self, types: &GatewayTypes, options: &GatewayOptions) {
         self.limiter.limit(options.connections_max.max(1), options.connections_per_client.max(1));
         self.counters.filters.show(types);
-        self.tell(rules(types.clone(), options, &self.types));
+        self.tell(rules(types.clone(), options, &self.types, &self.counters.bridges));
     }
 
     /// As [`GatewayControl::configure`], with only those types whose rules are the same `before` and after. Events of other types are rejected
@@ -37,7 +38,7 @@ impl GatewayControl {
     /// changes the routes, and then configures the new types, or the old ones if the routes couldn't be changed.
     pub fn narrow(&self, types: &GatewayTypes, before: &GatewayTypes, options: &GatewayOptions) {
         let types = TypeRegistry::changing(before.clone(), types.clone(), &self.types);
-        self.tell(rules_with(types, options));
+        self.tell(rules_with(types, options, &self.counters.bridges));
     }
 
     fn tell(&self, rules: Rules) {
@@ -54,16 +55,17 @@ impl GatewayControl {
 }
 
 /// The rules of these types and options.
-pub(crate) fn rules(types: GatewayTypes, options: &GatewayOptions, seen: &Arc<Types>) -> Rules {
-    rules_with(TypeRegistry::new(types, seen), options)
+pub(crate) fn rules(types: GatewayTypes, options: &GatewayOptions, seen: &Arc<Types>, bridges: &BridgeBoard) -> Rules {
+    rules_with(TypeRegistry::new(types, seen), options, bridges)
 }
 
-fn rules_with(types: TypeRegistry, options: &GatewayOptions) -> Rules {
+fn rules_with(types: TypeRegistry, options: &GatewayOptions, bridges: &BridgeBoard) -> Rules {
     Rules {
         types: Arc::new(types),
         demand: options.demand,
         read_demand: options.read_demand,
         objects: options.objects.clone(),
+        bridges: BridgeTable::new(&options.bridges, bridges),
         ack_timeout: options.ack_timeout,
         idle_timeout: options.idle_timeout,
         proxies: TrustedProxies::new(options.trusted_proxies.clone()),

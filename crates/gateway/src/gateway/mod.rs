@@ -27,8 +27,11 @@ use command::ShardCommand;
 use control::{GatewayControl, rules};
 use listener::Listener;
 
+use nats::ConnectOptions;
+
 use crate::admission::ReadBudget;
 use crate::admission::{Admission, wait_queue};
+use crate::bridge::BridgeRule;
 use crate::counters::GatewayCounters;
 use crate::event_types::GatewayTypes;
 use crate::object_readers::ObjectReaders;
@@ -68,6 +71,10 @@ pub struct GatewayOptions {
     pub read_demand: Demand,
     /// The sinks whose objects can be read.
     pub objects: ObjectReaders,
+    /// The servers of the bus, for bridges. It can't be changed while the gateway runs.
+    pub bus: Option<ConnectOptions>,
+    /// The bridges, in the order in which their paths are compared.
+    pub bridges: Vec<BridgeRule>,
     /// How long a request with `Forebay-Ack: stored` waits at most; checked with each tick.
     pub ack_timeout: Duration,
     /// How long a connection may be idle between two requests, counted in ticks of a second.
@@ -94,6 +101,8 @@ impl Default for GatewayOptions {
             demand: Demand::WithTokens,
             read_demand: Demand::WithTokens,
             objects: ObjectReaders::default(),
+            bus: None,
+            bridges: Vec::new(),
             ack_timeout: ACK_TIMEOUT,
             idle_timeout: IDLE_TIMEOUT,
             drains: Arc::default(),
@@ -144,7 +153,7 @@ impl Gateway {
         let readiness = Arc::new(Readiness::new(shards.clone()));
         counters.filters.show(&types);
         let shared = Shared {
-            rules: Arc::new(rules(types, &options, log.types())),
+            rules: Arc::new(rules(types, &options, log.types(), &counters.bridges)),
             admission: admission.clone(),
             counters: counters.clone(),
             readiness: readiness.clone(),
@@ -156,7 +165,7 @@ impl Gateway {
             tokens: options.tokens.clone(),
         };
         let (end, ended) = channel();
-        let shards = start_shards(log, &shared, options.tls.as_ref(), &end)?;
+        let shards = start_shards(log, &shared, (options.tls.as_ref(), options.bus.as_ref()), &end)?;
 
         let senders: Vec<_> = shards.iter().map(|shard| shard.messages.clone()).collect();
         let GatewayOptions { connections_max, connections_per_client, tick, .. } = options;
@@ -250,15 +259,16 @@ impl Drop for End {
 fn start_shards(
     log: &EventLog,
     shared: &Shared,
-    tls: Option<&Arc<ServerTls>>,
+    (tls, bus): (Option<&Arc<ServerTls>>, Option<&ConnectOptions>),
     end: &Sender<()>,
 ) -> io::Result<Vec<ShardThread>> {
     let start = |(index, shard): (usize, &Arc<eventlog::Shard>)| {
         let (messages, receiver) = unbounded_channel();
-        let (shard, shared, tls, end) = (shard.clone(), shared.clone(), tls.cloned(), End(end.clone()));
+        let (shard, shared, tls, bus, end) =
+            (shard.clone(), shared.clone(), tls.cloned(), bus.cloned(), End(end.clone()));
         let thread = start_thread(format!("shard-{index}"), move |started| {
             let _end = end;
-            shard_thread::run(index, &shard, shared, tls, receiver, started);
+            shard_thread::run(index, &shard, shared, (tls, bus), receiver, started);
         })?;
         Ok(ShardThread { messages, thread })
     };

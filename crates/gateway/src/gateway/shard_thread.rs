@@ -10,6 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use eventlog::Shard;
+use nats::ConnectOptions;
 use net::tls::ServerTls;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -67,6 +68,7 @@ fn runtime(log: &Arc<Shard>, clock: &Arc<CachedClock>) -> io::Result<LocalRuntim
     let mut builder = Builder::new_current_thread();
     builder
         .enable_io()
+        .enable_time()
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(BLOCKING_KEEP_ALIVE)
@@ -79,7 +81,7 @@ pub(super) fn run(
     index: usize,
     log: &Arc<Shard>,
     shared: Shared,
-    tls: Option<Arc<ServerTls>>,
+    (tls, bus): (Option<Arc<ServerTls>>, Option<ConnectOptions>),
     commands: UnboundedReceiver<ShardCommand>,
     started: impl FnOnce(io::Result<()>),
 ) {
@@ -103,7 +105,7 @@ pub(super) fn run(
                 is_ending,
                 drained: Notify::new(),
             };
-            runtime.block_on(Rc::new(shard_loop).run_commands(commands));
+            runtime.block_on(Rc::new(shard_loop).run_commands(commands, bus));
         }
         Err(error) => started(Err(error)),
     }
@@ -114,13 +116,17 @@ impl ShardLoop {
         self.router.shard()
     }
 
-    async fn run_commands(self: Rc<Self>, mut commands: UnboundedReceiver<ShardCommand>) {
+    async fn run_commands(self: Rc<Self>, mut commands: UnboundedReceiver<ShardCommand>, bus: Option<ConnectOptions>) {
+        bus.into_iter().for_each(|bus| self.shard().connect(bus));
         let log = self.shard().log.clone();
         tokio::task::spawn_local(async move { log.wake_completed().await });
         let this = self.clone();
         tokio::task::spawn_local(async move { quarantine_task::follow(this.shard()).await });
         self.execute(&mut commands).await;
         quarantine_task::finish(self.shard()).await;
+        if let Some(bus) = self.shard().bus.get() {
+            bus.close().await;
+        }
     }
 
     /// Executes commands until one of them ends the loop and no connection is left.

@@ -2,6 +2,7 @@
 
 mod batch;
 mod batch_stream;
+mod bridge;
 mod client_ip;
 mod event;
 mod event_ack;
@@ -11,3 +12,5 @@ mod read;
 mod rejection;
 pub(crate) mod router;
 mod transformed_event;
+
+pub use read::event_json;

@@ -8,12 +8,14 @@ use std::time::Duration;
 use http::StatusCode;
 use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
+use super::bridge::{BridgeRequest, RequestSender};
 use super::client_ip::AddressForm;
 use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
 use crate::admission::{Body, Permit};
 use crate::auth::{Authenticated, RequiredAccess, check_origin};
+use crate::bridge::{BridgeTable, BridgedPath};
 use crate::error_code::ErrorCode;
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
 use crate::problem::{Problem, Refused};
@@ -51,6 +53,8 @@ enum Operation {
     /// To read events or an object back.
     Read(Box<ReadRequest>),
     ClientIp(AddressForm),
+    /// To ask a service over the bus.
+    Bridge(Box<BridgeRequest>),
     /// The methods of a path.
     Methods(&'static str),
 }
@@ -94,6 +98,9 @@ impl Handler for Router {
             Ok(Operation::Ingest(params)) => dispatch(shard, params, request, body).await,
             Ok(Operation::Health) => health(shard, request.route),
             Ok(Operation::Read(read)) => Box::pin(read.respond(shard, shard.client(&request.envelope))).await,
+            Ok(Operation::Bridge(bridge)) => {
+                Box::pin(bridge.respond(shard, shard.client(&request.envelope), body)).await
+            }
             Ok(Operation::ClientIp(form)) => Ok(form.response(request.envelope.client)),
             Ok(Operation::Methods(methods)) => Ok(Response::with_methods(methods)),
             Err(refused) => Ok(reject(shard, refused, &request.origin())),
@@ -141,21 +148,26 @@ enum PageCheck {
 }
 
 fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
-    let (route, named) = route::find(head.target.path);
     let received_at = shard.clock.microseconds();
-    let (rules, access) = (shard.rules(), route.access(head.method));
+    let rules = shard.rules();
+    let found = Found::of(&rules.bridges, head);
+    let access = found.access(head.method);
     let authenticated = shard.authenticator.authenticate(access, &head.fields, received_at);
     let check = match &authenticated {
-        _ if access == RequiredAccess::Free => PageCheck::None,
+        // A bridge without a scope is for everyone, but not for the scripts of foreign web pages.
+        _ if access == RequiredAccess::Free && found.bridged.is_none() => PageCheck::None,
         // A foreign web page has no token. With a token the port may be called by any name.
         Ok(Some(Authenticated { is_basic: false, .. })) | Err(_) => PageCheck::None,
         // A browser adds a password that it remembers to requests of foreign pages as well, but never for a foreign name.
         Ok(Some(_)) => PageCheck::Origin,
         Ok(None) => PageCheck::HostAndOrigin,
     };
+    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let sender = authenticated.and_then(|authenticated| {
         let (cors, has_tls) = (rules.cors.as_ref(), shard.transport.tls().is_some());
         match check {
+            // The response to a preflight reveals nothing.
+            _ if head.method == Method::Options => {}
             PageCheck::None => {}
             PageCheck::Origin => check_origin(head, cors, has_tls)?,
             PageCheck::HostAndOrigin => rules.hosts.check(head, cors, has_tls)?,
@@ -165,36 +177,74 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
             |authenticated| (authenticated.source, authenticated.partial),
         ))
     });
+    let client = rules.proxies.client(peer, head.bytes);
     let (source, partial, operation) = match sender {
         Ok((source, partial)) => {
-            let operation = operation(shard, head, route, named, &source);
+            let operation = operation(shard, head, &found, (client, &source), received_at);
             (source, partial, operation)
         }
         Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
     };
-    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let varies = check != PageCheck::None || rules.cors.is_some();
-    let methods = is_preflight.then(|| route.methods());
+    let methods = is_preflight.then(|| found.methods());
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
-    let client = rules.proxies.client(peer, head.bytes);
     let headers = Headers::of(&rules.types.headers, head.bytes);
     let envelope = Envelope { received_at, client, source, partial, headers };
-    PendingRequest { started: shard.clock.elapsed(), route, envelope, operation, varies, cors }
+    PendingRequest { started: shard.clock.elapsed(), route: found.route, envelope, operation, varies, cors }
+}
+
+/// What serves a path.
+struct Found<'h> {
+    route: RouteName,
+    /// The type, the id or the object that the path names.
+    named: Option<&'h str>,
+    /// The bridges of the path, if it isn't one of Forebay's own.
+    bridged: Option<BridgedPath>,
+}
+
+impl<'h> Found<'h> {
+    fn of(bridges: &BridgeTable, head: &Head<'h>) -> Self {
+        let (route, named) = route::find(head.target.path);
+        let bridged = (route == RouteName::Other).then(|| bridges.find(head.target.path, head.method)).flatten();
+        let route = if bridged.is_some() { RouteName::Bridge } else { route };
+        Self { route, named, bridged }
+    }
+
+    fn access(&self, method: Method) -> RequiredAccess {
+        match &self.bridged {
+            Some(bridged) if method != Method::Options => bridged.bridge.access(),
+            _ => self.route.access(method),
+        }
+    }
+
+    fn methods(&self) -> &'static str {
+        self.bridged.as_ref().map_or_else(|| self.route.methods(), |bridged| bridged.methods.allow())
+    }
+
+    /// Whether the path accepts the method.
+    fn check(&self, method: Method) -> Result<(), Refused> {
+        match &self.bridged {
+            Some(bridged) if !bridged.methods.has(method) => Err(route::not_allowed(bridged.methods.allow())),
+            Some(_) => Ok(()),
+            None => self.route.check(method),
+        }
+    }
 }
 
 fn operation(
     shard: &ShardContext,
     head: &Head<'_>,
-    route: RouteName,
-    named: Option<&str>,
-    source: &str,
+    found: &Found<'_>,
+    (client, source): (IpAddr, &str),
+    received_at: i64,
 ) -> Result<Operation, Refused> {
+    let (route, named) = (found.route, found.named);
     if head.method == Method::Options && head.target.path == "*" {
         return Ok(Operation::Methods(route::ALL_METHODS));
     }
-    route.check(head.method)?;
+    found.check(head.method)?;
     Ok(match route {
-        _ if head.method == Method::Options => Operation::Methods(route.methods()),
+        _ if head.method == Method::Options => Operation::Methods(found.methods()),
         RouteName::Ip => Operation::ClientIp(AddressForm::of_query(head.target.query)?),
         RouteName::Events => {
             let request = ReadRequest::of(shard.types().table(), named, head.target.query, source)?;
@@ -208,7 +258,13 @@ fn operation(
             let is_batch = route == RouteName::Batch;
             Operation::Ingest(IngestParams::of(&head.fields, is_batch, named, &mut shard.types())?)
         }
-        RouteName::Health | RouteName::Ready | RouteName::Other => Operation::Health,
+        RouteName::Bridge | RouteName::Health | RouteName::Ready | RouteName::Other => match &found.bridged {
+            Some(bridged) => {
+                let sender = RequestSender { client, source, id: shard.new_id(received_at) };
+                Operation::Bridge(Box::new(BridgeRequest::of(bridged.bridge.clone(), head, &sender)?))
+            }
+            None => Operation::Health,
+        },
     })
 }
 

@@ -28,9 +28,9 @@ use batch::{Batch, Waiter};
 const BATCHES_MAX: usize = 2;
 /// Requests of a shard that may wait for one store.
 const WAITING_MAX: usize = 4_096;
-/// If the first request has waited this long, further ones are refused: waiting would only add delay.
-const REFUSE_AFTER: Duration = Duration::from_secs(1);
-/// A request that has waited this long, and up to a tick longer, is refused.
+/// If the first request has waited this long, further ones are rejected: waiting would only add delay.
+const REJECT_AFTER: Duration = Duration::from_secs(1);
+/// A request that has waited this long, and up to a tick longer, is rejected.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Why an event can't be looked up.
@@ -115,7 +115,7 @@ impl Lookups {
         queue
     }
 
-    /// Refuses requests that have waited for too long, and forgets stores that nobody asks.
+    /// Rejects requests that have waited for too long, and forgets stores without requests.
     pub(crate) fn tick(&self) {
         let now = self.turn.clock.elapsed();
         self.queues.borrow_mut().retain(|queue| {
@@ -158,11 +158,11 @@ impl Queue {
     }
 
     fn is_late(&self, now: Duration) -> bool {
-        let late = |asked| now.saturating_sub(asked) > REFUSE_AFTER;
+        let late = |asked| now.saturating_sub(asked) > REJECT_AFTER;
         self.oldest().is_some_and(late) || self.waiting.borrow().len() >= WAITING_MAX
     }
 
-    /// The next batch, when there is memory for it; `None` if nobody waits.
+    /// The next batch, when there is memory for it; `None` if no request waits.
     async fn gather(&self, turn: &Turn) -> Option<Batch> {
         let mut began = turn.clock.elapsed();
         loop {
@@ -198,12 +198,12 @@ impl Queue {
     fn take(&self, budget: &Arc<ReadBudget>) -> Result<Option<Batch>, Refused> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|waiter| !waiter.is_gone());
-        let bytes = Batch::bytes_max(waiting.len());
-        let quotas = budget.quotas(bytes);
-        let Some(payer) = waiting.iter().find(|waiter| quotas.admit(waiter.client)).or(waiting.front()) else {
-            return Ok(None);
-        };
-        let permit = budget.take(bytes, payer.client)?;
+        let quotas = budget.quotas(Batch::bytes_max(waiting.len()));
+        let mut admitted = waiting.iter().filter(|waiter| quotas.admit(waiter.client));
+        let Some(payer) = admitted.next().or(waiting.front()).map(|waiter| waiter.client) else { return Ok(None) };
+        // The last memory goes in small pieces: a client that was just below its share would take all of it.
+        let bytes = if quotas.are_tight() { EVENT_ROOM } else { Batch::bytes_max(1 + admitted.count()) };
+        let permit = budget.take(bytes, payer)?;
         let mut batch = Vec::with_capacity(waiting.len().min(LOOKUP_IDS_MAX));
         let mut stay = VecDeque::new();
         for waiter in waiting.drain(..) {
@@ -217,7 +217,7 @@ impl Queue {
         Ok(Some(Batch::new(batch, permit)))
     }
 
-    /// Refuses the requests that already waited at a time.
+    /// Rejects the requests that already waited at a time.
     fn refuse_until(&self, time: Duration, refused: &Refused) {
         while self.oldest().is_some_and(|asked| asked <= time) {
             let first = self.waiting.borrow_mut().pop_front();
@@ -225,3 +225,6 @@ impl Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

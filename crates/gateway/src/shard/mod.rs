@@ -4,9 +4,10 @@ pub(crate) mod commit_trigger;
 pub(crate) mod refusal_queue;
 pub(crate) mod rules;
 
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{OnceCell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use access::Tokens;
@@ -15,6 +16,7 @@ use eventlog::{ContentHash, DeliveryWatch, RecordBuffer, Shard};
 use http::StatusCode;
 use limits::memory::Budgets;
 use limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
+use nats::{Bus, ConnectOptions};
 
 use crate::admission::{Admission, Permit, wait_queue};
 use crate::admission::{ClientBucket, FairSemaphore, ReadBudget, ReadPermit};
@@ -74,6 +76,8 @@ pub(crate) struct ShardContext {
     /// Events that are looked up by their ids.
     pub(crate) lookups: Lookups,
     pub(crate) transport: Rc<Transport>,
+    /// The connection for bridges, if there are servers for one.
+    pub(crate) bus: OnceCell<Bus>,
 }
 
 impl ShardContext {
@@ -105,11 +109,22 @@ impl ShardContext {
             refusals: RefusalQueue::default(),
             lookups,
             transport,
+            bus: OnceCell::new(),
         }
+    }
+
+    /// Connects to the bus, in tasks of this shard's runtime.
+    pub(crate) fn connect(&self, options: ConnectOptions) {
+        self.bus.get_or_init(|| Bus::start(options));
+        // Metrics show a bus that has never been reached.
+        self.cells().bus_connected.get_or_init(AtomicBool::default);
     }
 
     /// A tick has passed.
     pub(crate) fn tick(&self) {
+        if let (Some(bus), Some(connected)) = (self.bus.get(), self.cells().bus_connected.get()) {
+            connected.store(bus.is_connected(), Ordering::Relaxed);
+        }
         self.transport.tick();
         self.spare_records.borrow_mut().pop();
         self.lookups.tick();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use access::Demand;
 
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
+use crate::bridge::BridgeTable;
 use crate::event_types::TypeRegistry;
 use crate::object_readers::ObjectReaders;
 
@@ -19,6 +20,7 @@ pub(crate) struct Rules {
     pub(crate) read_demand: Demand,
     /// The sinks whose objects can be read.
     pub(crate) objects: ObjectReaders,
+    pub(crate) bridges: BridgeTable,
     pub(crate) proxies: TrustedProxies,
     pub(crate) hosts: AllowedHosts,
     pub(crate) cors: Option<Cors>,

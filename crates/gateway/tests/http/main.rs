@@ -5,6 +5,7 @@
 
 mod acks;
 mod batches;
+mod bridge;
 mod changes;
 mod client_ip;
 mod codings;

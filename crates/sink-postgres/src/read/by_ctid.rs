@@ -17,7 +17,7 @@ use super::super::error::Failure;
 use super::super::mapping::{Array, Time};
 use super::super::session::Talk;
 use super::bookmark::AMONG_PLACES;
-use super::rows::{Order, event_in, rows};
+use super::rows::{Order, event_in, limits, rows};
 use super::table::Readable;
 
 /// Blocks of a table that one statement reads: 2 MiB.
@@ -214,15 +214,16 @@ async fn step(
     (after, end): (At, At),
 ) -> Result<Vec<Row>, Failure> {
     let condition = format!(
-        "ctid > {} and ctid <= {} and {} and ($2::timestamptz is null or received_at >= $2) \
-         and ($3::timestamptz is null or received_at < $3)",
+        "ctid > {} and ctid <= {} and {} and ($4::timestamptz is null or received_at >= $4) \
+         and ($5::timestamptz is null or received_at < $5)",
         after.sql(),
         end.sql(),
         table.of_type()
     );
     let order = Order { place: "ctid", first: "place", then: "place" };
-    let sql = rows(table, part, &condition, order, query);
+    let sql = rows(table, part, &condition, order);
+    let [count, bytes] = limits(query.limit, query.bytes_max);
     let type_name = filter.type_name.as_ref().map(TypeName::as_str);
     let (since, until) = (filter.since.map(Time), filter.until.map(Time));
-    talk.wait(talk.client.query(&sql, &[&type_name, &since, &until])).await
+    talk.wait(talk.client.query(&sql, &[&count, &bytes, &type_name, &since, &until])).await
 }

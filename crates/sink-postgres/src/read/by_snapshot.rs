@@ -15,17 +15,19 @@ use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadOrder};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::super::columns::{STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
+use super::super::columns::{STORED_IN, STORED_NUMBER};
 use super::super::error::Failure;
 use super::super::mapping::Time;
-use super::super::session::Talk;
 use super::bookmark::{STORED, STORED_BACK};
-use super::rows::{Order, event_in, rows};
+use super::reads::Reads;
+use super::rows::{Order, event_in, limits, rows};
 use super::snapshot::Snapshot;
 use super::table::Readable;
 
-/// Rows that one statement reads.
-const STEP_ROWS: u32 = 4_096;
+/// Rows that the first statement of a page reads: enough for a page of most events.
+const FIRST_STEP_ROWS: i64 = 256;
+/// Rows that one statement reads at most. Each reads more than the one before.
+const STEP_ROWS_MAX: i64 = 4_096;
 /// The time limit of one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
@@ -92,61 +94,54 @@ impl Round {
             before.write(bytes);
         }
     }
-
-    /// The condition for the rows of this round, as SQL. Snapshots consist of numbers, so nothing needs to be escaped.
-    fn shown(&self) -> String {
-        let now = format!("txid_visible_in_snapshot({STORED_IN}, '{}')", self.now);
-        match &self.before {
-            None => now,
-            Some(before) => format!("{now} and not txid_visible_in_snapshot({STORED_IN}, '{before}')"),
-        }
-    }
 }
 
 /// A table whose rows can be read in this order, and the transactions that have ended now.
 pub(super) struct Ordered {
     table: u32,
     now: Snapshot,
+    /// Whether there are rows with numbers that this server hasn't assigned yet: they came from another server, by a
+    /// dump.
+    pub(super) has_foreign_numbers: bool,
 }
 
 impl Ordered {
-    /// Inspects the table; `None` if it doesn't have the columns, or no index of them.
-    pub(super) async fn inspect(talk: &Talk, table: &str) -> Result<Option<Self>, Failure> {
-        let sql = format!(
-            "select a.attrelid, txid_current_snapshot()::text from pg_attribute a \
-             join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum \
-             and pg_get_expr(d.adbin, d.adrelid) = '{THIS_TRANSACTION}' \
-             join pg_attribute b on b.attrelid = a.attrelid and b.attname = '{STORED_NUMBER}' and b.atttypid = 'bigint'::regtype \
-             join pg_index i on i.indrelid = a.attrelid and i.indisvalid and i.indpred is null \
-             and i.indkey[0] = a.attnum and i.indkey[1] = b.attnum \
-             join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam and m.amname = 'btree' \
-             where a.attrelid = $1::text::regclass and a.attname = '{STORED_IN}' and a.atttypid = 'bigint'::regtype \
-             and a.attnotnull and b.attnotnull limit 1"
-        );
-        let Some(row) = talk.wait(talk.client.query_opt(&sql, &[&table])).await? else { return Ok(None) };
-        let now =
-            Snapshot::parse(row.try_get(1)?).ok_or(Failure::Unexpected("the server returned an invalid snapshot"))?;
-        Ok(Some(Self { table: row.try_get(0)?, now }))
-    }
-
-    /// Whether there are rows with numbers that this server hasn't assigned yet: they came from another server, by a
-    /// dump. One statement, so rows that are stored in the meantime don't count.
-    pub(super) async fn has_foreign_numbers(&self, talk: &Talk, table: &str) -> Result<bool, Failure> {
-        let next = "txid_snapshot_xmax(txid_current_snapshot())";
-        let sql = format!("select coalesce(max({STORED_IN}) >= {next}, false) from {table}");
-        Ok(talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?)
+    /// The current state of a table; `None` if its rows don't record the order. Foreign numbers are sought if `seeks` says so.
+    pub(super) async fn now(reads: &mut Reads<'_>, table: &mut Readable, seeks: bool) -> Result<Option<Self>, Failure> {
+        if !table.form.is_ordered {
+            // The columns may have been added.
+            table.inspect(reads).await?;
+        }
+        while table.form.is_ordered {
+            // One statement, so rows that are stored in the meantime don't count.
+            let sql = format!(
+                "select $1::text::regclass::oid, txid_current_snapshot()::text, case when $2 then \
+                 coalesce((select max({STORED_IN}) from {}) >= txid_snapshot_xmax(txid_current_snapshot()), false) else false end",
+                table.name
+            );
+            let row = reads.row(&sql, &[&table.name, &seeks]).await?;
+            let now = Snapshot::parse(row.try_get(1)?)
+                .ok_or(Failure::Unexpected("the server returned an invalid snapshot"))?;
+            let ordered = Self { table: row.try_get(0)?, now, has_foreign_numbers: row.try_get(2)? };
+            if ordered.table == table.form.table {
+                return Ok(Some(ordered));
+            }
+            // Another table has the name by now.
+            table.inspect(reads).await?;
+        }
+        Ok(None)
     }
 
     /// Continues a round, or begins with the first; `None` if the round belongs to another table.
     pub(super) async fn page(
         self,
-        talk: &Talk,
+        reads: &mut Reads<'_>,
         table: &Readable,
         query: &Query,
         filter: &Filter,
         round: Option<Round>,
     ) -> Result<Option<Page>, Failure> {
-        let (began, mut has_stepped) = (Instant::now(), false);
+        let (began, mut has_stepped, mut step_rows) = (Instant::now(), false, FIRST_STEP_ROWS);
         let mut round = match round {
             Some(round) if round.table != self.table => return Ok(None),
             Some(round) => round,
@@ -155,7 +150,7 @@ impl Ordered {
         let mut gathered = Gathered::new(query);
         loop {
             let left_open = round.left_open();
-            let Some(end) = step_end(talk, &table.name, &round, left_open.as_deref()).await? else {
+            let Some(end) = step_end(reads, &table.name, (&round, left_open.as_deref()), step_rows).await? else {
                 if let Some(before) = round.before.as_ref().filter(|_| left_open.is_some()) {
                     round.at = (before.end(), -1);
                     continue;
@@ -171,7 +166,8 @@ impl Ordered {
                 return Ok(Some(gathered.page(Some(bookmark(round)))));
             }
             has_stepped = true;
-            let found = step(talk, table, query, filter, (&round, end, left_open.as_deref())).await?;
+            step_rows = STEP_ROWS_MAX.min(4 * step_rows);
+            let found = step(reads, table, query, filter, (&round, end, left_open.as_deref())).await?;
             if found.is_empty() {
                 round.at = end;
             }
@@ -217,49 +213,61 @@ impl OrderSql {
     }
 }
 
-/// The SQL condition that a row is of one of these transactions.
-fn one_of(transactions: Option<&[i64]>) -> String {
-    let Some(transactions) = transactions else { return "true".into() };
-    let numbers: Vec<String> = transactions.iter().map(ToString::to_string).collect();
-    format!("{STORED_IN} = any('{{{}}}'::bigint[])", numbers.join(","))
-}
-
 /// The last of the next rows in the index that a statement reads, if there are any.
-async fn step_end(talk: &Talk, table: &str, round: &Round, left_open: Option<&[i64]>) -> Result<Option<At>, Failure> {
+async fn step_end(
+    reads: &mut Reads<'_>,
+    table: &str,
+    (round, left_open): (&Round, Option<&[i64]>),
+    rows: i64,
+) -> Result<Option<At>, Failure> {
     let OrderSql { after, on, back, .. } = OrderSql::of(round.order);
+    let one_of = if left_open.is_some() { format!("{STORED_IN} = any($5::bigint[])") } else { "true".to_owned() };
     let sql = format!(
         "select {STORED_IN}, {STORED_NUMBER} from (select {STORED_IN}, {STORED_NUMBER} from {table} \
-         where ({STORED_IN}, {STORED_NUMBER}) {after} ($1, $2) and {STORED_IN} < $3 and {} \
-         order by {STORED_IN} {on}, {STORED_NUMBER} {on} limit {STEP_ROWS}) n order by 1 {back}, 2 {back} limit 1",
-        one_of(left_open)
+         where ({STORED_IN}, {STORED_NUMBER}) {after} ($1, $2) and {STORED_IN} < $3 and {one_of} \
+         order by {STORED_IN} {on}, {STORED_NUMBER} {on} limit $4) n order by 1 {back}, 2 {back} limit 1",
     );
     let ((of, number), end) = (round.at, round.now.end());
-    let row = talk.wait(talk.client.query_opt(&sql, &[&of, &number, &end])).await?;
-    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&of, &number, &end, &rows];
+    parameters.extend(left_open.iter().map(|open| open as &(dyn ToSql + Sync)));
+    let found = reads.rows(&sql, &parameters).await?;
+    found.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
 }
 
 /// The rows of a round up to a place that match the filter.
 async fn step(
-    talk: &Talk,
+    reads: &mut Reads<'_>,
     table: &Readable,
     query: &Query,
     filter: &Filter,
     (round, end, left_open): (&Round, At, Option<&[i64]>),
 ) -> Result<Vec<Row>, Failure> {
-    let (from, shown) = (round.at, round.shown());
     let OrderSql { after, up_to, on, .. } = OrderSql::of(round.order);
     let at = format!("({STORED_IN}, {STORED_NUMBER})");
-    let condition = format!(
-        "{at} {after} ($4, $5) and {at} {up_to} ($6, $7) and {} and {shown} and {} \
-         and ($2::timestamptz is null or received_at >= $2) and ($3::timestamptz is null or received_at < $3)",
-        one_of(left_open),
+    // A snapshot is read once, and not for each row.
+    let shown = |number| format!("txid_visible_in_snapshot({STORED_IN}, (select ${number}::text::txid_snapshot))");
+    let mut condition = format!(
+        "{at} {after} ($6, $7) and {at} {up_to} ($8, $9) and {} and {} \
+         and ($4::timestamptz is null or received_at >= $4) and ($5::timestamptz is null or received_at < $5)",
+        shown(10),
         table.of_type()
     );
-    let (first, then) = (format!("{STORED_IN} {on}, {STORED_NUMBER} {on}"), format!("place {on}"));
-    let order = Order { place: &at, first: &first, then: &then };
-    let sql = rows(table, &table.name, &condition, order, query);
+    let ([count, bytes], from) = (limits(query.limit, query.bytes_max), round.at);
     let type_name = filter.type_name.as_ref().map(TypeName::as_str);
     let (since, until) = (filter.since.map(Time), filter.until.map(Time));
-    let parameters: [&(dyn ToSql + Sync); 7] = [&type_name, &since, &until, &from.0, &from.1, &end.0, &end.1];
-    talk.wait(talk.client.query(&sql, &parameters)).await
+    let (now, before) = (round.now.to_string(), round.before.as_ref().map(Snapshot::to_string));
+    let mut parameters: Vec<&(dyn ToSql + Sync)> =
+        vec![&count, &bytes, &type_name, &since, &until, &from.0, &from.1, &end.0, &end.1, &now];
+    if let Some(before) = &before {
+        parameters.push(before);
+        condition += &format!(" and not {}", shown(parameters.len()));
+    }
+    if let Some(open) = &left_open {
+        parameters.push(open);
+        condition += &format!(" and {STORED_IN} = any(${}::bigint[])", parameters.len());
+    }
+    let (first, then) = (format!("{STORED_IN} {on}, {STORED_NUMBER} {on}"), format!("place {on}"));
+    let order = Order { place: &at, first: &first, then: &then };
+    let sql = rows(table, &table.name, &condition, order);
+    reads.rows(&sql, &parameters).await
 }

@@ -1,7 +1,7 @@
 //! The rows of a page, in an order. The server counts the bytes of payloads before it sends them, and never writes the
 //! text of a payload that is far too large. `jsonb` keeps `1e131071` in 12 bytes and writes it with 131,072 digits.
 
-use event::read::{Payload, Query, StoredEvent};
+use event::read::{Payload, StoredEvent};
 use limits::EVENT_BYTES_MAX;
 use tokio_postgres::Row;
 
@@ -11,6 +11,8 @@ use super::table::Readable;
 
 /// Bytes of a `jsonb` value in memory. The text of a larger one isn't written: an event of full size has fewer than 7 MiB.
 const JSONB_BYTES_MAX: usize = 16 * EVENT_BYTES_MAX;
+/// Bytes of a `jsonb` value whose numbers need not be read: each takes 12 bytes, and 31 have fewer digits than the limit.
+const JSONB_BYTES_FREE: usize = 31 * 12;
 /// Digits of a payload's numbers, counted up to four times too high. The text of a payload with more of them isn't written.
 const DIGITS_MAX: usize = 4 * EVENT_BYTES_MAX;
 /// Characters of a type's or a source's name. Longer names, which other programs have stored, are cut.
@@ -27,20 +29,12 @@ pub(super) struct Order<'a> {
     pub(super) then: &'a str,
 }
 
-/// The rows that match `condition`, in order, until the page is full. The server counts too, since otherwise it would
-/// send all rows.
-pub(super) fn rows(
-    table: &Readable,
-    from: &str,
-    condition: &str,
-    Order { place, first, then }: Order<'_>,
-    query: &Query,
-) -> String {
-    // One row more than the limit shows whether there is a next page.
-    let (count, bytes) = (query.limit.saturating_add(1), query.bytes_max);
+/// The rows that match `condition`, in order, until the page is full: `$1` rows, of which the bytes before the last are at
+/// most `$2`. The server counts too, since otherwise it would send all rows.
+pub(super) fn rows(table: &Readable, from: &str, condition: &str, Order { place, first, then }: Order<'_>) -> String {
     let name = |sql: &str| format!("left(coalesce({sql}, ''), {NAME_CHARACTERS_MAX})");
     let (type_name, source) = (name(&table.type_sql()), name(table.source_sql()));
-    let sized = if table.is_jsonb { jsonb_sized() } else { text_sized() };
+    let sized = if table.form.is_jsonb { jsonb_sized() } else { text_sized() };
     format!(
         "select id, type, source, received_at, text, place::text as shown, size from \
          (select q.*, sum(octet_length(coalesce(text, ''))) over (order by {then}) - octet_length(coalesce(text, '')) as before from \
@@ -48,7 +42,7 @@ pub(super) fn rows(
          case when s.size <= {EVENT_BYTES_MAX} then s.text end as text from \
          (select id, {type_name} as type, {source} as source, received_at, payload, {place} as place from {from} \
          where ({condition}) and payload is not null and received_at is not null \
-         order by {first} limit {count}) r cross join lateral ({sized}) s) q) c where before <= {bytes} order by {then}"
+         order by {first} limit $1::bigint) r cross join lateral ({sized}) s) q) c where before <= $2::bigint order by {then}"
     )
 }
 
@@ -77,9 +71,14 @@ fn jsonb_sized() -> String {
     format!(
         "select coalesce(octet_length(t.text)::bigint, w.bytes + g.digits) as size, t.text from \
          (select pg_column_size(r.payload #> '{{}}')::bigint as bytes offset 0) w cross join lateral \
-         (select case when w.bytes <= {JSONB_BYTES_MAX} then ({digits}) else 0 end as digits offset 0) g cross join lateral \
+         (select case when w.bytes between {JSONB_BYTES_FREE} and {JSONB_BYTES_MAX} then ({digits}) else 0 end as digits offset 0) g cross join lateral \
          (select case when w.bytes <= {JSONB_BYTES_MAX} and g.digits <= {DIGITS_MAX} then r.payload::text end as text offset 0) t"
     )
+}
+
+/// The first two parameters of a statement by [`rows`]. One row more than the limit shows whether there is a next page.
+pub(super) fn limits(count: usize, bytes_max: usize) -> [i64; 2] {
+    [count.saturating_add(1), bytes_max].map(|limit| i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
 /// A row's place, as [`Order::place`] shows it, and its event.

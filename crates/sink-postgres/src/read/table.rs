@@ -1,11 +1,12 @@
 //! A table that is read.
 
 use event::TypeName;
-use event::read::{Query, ReadError};
+use event::read::ReadError;
 
+use super::super::columns::{STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
 use super::super::config::{PostgresConfig, TableLayout};
 use super::super::error::Failure;
-use super::super::session::Talk;
+use super::reads::{Form, Reads};
 
 /// The message for a table that stores no types and gets events of several types.
 const UNTYPED: &str = "the sink's `columns` store no event type, and events of several types use the sink: give each \
@@ -23,34 +24,43 @@ pub(super) enum Types {
 pub(super) struct Readable {
     /// Its name in SQL.
     pub(super) name: String,
-    /// Whether payloads are `jsonb`, whose text may be far longer than the value.
-    pub(super) is_jsonb: bool,
+    /// Its form.
+    pub(super) form: Form,
     /// Where to find the type of a row's event.
     pub(super) types: Types,
 }
 
 impl Readable {
-    /// Checks the payload column.
-    pub(super) async fn inspect(
-        talk: &Talk,
+    /// The configured table; an error if its events have several types, and its rows don't say which.
+    pub(super) async fn of(
+        reads: &mut Reads<'_>,
         config: &PostgresConfig,
-        query: &Query,
+        only_type: Option<&TypeName>,
     ) -> Result<Result<Self, ReadError>, Failure> {
-        let types = match (&config.layout, &query.only_type) {
+        let types = match (&config.layout, only_type) {
             (TableLayout::Whole { .. }, _) => Types::InRows,
             (TableLayout::Columns { .. }, Some(only)) => Types::All(only.clone()),
             (TableLayout::Columns { .. }, None) => return Ok(Err(ReadError::Untyped(UNTYPED.into()))),
         };
-        let name = config.table.quoted();
-        let sql = "select exists (select from pg_attribute where attrelid = $1::text::regclass and attname = 'payload' \
-                   and atttypid = 'jsonb'::regtype and not attisdropped)";
-        let is_jsonb = talk.wait(talk.client.query_one(sql, &[&name])).await?.try_get(0)?;
-        Ok(Ok(Self { name, is_jsonb, types }))
+        let mut table = Self { name: config.table.quoted(), form: Form::default(), types };
+        match reads.form() {
+            Some(form) => table.form = form,
+            None => table.inspect(reads).await?,
+        }
+        Ok(Ok(table))
     }
 
-    /// The SQL condition that a row is of type `$1`, which is true if that is null.
+    /// Finds out the form.
+    pub(super) async fn inspect(&mut self, reads: &mut Reads<'_>) -> Result<(), Failure> {
+        let row = reads.row(&form_sql(), &[&self.name]).await?;
+        self.form = Form { table: row.try_get(0)?, is_jsonb: row.try_get(1)?, is_ordered: row.try_get(2)? };
+        reads.keep(self.form);
+        Ok(())
+    }
+
+    /// The SQL condition that a row is of type `$3`, which is true if that is null.
     pub(super) fn of_type(&self) -> String {
-        format!("($1::text is null or {} = $1)", self.type_sql())
+        format!("($3::text is null or {} = $3)", self.type_sql())
     }
 
     /// The type of a row's event, as SQL. A type's name has nothing to escape.
@@ -68,4 +78,20 @@ impl Readable {
             Types::All(_) => "''::text",
         }
     }
+}
+
+/// The query for the form of a table.
+fn form_sql() -> String {
+    format!(
+        "select t.oid, exists (select from pg_attribute where attrelid = t.oid and attname = 'payload' \
+         and atttypid = 'jsonb'::regtype and not attisdropped), exists (select from pg_attribute a \
+         join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum \
+         and pg_get_expr(d.adbin, d.adrelid) = '{THIS_TRANSACTION}' \
+         join pg_attribute b on b.attrelid = a.attrelid and b.attname = '{STORED_NUMBER}' and b.atttypid = 'bigint'::regtype \
+         join pg_index i on i.indrelid = a.attrelid and i.indisvalid and i.indpred is null \
+         and i.indkey[0] = a.attnum and i.indkey[1] = b.attnum \
+         join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam and m.amname = 'btree' \
+         where a.attrelid = t.oid and a.attname = '{STORED_IN}' and a.atttypid = 'bigint'::regtype \
+         and a.attnotnull and b.attnotnull) from (select $1::text::regclass::oid) t"
+    )
 }

@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use event::read::{Filter, Query, ReadError, Wanted};
+use event::read::{Filter, Lookup, Query, ReadError, Wanted};
 use sink::{SinkError, WriteOutcome};
 use sink_postgres::{PayloadKind, PoolLimits};
 
 use crate::fixture::{Fixture, client, server};
-use sink_testing::events::{deliver, plain};
+use sink_testing::events::{deliver, id, plain};
 use testkit::postgres::PostgresServer;
 
 /// The time a slow machine may take to reach an expected state.
@@ -114,6 +114,50 @@ async fn read_waiting_for_the_server_ends_on_close() {
     assert!(reason.contains("closed"), "{reason}");
     lock.batch_execute("rollback").await.unwrap();
     assert_eq!(sink.read(query).await.unwrap().events.len(), 1, "and a later read succeeds");
+}
+
+#[tokio::test]
+async fn readers_share_connections_up_to_the_limit_and_close_idle_ones() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let readers = NonZeroUsize::new(3).unwrap();
+    let fixture = named(server, PoolLimits { readers, ..PoolLimits::default() }).await;
+    let sink = fixture.sink();
+    deliver(&sink, &plain(0, 1, 9)).await;
+    let lock = client(server).await;
+    lock.batch_execute(&format!("begin; lock table {}.events in access exclusive mode", fixture.schema)).await.unwrap();
+    let mut reads = Vec::new();
+    for limit in 1..=9 {
+        let wanted = Wanted::Stored(Filter::default());
+        let query = Query { wanted, after: None, limit, bytes_max: 1 << 20, only_type: None };
+        let sink = sink.clone();
+        reads.push(tokio::spawn(async move { sink.read(query).await.map(|page| page.events.len()) }));
+    }
+    wait_for(&watcher, &fixture, "wait_event_type = 'Lock'", 3).await;
+    assert_eq!(count(&watcher, &fixture, "true").await, 4, "three that read, and one that wrote");
+    lock.batch_execute("rollback").await.unwrap();
+    for (read, limit) in reads.into_iter().zip(1..) {
+        assert_eq!(read.await.unwrap(), Ok(limit));
+    }
+    wait_for(&watcher, &fixture, "true", 1).await;
+}
+
+#[tokio::test]
+async fn slow_read_is_cancelled_by_the_server() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let mut fixture = named(server, PoolLimits::default()).await;
+    fixture.config.timeout = Duration::from_secs(1);
+    let sink = fixture.sink();
+    deliver(&sink, &plain(0, 1, 1)).await;
+    let lock = client(server).await;
+    lock.batch_execute(&format!("begin; lock table {}.events in access exclusive mode", fixture.schema)).await.unwrap();
+    let lookup = Lookup { ids: vec![id(0, 1)], bytes_max: 1, only_type: None };
+    let Err(ReadError::Unavailable(reason)) = sink.get(lookup.clone()).await else { panic!("the table is locked") };
+    assert!(reason.contains("57014") || reason.contains("55P03"), "{reason}");
+    wait_for(&watcher, &fixture, "state <> 'idle'", 0).await;
+    lock.batch_execute("rollback").await.unwrap();
+    assert_eq!(sink.get(lookup).await.unwrap().events.len(), 1);
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@ mod connections;
 mod durability;
 mod faults;
 mod fixture;
+mod kept_statements;
+mod lookups;
 mod partitioned;
 mod poisoned;
 mod pooled;

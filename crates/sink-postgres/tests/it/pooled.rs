@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use event::read::Lookup;
 use sink::{SinkError, WriteOutcome};
 use sink_postgres::{PayloadKind, Pooler};
 
 use crate::fixture::{Fixture, server};
-use sink_testing::events::plain;
+use sink_testing::events::{id, plain};
 use testkit::ports::free_port;
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
@@ -150,6 +151,13 @@ async fn session_pool_is_used() {
             assert!(answered < detected, "{answered} bytes were received, {detected} if the kind of pool is detected");
         }
         assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
+        if size > 1 {
+            for (first, found) in [(1, 3), (5, 2)] {
+                let ids = (first..first + 3).map(|sequence| id(0, sequence)).collect();
+                let lookup = Lookup { ids, bytes_max: 1 << 20, only_type: None };
+                assert_eq!(sink.get(lookup).await.unwrap().events.len(), found);
+            }
+        }
         sink.close().await.unwrap();
         assert_eq!(fixture.count(server).await, 6);
     }

@@ -54,7 +54,7 @@ type MakeReader = Arc<dyn Fn() -> Box<dyn PooledReader> + Send + Sync>;
 ///
 /// - Lookups that wait are put together into one call, and equal pages that wait are read once. Nothing joins a call
 ///   that has begun: a caller finds what was stored before it asked.
-/// - Reads are refused early with [`ReadError::Busy`] if longer queues would only add delay.
+/// - Reads are rejected early with [`ReadError::Busy`] if longer queues would only add delay.
 pub struct ReadPool {
     name: &'static str,
     readers_max: NonZeroUsize,

@@ -12,9 +12,9 @@ use super::joint_lookup::{JointLookup, Reply};
 
 /// Reads that may wait: callers, each with a page or a lookup.
 const WAITING_MAX: usize = 1_000;
-/// If the first read has waited this long, further ones are refused: waiting would only add delay.
-const REFUSE_AFTER: Duration = Duration::from_secs(1);
-/// A read that has waited this long is refused.
+/// If the first read has waited this long, further ones are rejected: waiting would only add delay.
+const REJECT_AFTER: Duration = Duration::from_secs(1);
+/// A read that has waited this long is rejected.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// A waiting read.
@@ -51,7 +51,7 @@ impl Job {
         }
     }
 
-    fn refuse(self) {
+    fn reject(self) {
         match self.wanted {
             Wanted::Page(_, replies) => answer_all(replies, Err(ReadError::Busy)),
             Wanted::Events(_, reply) => drop(reply.send(Err(ReadError::Busy))),
@@ -82,7 +82,7 @@ impl Queue {
             return Ok(Some(job));
         }
         self.skip_abandoned();
-        let is_late = self.jobs.front().is_some_and(|first| now.duration_since(first.asked) > REFUSE_AFTER);
+        let is_late = self.jobs.front().is_some_and(|first| now.duration_since(first.asked) > REJECT_AFTER);
         if is_late || self.callers() >= WAITING_MAX {
             return Err(ReadError::Busy);
         }
@@ -119,8 +119,8 @@ impl Queue {
         }
     }
 
-    /// Refuses the reads that have waited too long. Returns when the first of the others will have.
-    fn refuse_late(&mut self, now: Instant) -> Option<Instant> {
+    /// Rejects the reads that have waited too long. Returns when the first of the others will have.
+    fn reject_late(&mut self, now: Instant) -> Option<Instant> {
         loop {
             self.skip_abandoned();
             let until = self.jobs.front()?.asked + WAIT_MAX;
@@ -128,14 +128,14 @@ impl Queue {
                 return Some(until);
             }
             if let Some(late) = self.jobs.pop_front() {
-                late.refuse();
+                late.reject();
             }
         }
     }
 
     /// The next read to begin. A lookup takes along those that wait and for which one call has room.
     fn next(&mut self, now: Instant) -> Option<Work> {
-        self.refuse_late(now);
+        self.reject_late(now);
         let (first, reply) = match self.jobs.pop_front()?.wanted {
             Wanted::Page(query, replies) => return Some(Work::Page(query, replies)),
             Wanted::Events(first, reply) => (first, reply),
@@ -185,8 +185,8 @@ impl SharedQueue {
         self.queue().next(now)
     }
 
-    pub(super) fn refuse_late(&self, now: Instant) -> Option<Instant> {
-        self.queue().refuse_late(now)
+    pub(super) fn reject_late(&self, now: Instant) -> Option<Instant> {
+        self.queue().reject_late(now)
     }
 
     /// Takes no further reads. Those that wait end with an error: their replies are dropped.

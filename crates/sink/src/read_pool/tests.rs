@@ -1,3 +1,5 @@
+//! A pool with a store whose answers the test delays. Most tests run the worker on a paused clock.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -58,7 +60,7 @@ impl Gated {
         self.0.calls.lock().unwrap().clone()
     }
 
-    async fn has_calls(&self, count: usize) {
+    async fn wait_for_calls(&self, count: usize) {
         while self.calls().len() < count {
             tokio::task::yield_now().await;
         }
@@ -116,7 +118,7 @@ impl Running {
 async fn waiting_reads_are_put_together_and_begun_ones_are_not() {
     let pool = Running::new(1, 0);
     let first = pool.read(page(1));
-    pool.local.run_until(pool.store.has_calls(1)).await;
+    pool.local.run_until(pool.store.wait_for_calls(1)).await;
     let same = [pool.read(page(1)), pool.read(page(1))];
     let other = pool.read(page(2));
     let gets = [pool.get(lookup([1, 2], 1_000)), pool.get(lookup([2, 3], 1_000))];
@@ -137,10 +139,10 @@ async fn waiting_reads_are_put_together_and_begun_ones_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_are_made_up_to_the_maximum_and_closed_when_idle() {
+async fn readers_are_created_up_to_maximum_and_closed_when_idle() {
     let pool = Running::new(2, 0);
     let reads = [1, 2, 3].map(|number| pool.read(page(number)));
-    pool.local.run_until(pool.store.has_calls(2)).await;
+    pool.local.run_until(pool.store.wait_for_calls(2)).await;
     pool.local.run_until(tokio::time::sleep(Duration::from_millis(10))).await;
     assert_eq!(pool.store.calls().len(), 2, "the third waits");
     pool.store.0.permits.add_permits(9);
@@ -161,10 +163,10 @@ async fn readers_are_made_up_to_the_maximum_and_closed_when_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hung_reader_is_dropped_and_waiting_reads_are_refused() {
+async fn hung_reader_is_dropped_and_waiting_reads_are_rejected() {
     let pool = Running::new(1, 0);
     let hung = pool.read(page(1));
-    pool.local.run_until(pool.store.has_calls(1)).await;
+    pool.local.run_until(pool.store.wait_for_calls(1)).await;
     let began = Instant::now();
     let waiting = pool.get(lookup([2], 1_000));
     assert_eq!(pool.local.run_until(waiting).await.unwrap(), Err(ReadError::Busy));
@@ -180,20 +182,20 @@ async fn hung_reader_is_dropped_and_waiting_reads_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_are_refused_early_if_one_has_waited_and_gone_callers_do_not_count() {
+async fn reads_are_rejected_early_if_one_has_waited() {
     let pool = Running::new(1, 0);
     let _busy = pool.read(page(0));
-    pool.local.run_until(pool.store.has_calls(1)).await;
+    pool.local.run_until(pool.store.wait_for_calls(1)).await;
     let gone = pool.read(page(1));
     let stays = pool.read(page(2));
-    let refused = |after: Duration| {
+    let rejected = |after: Duration| {
         let (reply, _answer) = oneshot::channel();
         pool.queue.push(Job::page(page(9), reply), Instant::now() + after).err()
     };
-    assert_eq!(refused(Duration::from_millis(900)), None);
-    assert_eq!(refused(Duration::from_millis(1_100)), Some(ReadError::Busy));
+    assert_eq!(rejected(Duration::from_millis(900)), None);
+    assert_eq!(rejected(Duration::from_millis(1_100)), Some(ReadError::Busy));
     drop((gone, stays));
-    assert_eq!(refused(Duration::from_millis(1_100)), None, "nobody waits");
+    assert_eq!(rejected(Duration::from_millis(1_100)), None, "nobody waits");
     assert_eq!(pool.store.calls().len(), 1);
 }
 
@@ -201,19 +203,19 @@ async fn reads_are_refused_early_if_one_has_waited_and_gone_callers_do_not_count
 async fn number_of_waiting_reads_is_bounded() {
     let pool = Running::new(1, 0);
     let mut kept = Vec::new();
-    let refused = std::iter::repeat_with(|| {
+    let rejected = std::iter::repeat_with(|| {
         let (reply, answer) = oneshot::channel();
         kept.push(answer);
         pool.queue.push(Job::page(page(7), reply), Instant::now()).err()
     });
-    assert_eq!(refused.take(100_000).position(|error| error == Some(ReadError::Busy)), Some(1_000));
+    assert_eq!(rejected.take(100_000).position(|error| error == Some(ReadError::Busy)), Some(1_000));
 }
 
 #[tokio::test(start_paused = true)]
 async fn joint_call_has_a_bounded_number_of_ids() {
     let pool = Running::new(1, 0);
     let _busy = pool.read(page(0));
-    pool.local.run_until(pool.store.has_calls(1)).await;
+    pool.local.run_until(pool.store.wait_for_calls(1)).await;
     let half = LOOKUP_IDS_MAX / 2;
     let mut gets: Vec<_> =
         [0..half, 1_000..1_000 + half + 1, half..2 * half, 0..1].map(|range| pool.get(lookup(range, 1_000_000))).into();
@@ -232,7 +234,7 @@ async fn joint_call_has_a_bounded_number_of_ids() {
 }
 
 #[test]
-fn each_caller_gets_its_events_and_no_more_bytes_than_it_has_room_for() {
+fn each_caller_gets_events_within_its_bytes() {
     let each = event(EventId([0; 16]), 100).bytes();
     let ask = |lookup| {
         let (reply, answer) = oneshot::channel();
@@ -262,7 +264,7 @@ async fn close_ends_reads_and_a_later_one_begins_again() {
         let pool = pool.clone();
         tokio::spawn(async move { pool.read(page(number)).await })
     });
-    store.has_calls(1).await;
+    store.wait_for_calls(1).await;
     pool.close().await;
     for read in reading {
         let error = read.await.unwrap().unwrap_err();
@@ -275,7 +277,7 @@ async fn close_ends_reads_and_a_later_one_begins_again() {
 }
 
 #[tokio::test]
-async fn panic_of_a_reader_is_an_error_and_the_next_read_begins_again() {
+async fn panic_of_reader_is_an_error_and_ends_no_pool() {
     struct Panics;
     #[async_trait(?Send)]
     impl PooledReader for Panics {

@@ -79,9 +79,9 @@ impl Worker {
     /// Waits until there may be something to do.
     async fn wait(&mut self) {
         let now = Instant::now();
-        let refusal = self.queue.refuse_late(now);
+        let rejection = self.queue.reject_late(now);
         let idle = self.idle.front().map(|(since, _)| *since + IDLE_MAX);
-        let until = refusal.into_iter().chain(idle).min().unwrap_or(now + SLEEP);
+        let until = rejection.into_iter().chain(idle).min().unwrap_or(now + SLEEP);
         let (mut timer, mut changed) = (pin!(sleep_until(until)), pin!(self.queue.changed()));
         let (busy, idle) = (&mut self.busy, &mut self.idle);
         poll_fn(|context| {
@@ -122,7 +122,7 @@ async fn serve(mut reader: Reader, work: Work) -> Option<Reader> {
 
 fn no_answer() -> ReadError {
     let text = format!(
-        "the store hasn't answered a read within {} s: check its load, and locks that others hold",
+        "the store hasn't answered a read within {} s: check the network to it, its load, and locks that others hold",
         READ_TIMEOUT.as_secs()
     );
     ReadError::Unavailable(text.into())

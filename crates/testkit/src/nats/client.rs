@@ -56,7 +56,11 @@ impl NatsClient {
         client
     }
 
-    fn send(&mut self, bytes: &[u8]) {
+    /// Sends bytes of the protocol.
+    ///
+    /// # Panics
+    /// The connection is lost.
+    pub fn send(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
 
@@ -73,11 +77,22 @@ impl NatsClient {
         format!("{}.{}", self.inbox, self.asked)
     }
 
-    /// JetStream's answer to a request.
-    pub fn ask(&mut self, subject: &str, payload: &str) -> String {
+    /// Sends a request without waiting for its answer. Returns the subject of the answer.
+    pub fn begin(&mut self, subject: &str, payload: &str) -> String {
         let inbox = self.reply();
         self.send(format!("PUB {subject} {inbox} {}\r\n{payload}\r\n", payload.len()).as_bytes());
-        String::from_utf8(self.next().payload).unwrap()
+        inbox
+    }
+
+    /// The answer to a request.
+    pub fn request(&mut self, subject: &str, payload: &str) -> NatsMessage {
+        self.begin(subject, payload);
+        self.next_message()
+    }
+
+    /// JetStream's answer to a request.
+    pub fn ask(&mut self, subject: &str, payload: &str) -> String {
+        String::from_utf8(self.request(subject, payload).payload).unwrap()
     }
 
     /// Publishes past the sink.
@@ -86,11 +101,18 @@ impl NatsClient {
         let headers = format!("NATS/1.0\r\n{headers}\r\n");
         let all = headers.len() + payload.len();
         self.send(format!("HPUB {subject} {inbox} {} {all}\r\n{headers}{payload}\r\n", headers.len()).as_bytes());
-        String::from_utf8(self.next().payload).unwrap()
+        String::from_utf8(self.next_message().payload).unwrap()
+    }
+
+    /// Publishes without a request for an answer.
+    pub fn send_only(&mut self, subject: &str, headers: &str, payload: &str) {
+        let headers = format!("NATS/1.0\r\n{headers}\r\n");
+        let all = headers.len() + payload.len();
+        self.send(format!("HPUB {subject} {} {all}\r\n{headers}{payload}\r\n", headers.len()).as_bytes());
     }
 
     /// The next message for this client.
-    fn next(&mut self) -> NatsMessage {
+    pub fn next_message(&mut self) -> NatsMessage {
         loop {
             let line = self.line();
             let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -148,7 +170,7 @@ impl NatsClient {
             let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}");
             self.send(format!("PUB {subject} {inbox} {}\r\n{next}\r\n", next.len()).as_bytes());
             for _ in 0..PAGE {
-                let message = self.next();
+                let message = self.next_message();
                 // A status instead of a message: the end.
                 if message.payload.is_empty() && message.headers.starts_with("NATS/1.0 4") {
                     return;

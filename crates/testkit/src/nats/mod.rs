@@ -96,6 +96,13 @@ impl NatsServer {
         child.wait().unwrap();
     }
 
+    /// Sends a signal, such as `USR2` for the lame duck mode.
+    pub fn signal(&self, name: &str) {
+        let pid = fs::read_to_string(self.folder.join("pid")).unwrap();
+        let status = Command::new("kill").args([&format!("-{name}"), pid.trim()]).status().unwrap();
+        assert!(status.success());
+    }
+
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminResponse};
+use crate::findings::Findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
@@ -31,6 +32,7 @@ pub(crate) struct Shown {
     /// When the process started, in microseconds since 1970.
     pub(crate) started: i64,
     pub(crate) host: Arc<HostMetrics>,
+    pub(crate) findings: Findings,
 }
 
 /// Answers the requests to the admin port until the future is dropped.
@@ -74,6 +76,7 @@ impl Shown {
         StatusJson {
             events: counters.records.get(),
             refused: counters.refused.get(),
+            findings: self.findings.now(),
             ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
         }
     }

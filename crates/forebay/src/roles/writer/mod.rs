@@ -18,10 +18,13 @@ use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
 use crate::admin::AdminAuth;
+use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
+use crate::read_back::of_writer;
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
 use crate::signals::{self, runtime_with_signals};
@@ -92,8 +95,11 @@ async fn serve(
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
-    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default() };
+    let findings = Findings::new(None);
+    tokio::spawn(findings.clone().follow());
+    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), findings };
     tokio::spawn(admin::serve(admin, shown, auth));
+    let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let all = memory.budgets.connections;
     let ConnectionLimits { all, per_client } = descriptors::within_limit(ConnectionLimits { all, per_client: all / 2 });
@@ -118,6 +124,9 @@ async fn serve(
         _ = &mut serving => {}
         () = tokio::time::sleep(ANSWER_MAX) => tracing::warn!("some batches in flight got no response: gateways \
             resend them"),
+    }
+    if let Some(events) = events {
+        events.stop().await;
     }
     for offered in writer.offered().values() {
         // Everything that was answered is stored regardless.

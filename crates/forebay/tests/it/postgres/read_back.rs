@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{Folder, Server, exchange};
 use testkit::postgres::PostgresServer;
 
-fn get(server: &Server, target: &str) -> (u16, Value) {
+pub(super) fn get(server: &Server, target: &str) -> (u16, Value) {
     let request = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     let (status, body) = exchange(server.intake, &request);
     (status, serde_json::from_str(&body).unwrap())

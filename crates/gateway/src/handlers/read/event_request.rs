@@ -8,7 +8,7 @@ use std::task::Poll;
 use event::read::{ReadError, StoreReader};
 use event::{EventId, Position};
 
-use super::lookup::{nothing_to_read, of_store, pending, type_name, with_room};
+use super::lookup::{SHARD, of_store, pending, stores, with_room};
 use super::parameters::Parameters;
 use super::{dead_letter, response};
 use crate::admission::{ClientBucket, ReadPermit};
@@ -19,7 +19,7 @@ use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 use http1::Response;
 
-const PARAMETERS: [&str; 2] = ["type", "position"];
+const PARAMETERS: [&str; 3] = ["type", "position", SHARD];
 
 /// A request for one event.
 pub(crate) struct EventRequest {
@@ -35,13 +35,7 @@ impl EventRequest {
             .parse()
             .map_err(|error| Problem::bad("Invalid event id", format!("the event id in the path: {error}")))?;
         let parameters = Parameters::read(query, &PARAMETERS)?;
-        let readers = match type_name(&parameters)? {
-            Some(name) => vec![types.reader_of(&name)?],
-            None => types.readers(),
-        };
-        if readers.is_empty() {
-            return Err(nothing_to_read());
-        }
+        let readers = stores(types, &parameters)?;
         Ok(Self { id, position: parameters.value("position")?, readers })
     }
 
@@ -78,7 +72,7 @@ impl EventRequest {
                 asked.swap_remove(at);
                 match answer.unwrap_or(Err(LookupError::Store(ReadError::Busy))) {
                     Ok(Some((event, permit))) => {
-                        if let Some(body) = response::event(&event) {
+                        if let Some(body) = response::event_json(&event) {
                             return Poll::Ready(Ok(Some((body, permit))));
                         }
                     }

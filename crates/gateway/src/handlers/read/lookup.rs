@@ -9,6 +9,7 @@ use super::cursor;
 use super::parameters::{Parameters, bad};
 use crate::admission::ReadPermit;
 use crate::error_code::ErrorCode;
+use crate::event_types::{StoreReaders, TypeRegistry};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 use http1::Response;
@@ -18,6 +19,45 @@ pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Ref
     let name =
         |text: &str| TypeName::new(text).map_err(|error| Problem::boxed(ErrorCode::UnknownType, error.to_string()));
     parameters.text("type").map(name).transpose()
+}
+
+/// The stores that may have an event: those of the requested type, or of all types. Of a sink with shards these are all
+/// databases, or with the parameter `shard` the one of its value.
+pub(super) fn stores(types: &TypeRegistry, parameters: &Parameters) -> Result<Vec<Arc<dyn StoreReader>>, Refused> {
+    let of_types = match type_name(parameters)? {
+        Some(name) => vec![types.readers_of(&name)?],
+        None => types.readers(),
+    };
+    let shard = parameters.text(SHARD);
+    if shard.is_some() && !of_types.iter().any(StoreReaders::has_shards) {
+        return Err(no_shards());
+    }
+    let mut all: Vec<Arc<dyn StoreReader>> = Vec::new();
+    for readers in &of_types {
+        let wanted: Vec<_> = match shard {
+            Some(value) => vec![readers.of_shard(Some(value))],
+            None => readers.all().collect(),
+        };
+        for reader in wanted {
+            if !all.iter().any(|known| known.name() == reader.name()) {
+                all.push(reader.clone());
+            }
+        }
+    }
+    if all.is_empty() { Err(nothing_to_read()) } else { Ok(all) }
+}
+
+/// The store of a page: the common database, or with the parameter `shard` the one of its value.
+pub(super) fn store_of_page(readers: &StoreReaders, parameters: &Parameters) -> Result<Arc<dyn StoreReader>, Refused> {
+    let shard = parameters.text(SHARD);
+    if shard.is_some() && !readers.has_shards() {
+        return Err(no_shards());
+    }
+    Ok(readers.of_shard(shard).clone())
+}
+
+fn no_shards() -> Refused {
+    bad("`shard`: the sink that is read has no shards: leave the parameter out, or name another `type`".to_owned())
 }
 
 /// The sinks that haven't reached a position yet.
@@ -35,6 +75,8 @@ pub(super) fn with_room(response: Response, mut permit: ReadPermit) -> Response 
     Response { reservation: Some(Box::new(permit)), ..response }
 }
 
+/// The parameter with the value that chooses the database.
+pub(super) const SHARD: &str = "shard";
 const NOT_NEWEST_FIRST: &str = "the store of this type cannot be read newest first; use `order=asc`";
 
 pub(super) fn nothing_to_read() -> Refused {

@@ -20,6 +20,7 @@ use event_request::EventRequest;
 use http1::Response;
 pub(crate) use object_request::ObjectRequest;
 use page_request::PageRequest;
+pub use response::event_json;
 
 /// A request to read.
 pub(crate) enum ReadRequest {

@@ -8,18 +8,18 @@ use limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
 use text::{duration, rfc3339};
 
 use super::cursor::Belonging;
-use super::lookup::{nothing_to_read, of_store, pending, type_name, with_room};
+use super::lookup::{SHARD, nothing_to_read, of_store, pending, store_of_page, type_name, with_room};
 use super::parameters::{Parameters, bad};
 use super::{dead_letter, response};
 use crate::admission::{ClientBucket, ReadPermit};
-use crate::event_types::TypeRegistry;
+use crate::event_types::{StoreReaders, TypeRegistry};
 use crate::ingest::{DEFAULT_TYPE, check_key};
 use crate::lookups::EVENT_ROOM;
 use crate::problem::Refused;
 use crate::shard::ShardContext;
 use http1::Response;
 
-const PARAMETERS: [&str; 7] = ["key", "type", "since", "until", "order", "limit", "cursor"];
+const PARAMETERS: [&str; 8] = ["key", "type", "since", "until", "order", "limit", "cursor", SHARD];
 
 /// Bytes that most events take at most.
 const USUAL_EVENT_ROOM: usize = 16 * 1024;
@@ -47,12 +47,13 @@ impl Choice {
         let type_name = type_name(parameters)?;
         if let Some(key) = parameters.text("key") {
             parameters.without(&["since", "until", "order"], "cannot be combined with `key`")?;
-            return Self::of_key(types, type_name, key, source);
+            return Self::of_key(types, parameters, type_name, key, source);
         }
-        let reader = match &type_name {
-            Some(name) => types.reader_of(name)?,
-            None => the_only_reader(types)?,
+        let readers = match &type_name {
+            Some(name) => types.readers_of(name)?,
+            None => the_only_readers(types)?,
         };
+        let reader = store_of_page(&readers, parameters)?;
         let (since, age) = match parameters.with("since", since)? {
             None => (None, None),
             Some(Since::Time(time)) => (Some(time), None),
@@ -65,7 +66,13 @@ impl Choice {
     }
 
     /// All events of a key: number 0 for a single event. For a batch, the first values of its lines, and then all others.
-    fn of_key(types: &TypeRegistry, type_name: Option<TypeName>, key: &str, source: &str) -> Result<Self, Refused> {
+    fn of_key(
+        types: &TypeRegistry,
+        parameters: &Parameters,
+        type_name: Option<TypeName>,
+        key: &str,
+        source: &str,
+    ) -> Result<Self, Refused> {
         check_key(key.as_bytes(), "`key`")?;
         let of_default = || TypeName::new(DEFAULT_TYPE).map_err(|error| bad(error.to_string()));
         let name = type_name.map_or_else(of_default, Ok)?;
@@ -76,7 +83,7 @@ impl Choice {
             wanted: Wanted::Ids { first: ids.id(0), last: ids.id(last) },
             age: None,
             key: Some([ids.id(0), of_type, of_type.in_part(), of_several, of_several.in_part()]),
-            reader: types.reader_of(&name)?,
+            reader: store_of_page(&types.readers_of(&name)?, parameters)?,
         })
     }
 
@@ -205,7 +212,7 @@ fn limit(text: &str) -> Result<usize, String> {
 }
 
 /// Pages go through one sink: there is no order over several.
-fn the_only_reader(types: &TypeRegistry) -> Result<Arc<dyn StoreReader>, Refused> {
+fn the_only_readers(types: &TypeRegistry) -> Result<StoreReaders, Refused> {
     let mut readers = types.readers();
     match (readers.pop(), readers.is_empty()) {
         (Some(only), true) => Ok(only),

@@ -26,8 +26,9 @@ pub(super) fn ok(body: Vec<u8>) -> Response {
     Response { lines: LINES, ..Response::with_body(StatusCode::OK, JSON, body) }
 }
 
-/// One event; `None` if another program has stored something else under its id.
-pub(super) fn event(event: &StoredEvent) -> Option<Vec<u8>> {
+/// One event as `GET /events/{id}` shows it; `None` if another program has stored something else under its id.
+#[must_use]
+pub fn event_json(event: &StoredEvent) -> Option<Vec<u8>> {
     let mut body = Vec::with_capacity(event.bytes());
     write_event(&mut body, event).then_some(body)
 }
@@ -210,7 +211,7 @@ mod tests {
         let expected = format!("{{\"events\":[{},{}],\"next\":\"0f\"}}", event("{\"a\" :\t1e0}"), event("null"));
         assert_eq!(text, expected);
         assert_eq!(write_page(vec![stored("")], "", 0), b"{\"events\":[]}");
-        assert_eq!(super::event(&stored("{")), None);
+        assert_eq!(event_json(&stored("{")), None);
     }
 
     #[test]
@@ -224,7 +225,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains(r#""payload":"#), "{text}");
-        assert!(super::event(&event).is_some(), "it is 200 by its id");
+        assert!(event_json(&event).is_some(), "it is 200 by its id");
     }
 
     #[test]

@@ -1,0 +1,180 @@
+//! The task of a connection: reads frames, writes the buffer of commands, and notices a server that doesn't respond.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::bus_error::BusError;
+use super::link::{INBOX_ID, Link, Stage};
+use super::shared::Shared;
+use crate::error::Error;
+use crate::greeting::Greeting;
+use crate::protocol::{self, Frame};
+use crate::wire::Wire;
+
+/// A server that sent nothing for this long gets a ping, and has as long to respond.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 64 * 1024;
+/// Reads before other tasks run.
+const READS_MAX: usize = 4;
+/// A larger buffer is freed after its use.
+const BUFFER_KEPT_MAX: usize = 1024 * 1024;
+
+/// Reads and writes until the connection ends.
+pub(super) async fn drive(wire: Wire, link: Rc<Link>, shared: Rc<Shared>) {
+    let mut ticks = interval(PING_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut driver = Driver { wire, link, shared, sending: Vec::new(), sent: 0, ticks, is_heard: true, said: None };
+    // The login may have read more than its own response.
+    let outcome = match driver.parse() {
+        Ok(()) => poll_fn(|cx| driver.poll(cx)).await,
+        Err(error) => Err(error),
+    };
+    let outcome = outcome.map_err(|error| driver.said.take().map_or(error, Error::Server));
+    driver.shared.ended(&driver.link, outcome);
+}
+
+struct Driver {
+    wire: Wire,
+    link: Rc<Link>,
+    shared: Rc<Shared>,
+    /// The buffer that is being written, and how much of it was.
+    sending: Vec<u8>,
+    sent: usize,
+    ticks: Interval,
+    /// Whether the server sent anything since the last tick.
+    is_heard: bool,
+    /// The server's last error: the reason if it closes the connection.
+    said: Option<String>,
+}
+
+impl Driver {
+    /// Ready if the connection has ended: without an error if this side has closed it.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.link.set_driver(cx.waker());
+        self.read(cx)?;
+        while self.ticks.poll_tick(cx).is_ready() {
+            self.check_alive()?;
+        }
+        if self.link.stage.get() == Stage::Draining && self.link.pings.get() == 0 && self.link.is_idle() {
+            self.link.begin(Stage::Closing);
+        }
+        ready!(self.write(cx))?;
+        if self.link.stage.get() == Stage::Closing {
+            return Pin::new(&mut self.wire.stream).poll_shutdown(cx).map_err(Error::Connection);
+        }
+        Poll::Pending
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        for _ in 0..READS_MAX {
+            self.wire.received.reserve(READ_BYTES);
+            match pin!(self.wire.stream.read_buf(&mut self.wire.received)).poll(cx)? {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(0) => return Err(io::Error::other("the server closed the connection").into()),
+                Poll::Ready(_) => self.parse()?,
+            }
+        }
+        cx.waker().wake_by_ref();
+        Ok(())
+    }
+
+    fn parse(&mut self) -> Result<(), Error> {
+        self.is_heard = true;
+        let mut at = 0;
+        while let Some((frame, length)) = protocol::frame(&self.wire.received[at..])? {
+            at += length;
+            self.take(frame)?;
+        }
+        self.wire.received.drain(..at);
+        if self.wire.received.is_empty() && self.wire.received.capacity() > BUFFER_KEPT_MAX {
+            self.wire.received = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, frame: Frame) -> Result<(), Error> {
+        match frame {
+            Frame::Message(message) if message.subscription == INBOX_ID => self.link.answer(message),
+            Frame::Message(message) => self.shared.deliver(message),
+            Frame::Ping => self.link.pong(),
+            Frame::Pong => {
+                self.link.pings.set(self.link.pings.get().saturating_sub(1));
+                self.link.changed.notify_waiters();
+            }
+            Frame::Info(json) => self.learn(&Greeting::parse(&json)?),
+            Frame::Error(said) => return self.rejected(said),
+        }
+        Ok(())
+    }
+
+    fn learn(&self, greeting: &Greeting) {
+        self.link.max_payload.set(greeting.max_payload);
+        self.shared.learn(greeting);
+        if greeting.ldm {
+            self.link.is_lame.set(true);
+            self.link.changed.notify_waiters();
+        }
+    }
+
+    /// An error about one subject leaves the connection open. After others the server closes it.
+    fn rejected(&mut self, said: String) -> Result<(), Error> {
+        self.shared.report(&format!("{} rejects a command: {said}", self.link.server));
+        if let Some(subject) = quoted(&said, "Permissions Violation for Publish to ") {
+            let hash = self.shared.hash(subject);
+            self.link.fail(Some(hash), &BusError::Forbidden(said));
+        } else if quoted(&said, "Permissions Violation for Subscription to ")
+            .is_some_and(|subject| subject.starts_with(self.link.inbox()))
+        {
+            // Without responses the connection is of no use.
+            return Err(Error::Server(said));
+        } else {
+            self.said = Some(said);
+        }
+        Ok(())
+    }
+
+    fn check_alive(&mut self) -> Result<(), Error> {
+        if !self.is_heard {
+            if self.link.pings.get() > 0 {
+                return Err(Error::NoResponse(PING_INTERVAL));
+            }
+            self.link.ping();
+        }
+        self.is_heard = false;
+        self.said = None;
+        Ok(())
+    }
+
+    /// Ready if everything is written.
+    fn write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        loop {
+            if self.sent == self.sending.len() {
+                self.sent = 0;
+                self.sending.clear();
+                self.sending.shrink_to(BUFFER_KEPT_MAX);
+                self.link.take_output(&mut self.sending);
+                if self.sending.is_empty() {
+                    return Pin::new(&mut self.wire.stream).poll_flush(cx).map_err(Error::Connection);
+                }
+            }
+            let stream = Pin::new(&mut self.wire.stream);
+            match ready!(stream.poll_write(cx, &self.sending[self.sent..]))? {
+                0 => return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into())),
+                written => self.sent += written,
+            }
+        }
+    }
+}
+
+/// The subject in quotation marks after `beginning`.
+fn quoted<'a>(said: &'a str, beginning: &str) -> Option<&'a str> {
+    said.strip_prefix(beginning)?.strip_prefix('"')?.split('"').next()
+}
