@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use event::read::{Page, Query, ReadError};
+use event::read::{Found, Lookup, Page, Query, ReadError};
 
 use super::config::ElasticsearchConfig;
 use super::error::Failure;
 use super::fields::{Fields, WANTED};
+use super::lookup;
 use super::page;
 use super::search::EXISTING_INDICES;
 use super::server::Server;
@@ -34,18 +35,33 @@ impl Reader {
 
     /// The page; `None` if the bookmark isn't this store's.
     async fn page(&mut self, query: &Query) -> Result<Option<Page>, Failure> {
-        self.refresh().await?;
-        let fields = match self.fields.take() {
-            Some(fields) => Some(fields),
-            None => self.look_up_fields().await?,
-        };
-        let Some(fields) = fields else {
+        let Some(fields) = self.begin().await? else {
             // There is no index yet: a bookmark must be from another store.
             return Ok(query.after.is_none().then(Page::default));
         };
         let page = page::read(&self.server, &self.config.index, &fields, query).await?;
         self.fields = Some(fields);
         Ok(page)
+    }
+
+    async fn found(&mut self, lookup: &Lookup) -> Result<Found, Failure> {
+        let Some(fields) = self.begin().await? else { return Ok(Found::default()) };
+        let found = lookup::get(&self.server, &self.config.index, &fields, lookup).await?;
+        self.fields = Some(fields);
+        Ok(found)
+    }
+
+    /// The fields of the documents that are searchable now; `None` if there is no index yet.
+    async fn begin(&mut self) -> Result<Option<Fields>, Failure> {
+        self.refresh().await?;
+        match self.fields.take() {
+            Some(fields) => Ok(Some(fields)),
+            None => self.look_up_fields().await,
+        }
+    }
+
+    fn unavailable(&self, failure: Failure) -> ReadError {
+        ReadError::Unavailable(failure.into_sink_error(&self.config).into_reason())
     }
 
     /// Makes all written documents searchable, which otherwise takes a while.
@@ -71,8 +87,12 @@ impl PooledReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         match self.page(query).await {
             Ok(page) => page.ok_or(ReadError::Bookmark),
-            Err(failure) => Err(ReadError::Unavailable(failure.into_sink_error(&self.config).into_reason())),
+            Err(failure) => Err(self.unavailable(failure)),
         }
+    }
+
+    async fn get(&mut self, lookup: &Lookup) -> Result<Found, ReadError> {
+        self.found(lookup).await.map_err(|failure| self.unavailable(failure))
     }
 
     async fn hang_up(&mut self) {

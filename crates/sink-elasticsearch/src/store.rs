@@ -22,6 +22,8 @@ use sink::close_signal::CloseSignal;
 use sink::read_pool::ReadPool;
 use sink::{Batch, Mark, Reason, SinkError, Store, WriteOutcome};
 
+/// Searches that run at the same time, each over its own connection.
+const READERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 /// The store.
 pub struct Elasticsearch {
     config: ElasticsearchConfig,
@@ -44,8 +46,7 @@ impl Elasticsearch {
         let (server, limiter) = (Server::new(&config, true), Limiter::new(config.requests_max));
         let (to_read, written) = (config.clone(), Arc::<AtomicU64>::default());
         let counted = Arc::clone(&written);
-        let reads =
-            ReadPool::new("search-read", NonZeroUsize::MIN, move || Reader::new(to_read.clone(), Arc::clone(&counted)));
+        let reads = ReadPool::new("search-read", READERS, move || Reader::new(to_read.clone(), Arc::clone(&counted)));
         Self {
             config,
             server,

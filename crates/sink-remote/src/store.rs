@@ -18,6 +18,8 @@ use writer_protocol::frame;
 use writer_protocol::read::{PageJson, QueryJson};
 use writer_protocol::{ClaimQuery, HeldAnswer, Outcome, wire};
 
+/// Requests that read at the same time, each over its own connection.
+const READERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 /// The largest page, in bytes: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
 
@@ -38,7 +40,7 @@ impl Remote {
     pub fn new(config: RemoteConfig) -> Self {
         let caller = Arc::new(Caller::new(config));
         let to_read = Arc::clone(&caller);
-        let reads = ReadPool::new("writer-read", NonZeroUsize::MIN, move || Reader(to_read.to_read(SILENCE_MAX)));
+        let reads = ReadPool::new("writer-read", READERS, move || Reader(to_read.to_read(SILENCE_MAX)));
         Self { shared: Arc::new(Shared { caller, reads }) }
     }
 
@@ -123,15 +125,24 @@ impl Store for Remote {
 /// Reads through the writers, with separate connections.
 struct Reader(Caller);
 
+impl Reader {
+    async fn ask(&self, query: &QueryJson) -> Result<PageJson, ReadError> {
+        let unavailable = |error: SinkError| ReadError::Unavailable(error.to_string().into());
+        let json = serde_json::to_vec(query).unwrap_or_default();
+        let content = Content::Whole(json.into());
+        let call = Call { content, answer_max: READ_ANSWER_BYTES_MAX, ..Call::new(Method::POST, "/read") };
+        self.0.call(&call).await.map_err(unavailable)?.map_err(unavailable)
+    }
+}
+
 #[async_trait(?Send)]
 impl PooledReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
-        let unavailable = |error: SinkError| ReadError::Unavailable(error.to_string().into());
-        let json = serde_json::to_vec(&QueryJson::from(query)).unwrap_or_default();
-        let content = Content::Whole(json.into());
-        let call = Call { content, answer_max: READ_ANSWER_BYTES_MAX, ..Call::new(Method::POST, "/read") };
-        let page: PageJson = self.0.call(&call).await.map_err(unavailable)?.map_err(unavailable)?;
-        page.into_page(&query.wanted)
+        self.ask(&QueryJson::from(query)).await?.into_page(&query.wanted)
+    }
+
+    async fn get(&mut self, lookup: &Lookup) -> Result<Found, ReadError> {
+        self.ask(&QueryJson::from(lookup)).await?.into_found(lookup)
     }
 
     async fn hang_up(&mut self) {

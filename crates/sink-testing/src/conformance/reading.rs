@@ -1,6 +1,6 @@
 //! Cases for stores that can be read back. Other stores pass them trivially.
 
-use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Lookup, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use limits::READ_BYTES_MAX;
 
@@ -87,6 +87,26 @@ pub(super) async fn read_back(suite: Suite) {
     expect(suite, &fixture.pages(query, async |_| {}).await, rest);
 }
 
+/// All events and one that isn't stored, with room for all and for one at a time.
+async fn look_up(suite: Suite, fixture: &Fixture, events: &[Event]) {
+    for bytes_max in [READ_BYTES_MAX, 1] {
+        let unknown = EventId([0xee; 16]);
+        let mut left: Vec<EventId> = events.iter().map(|event| event.id).chain([unknown]).collect();
+        let (mut found, mut calls) = (Vec::new(), 0);
+        while !left.is_empty() {
+            let lookup = Lookup { ids: left.clone(), bytes_max, only_type: None };
+            let answer = fixture.sink.get(lookup).await.expect("a store at hand can be read");
+            assert!(answer.left.len() < left.len() && answer.left.iter().all(|id| left.contains(id)));
+            found.extend(answer.events);
+            left = answer.left;
+            calls += 1;
+        }
+        assert!(calls == 1 || bytes_max == 1, "{calls} calls for a few small events");
+        found.sort_by_key(|event| events.iter().position(|one| one.id == event.id));
+        expect(suite, &found, events);
+    }
+}
+
 pub(super) async fn read_chosen(suite: Suite) {
     let fixture = Fixture::new(suite).await;
     if !fixture.sink.can_read() {
@@ -96,6 +116,7 @@ pub(super) async fn read_chosen(suite: Suite) {
     fixture.store(&batch(&lane(0), 1, &events)).await;
     expect(suite, &fixture.all(Wanted::Stored(of_type(Some(TYPE_NAME)))).await, &events);
     expect(suite, &fixture.all(Wanted::Stored(of_type(Some("other")))).await, &[]);
+    look_up(suite, &fixture, &events).await;
     let at = |number: i64| Some(RECEIVED_AT + number);
     for (since, until, expected) in [
         (at(11), None, &events[10..]),
