@@ -1,5 +1,5 @@
 #!/bin/sh
-# Posts an order and asks both services through Forebay. Use: sh post.sh [URL]
+# Posts an order, and asks both services. Use: sh post.sh [URL]
 set -eu
 url=${1:-${FOREBAY_URL:-http://127.0.0.1:8080}}
 

@@ -12,7 +12,7 @@ async def main():
     async def order(message):
         event_id = message.headers["Forebay-Param-id"].encode()
         event = await bus.request("forebay.events.get", event_id, timeout=1)
-        # An error becomes this worker's, such as 404: not stored, or not yet.
+        # An error is this worker's too: 404 if it is not stored yet.
         status = (event.headers or {}).get("Nats-Service-Error-Code", "200")
         body = json.loads(event.data)["payload"] if status == "200" else {}
         headers = {"Forebay-Status": status, "Content-Type": "application/json"}

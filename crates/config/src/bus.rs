@@ -126,6 +126,6 @@ impl fmt::Display for BusConfig {
     /// Its servers, never the account.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.servers)?;
-        self.events.as_ref().map_or(Ok(()), |subject| write!(f, ", events on {subject}"))
+        self.events.as_ref().map_or(Ok(()), |subject| write!(f, ", events of all sources on {subject}"))
     }
 }

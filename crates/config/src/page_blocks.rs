@@ -2,6 +2,7 @@
 //!
 //! * `<!-- check: fragment -->`: types, sinks and upstreams that it names or lacks;
 //! * `<!-- check: settings of KIND -->`: the head of their table, see [`heads`];
+//! * `<!-- check: scenario -->`: a scenario of `forebay bench`, which is checked where it is read;
 //! * `<!-- check: skip: REASON -->`: it is no configuration of Forebay.
 //!
 //! Pages below [`FRAGMENTS`] show one table at a time, and need no comment for that.
@@ -25,6 +26,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("ETCD_PASSWORD", "secret"),
     ("HASH_KEY", "secret"),
     ("HOSTNAME", "writer-1"),
+    ("NATS_PASSWORD", "secret"),
     ("NATS_URL", "nats://forebay:secret@nats"),
     ("PG_ACME", "postgres://forebay@acme/events"),
     ("PG_COMMON", "postgres://forebay@common/events"),
@@ -132,6 +134,8 @@ fn fault(block: &Block) -> Option<String> {
         None if block.page.starts_with(FRAGMENTS) => completed(text),
         None => text.clone(),
         Some("fragment") => completed(text),
+        // Crate `load` reads the scenarios of pages.
+        Some("scenario") => return None,
         Some(mark) if mark.starts_with("skip: ") => return None,
         Some(mark) => match mark.strip_prefix("settings of ").and_then(heads) {
             Some(head) => completed(&format!("{head}{text}")),

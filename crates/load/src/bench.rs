@@ -2,12 +2,12 @@
 //!
 //! One thread with epoll: on a shared machine, the cost of the load reduces what is left for the server.
 
-mod answer;
-mod client;
+pub(crate) mod answer;
+pub(crate) mod client;
 mod payload;
 mod report;
-mod run;
-mod stream;
+pub(crate) mod run;
+pub(crate) mod stream;
 mod verify;
 
 use std::fmt::Display;
@@ -19,6 +19,7 @@ pub use report::Report;
 pub use verify::StoreCheck;
 
 use anyhow::anyhow;
+use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 use generator::RecordKind;
 
@@ -38,8 +39,11 @@ pub struct BenchOptions {
     /// requests.
     #[arg(long, value_name = "R", value_parser = rate)]
     pub rate: Option<f64>,
-    /// How long to send
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = text::duration::parse)]
+    /// Play the users of this file (TOML), instead of sending events over --connections
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connections", "rate", "batch", "file", "kind", "key", "verify", "event_type"])]
+    pub scenario: Option<PathBuf>,
+    /// How long to send; with --scenario 60s, if not set
+    #[arg(long, value_name = "TIME", default_value = "10s", default_value_if("scenario", ArgPredicate::IsPresent, "60s"), value_parser = text::duration::parse)]
     pub duration: Duration,
     /// Send batches of this many events [default: one event a request]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -96,7 +100,7 @@ fn rate(text: &str) -> Result<f64, String> {
 /// The progress of a run, for display.
 #[derive(Debug, Default)]
 pub struct BenchCounters {
-    /// Events of requests that were answered 200.
+    /// Events of requests that were answered 200. With a scenario: requests that were answered as expected.
     pub events: AtomicU64,
     /// Requests that were answered otherwise or not at all.
     pub failed: AtomicU64,

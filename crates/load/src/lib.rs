@@ -3,6 +3,8 @@
 pub mod bench;
 mod blocking_client;
 pub mod loader;
+mod poller;
+pub mod scenario;
 mod server;
 mod server_url;
 

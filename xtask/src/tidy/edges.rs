@@ -112,7 +112,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "transform",
         ],
     ),
-    ("load", &["clock", "expression", "generator", "json", "limits", "net", "text"]),
+    ("load", &["clock", "expression", "generator", "json", "limits", "net", "random", "settings", "text"]),
     (
         "cli",
         &[

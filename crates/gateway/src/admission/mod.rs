@@ -7,6 +7,8 @@ mod reservation;
 pub(crate) mod wait_queue;
 
 pub(crate) use client_quota::ClientBucket;
+#[cfg(test)]
+pub(crate) use client_quota::tests::two_clients;
 pub(crate) use fair_semaphore::FairSemaphore;
 pub(crate) use read_budget::{ReadBudget, ReadPermit};
 

@@ -225,3 +225,6 @@ impl Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

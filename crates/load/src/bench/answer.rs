@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use httparse::{EMPTY_HEADER, Header, Response, Status};
 
 /// Far above what Forebay and the proxies in front of it send.
-const HEADERS_MAX: usize = 64;
+pub(crate) const HEADERS_MAX: usize = 64;
 
 /// A whole answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct Answer<'a> {
 /// Bytes that are no answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server's response is not HTTP/1.1 with a Content-Length: check that the URL is Forebay's")]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 /// The first answer in `bytes`; none while its end isn't there.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
@@ -41,18 +41,21 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
 }
 
 /// The content of a head.
-struct Facts {
-    status: u16,
-    closes: bool,
-    framing: Option<Framing>,
+pub(crate) struct Facts {
+    pub(crate) status: u16,
+    /// Whether the server closes the connection after the answer.
+    pub(crate) closes: bool,
+    pub(crate) framing: Option<Framing>,
 }
 
-enum Framing {
+/// How the end of a body is found.
+pub(crate) enum Framing {
     Length(usize),
     Chunked,
 }
 
-fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Facts)>, Malformed> {
+/// The first head in `bytes`, and its length; none while its end isn't there.
+pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Facts)>, Malformed> {
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let mut response = Response::new(&mut headers);
     let Status::Complete(length) = response.parse(bytes).map_err(|_| Malformed)? else { return Ok(None) };

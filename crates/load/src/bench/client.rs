@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::Instant;
 
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 
 use super::answer;
 use super::stream::{self, Wire};
 use crate::ServerConnector;
+use crate::poller::Poller;
 
 /// At most so much of an answer is shown.
 const WORDS_CHARACTERS_MAX: usize = 200;
@@ -43,9 +44,9 @@ pub(super) struct Answered {
 
 impl Client {
     /// Connects, and registers the connection with epoll as `number`.
-    pub(super) fn connect(server: &ServerConnector, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
+    pub(super) fn connect(server: &ServerConnector, poller: &Poller, number: u64) -> io::Result<Self> {
         let wire = stream::connect(server)?;
-        epoll::add(epoll, wire.socket().as_fd(), EventData::new_u64(number), EventFlags::IN)?;
+        poller.add(wire.socket().as_fd(), number, EventFlags::IN)?;
         let (out, received) = (Vec::new(), Vec::new());
         Ok(Self { wire, out, sent: 0, received, watches_out: false, flight: None })
     }
@@ -57,25 +58,25 @@ impl Client {
     }
 
     /// Sends what can be sent now.
-    pub(super) fn send(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
+    pub(super) fn send(&mut self, poller: &Poller, number: u64) -> io::Result<()> {
         loop {
             let left = &self.out[self.sent..];
             // TLS keeps the bytes that the socket doesn't accept.
             let sent = if left.is_empty() { self.wire.flush().map(|()| 0) } else { self.wire.write(left) };
             match sent {
-                Ok(0) => return self.watch_out(epoll, number, false),
+                Ok(0) => return self.watch_out(poller, number, false),
                 Ok(length) => self.sent += length,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return self.watch_out(epoll, number, true),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return self.watch_out(poller, number, true),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn watch_out(&mut self, epoll: &OwnedFd, number: u64, watches: bool) -> io::Result<()> {
+    fn watch_out(&mut self, poller: &Poller, number: u64, watches: bool) -> io::Result<()> {
         if self.watches_out != watches {
             let flags = if watches { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            epoll::modify(epoll, self.wire.socket().as_fd(), EventData::new_u64(number), flags)?;
+            poller.modify(self.wire.socket().as_fd(), number, flags)?;
             self.watches_out = watches;
         }
         Ok(())
@@ -122,7 +123,7 @@ impl Client {
 }
 
 /// The readable part of an answer: the detail of a problem; of a batch that of its first rejection; else its text.
-fn words(body: &[u8]) -> String {
+pub(crate) fn words(body: &[u8]) -> String {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let detail = [problem.pointer("/detail"), problem.pointer("/refused/0/detail")].into_iter().flatten();
     let text = detail.filter_map(serde_json::Value::as_str).next().map(str::to_owned);

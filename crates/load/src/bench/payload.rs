@@ -102,6 +102,7 @@ mod tests {
         BenchOptions {
             connections: 1,
             rate: None,
+            scenario: None,
             duration: Duration::ZERO,
             batch,
             file: Some(file.to_owned()),

@@ -2,26 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use hdrhistogram::Histogram;
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::io::Errno;
-use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
-    timerfd_settime,
-};
+use rustix::event::epoll::EventFlags;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::client::{Client, Flight};
 use super::payload::Requests;
 use super::{BenchCounters, BenchOptions, cannot};
+use crate::poller::Poller;
 use crate::{IngestEndpoint, ServerConnector};
 
-const READY_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
 /// Requests in flight at the end get so long to be answered.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -30,8 +24,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Latencies up to a minute, in nanoseconds, to a thousandth.
 const LATENCY_MAX: u64 = 60_000_000_000;
 const DIGITS: u8 = 3;
-/// The timer among the clients' numbers.
-const TIMER: u64 = u64::MAX;
+
+/// An empty histogram of latencies.
+pub(crate) fn histogram() -> anyhow::Result<Histogram<u64>> {
+    Histogram::new_with_bounds(1, LATENCY_MAX, DIGITS).map_err(cannot("create a histogram"))
+}
 
 /// The results of a run.
 pub(super) struct Measured {
@@ -60,15 +57,12 @@ pub(super) struct Run<'a> {
     counters: &'a BenchCounters,
     stop: &'a AtomicBool,
     requests: Requests,
-    epoll: OwnedFd,
-    timer: OwnedFd,
-    timer_due: Option<Instant>,
+    poller: Poller,
     clients: Vec<Option<Client>>,
     /// Those without a request.
     free: Vec<usize>,
     in_flight: usize,
     measured: Measured,
-    ready: Vec<epoll::Event>,
     scratch: Vec<u8>,
 }
 
@@ -80,14 +74,7 @@ impl<'a> Run<'a> {
         stop: &'a AtomicBool,
     ) -> anyhow::Result<Self> {
         let requests = Requests::new(to, options)?;
-        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(cannot("create an epoll instance"))?;
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags);
-        let timer = timer.map_err(cannot("create a timer"))?;
-        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)
-            .map_err(cannot("watch a timer"))?;
-        let latency = Histogram::new_with_bounds(1, LATENCY_MAX, DIGITS);
-        let latency = latency.map_err(cannot("create a histogram"))?;
+        let latency = histogram()?;
         let measured = Measured {
             elapsed: Duration::ZERO,
             sent: 0,
@@ -106,14 +93,11 @@ impl<'a> Run<'a> {
             options,
             counters,
             stop,
-            epoll,
-            timer,
-            timer_due: None,
+            poller: Poller::new()?,
             clients: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
             measured,
-            ready: Vec::with_capacity(READY_MAX),
             scratch: vec![0; SCRATCH_BYTES],
         };
         for at in 0..usize::from(options.connections) {
@@ -127,7 +111,7 @@ impl<'a> Run<'a> {
     fn connect(&mut self, at: usize) -> anyhow::Result<()> {
         let server = self.server;
         let failed = |error| anyhow!("{}: {error}", server.target());
-        self.clients[at] = Some(Client::connect(server, &self.epoll, at as u64).map_err(failed)?);
+        self.clients[at] = Some(Client::connect(server, &self.poller, at as u64).map_err(failed)?);
         self.free.push(at);
         Ok(())
     }
@@ -184,7 +168,7 @@ impl<'a> Run<'a> {
         self.measured.sent += 1;
         let events = self.requests.events() as usize;
         self.measured.acknowledged.resize(self.measured.acknowledged.len() + events, false);
-        match client.send(&self.epoll, at as u64) {
+        match client.send(&self.poller, at as u64) {
             Ok(()) => Ok(()),
             Err(error) => self.lost(at, &error),
         }
@@ -192,47 +176,18 @@ impl<'a> Run<'a> {
 
     /// Waits until something happens, the next request is due, or `at_most` is over.
     fn wait(&mut self, due: Option<Instant>, at_most: Duration) -> anyhow::Result<()> {
-        let mut wait = at_most;
-        if let Some(due) = due {
-            let left = due.saturating_duration_since(Instant::now());
-            if left < at_most && !left.is_zero() {
-                self.set_timer(due, left)?;
-            } else {
-                wait = wait.min(left);
+        for at in 0..self.poller.wait(due, at_most)? {
+            if let Some((client, flags)) = self.poller.event(at) {
+                self.happened(client, flags)?;
             }
         }
-        let timeout = Timespec::try_from(wait).ok();
-        self.ready.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), timeout.as_ref()) {
-            Err(Errno::INTR) => return Ok(()),
-            waited => waited.map_err(cannot("wait"))?,
-        };
-        for at in 0..self.ready.len() {
-            let event = self.ready[at];
-            if event.data.u64() != TIMER {
-                self.happened(usize::try_from(event.data.u64()).unwrap_or(usize::MAX), event.flags)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// epoll itself counts in milliseconds: too coarse for a schedule.
-    fn set_timer(&mut self, due: Instant, left: Duration) -> anyhow::Result<()> {
-        if self.timer_due == Some(due) {
-            return Ok(());
-        }
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let it_value = Timespec::try_from(left).unwrap_or(zero);
-        let once = Itimerspec { it_interval: zero, it_value };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once).map_err(cannot("set a timer"))?;
-        self.timer_due = Some(due);
         Ok(())
     }
 
     fn happened(&mut self, at: usize, flags: EventFlags) -> anyhow::Result<()> {
         let Some(client) = self.clients.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         if flags.contains(EventFlags::OUT)
-            && let Err(error) = client.send(&self.epoll, at as u64)
+            && let Err(error) = client.send(&self.poller, at as u64)
         {
             return self.lost(at, &error);
         }
@@ -335,7 +290,7 @@ impl Schedule {
 }
 
 /// The cost of this process so far.
-fn own_cpu() -> Duration {
+pub(crate) fn own_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 

@@ -1,10 +1,12 @@
 //! A stream to a server, with TLS or without.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use net::tls::ClientStream;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::ServerConnector;
 
@@ -12,13 +14,13 @@ use crate::ServerConnector;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// An open connection, with TLS or without.
-pub(super) trait Stream: Read + Write + Send {
+pub(crate) trait Stream: Read + Write + Send {
     /// The socket under it.
     fn socket(&self) -> &TcpStream;
 }
 
 /// Any of them.
-pub(super) type Wire = Box<dyn Stream>;
+pub(crate) type Wire = Box<dyn Stream>;
 
 impl Stream for TcpStream {
     fn socket(&self) -> &TcpStream {
@@ -36,7 +38,7 @@ impl Stream for ClientStream {
 ///
 /// # Errors
 /// The server can't be reached, or isn't trusted.
-pub(super) fn connect(server: &ServerConnector) -> io::Result<Wire> {
+pub(crate) fn connect(server: &ServerConnector) -> io::Result<Wire> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the server's name has no address: check the name");
     for address in server.target().addresses()? {
         match TcpStream::connect_timeout(&address, CONNECT_MAX) {
@@ -45,6 +47,27 @@ pub(super) fn connect(server: &ServerConnector) -> io::Result<Wire> {
         }
     }
     Err(last)
+}
+
+/// Begins to connect, and returns a stream that doesn't block: it can be written to when the connection is open, and with TLS the first writes
+/// and reads do the handshake.
+///
+/// # Errors
+/// The server is on this machine and doesn't listen, or there is no socket.
+pub(crate) fn begin(server: &ServerConnector, address: SocketAddr) -> io::Result<Wire> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    Ok(match server.tls() {
+        None => Box::new(stream),
+        Some(tls) => Box::new(tls.begin(server.target().host(), stream)?),
+    })
 }
 
 fn secured(server: &ServerConnector, stream: TcpStream) -> io::Result<Wire> {

@@ -64,17 +64,27 @@ impl ClientTls {
     ///
     /// # Errors
     /// The name is invalid, the server isn't trusted, or the connection breaks.
-    pub fn connect(&self, host: &str, mut stream: TcpStream) -> io::Result<ClientStream> {
+    pub fn connect(&self, host: &str, stream: TcpStream) -> io::Result<ClientStream> {
+        let mut stream = self.begin(host, stream)?;
+        let StreamOwned { conn, sock } = &mut *stream.0;
+        while conn.is_handshaking() {
+            conn.complete_io(sock).map_err(explained)?;
+        }
+        Ok(stream)
+    }
+
+    /// The same without the handshake: the first writes and reads do it.
+    ///
+    /// # Errors
+    /// The name is invalid.
+    pub fn begin(&self, host: &str, stream: TcpStream) -> io::Result<ClientStream> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "a certificate can't have the server's name: use a host name or an IP address",
             )
         })?;
-        let mut connection = ClientConnection::new(self.0.clone(), name).map_err(io::Error::other)?;
-        while connection.is_handshaking() {
-            connection.complete_io(&mut stream).map_err(explained)?;
-        }
+        let connection = ClientConnection::new(self.0.clone(), name).map_err(io::Error::other)?;
         Ok(ClientStream(Box::new(StreamOwned::new(connection, stream))))
     }
 }

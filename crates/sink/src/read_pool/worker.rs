@@ -122,7 +122,7 @@ async fn serve(mut reader: Reader, work: Work) -> Option<Reader> {
 
 fn no_answer() -> ReadError {
     let text = format!(
-        "the store hasn't answered a read within {} s: check its load, and locks that others hold",
+        "the store hasn't answered a read within {} s: check the network to it, its load, and locks that others hold",
         READ_TIMEOUT.as_secs()
     );
     ReadError::Unavailable(text.into())
