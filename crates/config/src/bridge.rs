@@ -66,8 +66,7 @@ const TIMEOUT: Setting = Setting::duration(
 const MAX_WAITING: Setting = Setting::integer(
     "max_waiting",
     (1, BRIDGE_WAITING_MAX as i64),
-    "requests that may wait for answers at the same time, in each [shard](../../concepts/glossary.md#shard). Further ones get 503 \
-     `bridge_busy`",
+    "requests that may wait for answers at the same time. Further ones get 503 `bridge_busy`",
 )
 .or(Unset::Integer(BRIDGE_WAITING as i64));
 

@@ -203,7 +203,7 @@ pub const BRIDGE_TIMEOUT: Duration = Duration::from_secs(2);
 pub const BRIDGE_TIMEOUT_MIN: Duration = Duration::from_millis(10);
 /// See [`BRIDGE_TIMEOUT_MIN`].
 pub const BRIDGE_TIMEOUT_MAX: Duration = Duration::from_mins(1);
-/// Requests of a bridge that wait in each shard, unless the configuration says otherwise.
+/// Requests of a bridge that wait, unless the configuration says otherwise.
 pub const BRIDGE_WAITING: usize = 1024;
 /// The allowed values.
 pub const BRIDGE_WAITING_MAX: usize = 65_536;

@@ -1,4 +1,4 @@
-//! Lookups of events by their ids, over all indices that may have them: an id doesn't tell which index that is.
+//! Lookups of events by their ids, over all indices that may have them: an id doesn't say which index that is.
 
 use event::EventId;
 use event::read::{Found, Lookup, StoredEvent};

@@ -1,4 +1,4 @@
-//! A search for documents of events, step by step: each step is a request that continues behind the last document.
+//! A search for documents of events, step by step: each step is a request that continues after the last document.
 
 use bytes::Bytes;
 use event::EventId;
@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
         self.filters.push(json!({kind: {field: what}}));
     }
 
-    /// Up to `size` documents behind a place, and fewer if the response would be too large. The payload of a document
+    /// Up to `size` documents after a place, and fewer if the response would be too large. The payload of a document
     /// that alone is too large isn't requested.
     pub(super) async fn step(&self, after: Option<&Place>, size: usize) -> Result<Documents, Failure> {
         let mut asked = size;

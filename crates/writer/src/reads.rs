@@ -17,7 +17,7 @@ use crate::UNIT;
 use crate::answer::{self, Work};
 use crate::request_parts::ROOM_WAIT_MAX;
 
-/// The bytes of a lookup's events, so that several have memory at a time: most events are small. If some are left, the
+/// The bytes of a lookup's events. They leave memory for other lookups: most events are small. If some are left, the
 /// gateway asks again.
 const LOOKUP_BYTES_MAX: usize = 2 * EVENT_BYTES_MAX;
 

@@ -55,7 +55,7 @@ pub struct BridgeRule {
     pub methods: Methods,
     /// The names of the request headers that the service gets too, in lower case.
     pub pass: Vec<Box<str>>,
-    /// Requests of a shard that may wait at the same time.
+    /// Requests that may wait at the same time, of all shards.
     pub max_waiting: usize,
 }
 

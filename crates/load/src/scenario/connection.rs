@@ -55,7 +55,7 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) => return Err(error),
             };
-            // With TLS, the bytes of the handshake may have made room for the request.
+            // With TLS, the bytes of the handshake may have left space for the request.
             self.send(request)?;
             if self.reading.feed(&scratch[..length]).map_err(io::Error::other)? {
                 self.is_reused = true;

@@ -33,7 +33,7 @@ impl Plan {
         Self { login, weighted, think }
     }
 
-    /// The step of a user who has done `done` ones; none if there is no further one.
+    /// The next step of the login after `done` steps, if there is one.
     pub(super) fn step(&self, done: usize, random: &mut Random) -> Option<usize> {
         if let Some(step) = self.login.get(done) {
             return Some(*step);

@@ -268,7 +268,7 @@ impl<'a> Run<'a> {
                 if user.in_flight.is_none() {
                     // The server closed an idle connection: the next step opens another one.
                 } else if was_idle {
-                    // So it did while the request was on its way. A browser repeats it too.
+                    // The server closed the idle connection while the request was in flight. A browser repeats it too.
                     self.send(at);
                 } else {
                     self.failed(at, error.to_string());

@@ -65,7 +65,7 @@ impl PageJson {
             }
             other => return Err(other.into_error()),
         };
-        // A caller that asks again for those that are left must come to an end.
+        // Otherwise a caller could ask without end for those that are left.
         let asked: HashSet<&EventId> = lookup.ids.iter().collect();
         let answers = events.iter().map(|event| &event.id).chain(&left);
         if left.len() >= lookup.ids.len() || !answers.into_iter().all(|id| asked.contains(id)) {
