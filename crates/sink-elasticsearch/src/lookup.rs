@@ -2,6 +2,7 @@
 
 use event::EventId;
 use event::read::{Found, Lookup, StoredEvent};
+use limits::READ_BYTES_MAX;
 use serde_json::json;
 
 use super::error::Failure;
@@ -20,7 +21,9 @@ pub(super) async fn get(
     // In the order of the documents.
     let mut ids = lookup.ids.clone();
     ids.sort_unstable();
-    let mut search = Search::new(server, (index, None), fields, Order::ById, lookup.bytes_max);
+    // Callers whose lookups are put together have more room than one response should need.
+    let bytes_max = lookup.bytes_max.min(READ_BYTES_MAX);
+    let mut search = Search::new(server, (index, None), fields, Order::Id, bytes_max);
     let texts: Vec<String> = ids.iter().map(EventId::to_string).collect();
     search.only("terms", &fields.id, json!(texts));
     let (mut events, mut bytes, mut place): (Vec<StoredEvent>, _, _) = (Vec::new(), 0, None);
@@ -32,7 +35,7 @@ pub(super) async fn get(
             let event = documents.event_in(&hit);
             if let Some(event) = event.filter(|event| events.last().is_none_or(|last| last.id != event.id)) {
                 bytes += event.bytes();
-                if bytes > lookup.bytes_max && !events.is_empty() {
+                if bytes > bytes_max && !events.is_empty() {
                     let left = ids.split_off(ids.partition_point(|id| *id < event.id));
                     return Ok(Found { events, left });
                 }

@@ -90,9 +90,9 @@ fn search<'a>(server: &'a Server, index: &IndexPattern, fields: &Fields, query: 
 
 const fn order_of(wanted: &Wanted) -> Order {
     match wanted {
-        Wanted::Ids { .. } => Order::ById,
-        Wanted::Stored(Filter { order: ReadOrder::OldestFirst, .. }) => Order::ByTime,
-        Wanted::Stored(Filter { order: ReadOrder::NewestFirst, .. }) => Order::ByTimeBack,
+        Wanted::Ids { .. } => Order::Id,
+        Wanted::Stored(Filter { order: ReadOrder::OldestFirst, .. }) => Order::Time,
+        Wanted::Stored(Filter { order: ReadOrder::NewestFirst, .. }) => Order::TimeBack,
     }
 }
 
@@ -107,9 +107,9 @@ fn is_wanted(event: &StoredEvent, wanted: &Wanted) -> bool {
 
 const fn kind_of(wanted: &Wanted) -> u8 {
     match order_of(wanted) {
-        Order::ById => BY_ID,
-        Order::ByTime => BY_TIME,
-        Order::ByTimeBack => BY_TIME_BACK,
+        Order::Id => BY_ID,
+        Order::Time => BY_TIME,
+        Order::TimeBack => BY_TIME_BACK,
     }
 }
 

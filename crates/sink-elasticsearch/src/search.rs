@@ -35,11 +35,11 @@ pub(super) type Place = [Key; 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// By id, then by time.
-    ById,
+    Id,
     /// By time, then by id.
-    ByTime,
+    Time,
     /// The same from the end.
-    ByTimeBack,
+    TimeBack,
 }
 
 /// A search.
@@ -62,10 +62,10 @@ impl<'a> Search<'a> {
     ) -> Self {
         let Fields { id, received_at, .. } = fields;
         let path = format!("/{}/_search?{EXISTING_INDICES}&{WHOLE}", index.wildcard(type_name));
-        let direction = if order == Order::ByTimeBack { "desc" } else { "asc" };
+        let direction = if order == Order::TimeBack { "desc" } else { "asc" };
         let by = |field: &str, kind: &str| json!({field: {"order": direction, "unmapped_type": kind}});
         let (by_time, by_id) = (by(received_at, "date"), by(id, "keyword"));
-        let sort = if order == Order::ById { [by_id, by_time] } else { [by_time, by_id] };
+        let sort = if order == Order::Id { [by_id, by_time] } else { [by_time, by_id] };
         // Documents of other programs may lack them.
         let filters = vec![json!({"exists": {"field": id}}), json!({"exists": {"field": received_at}})];
         let bytes_max = bytes_max.max(EVENT_BYTES_MAX).saturating_add(ENVELOPES_BYTES_MAX);

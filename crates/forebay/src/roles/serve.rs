@@ -88,8 +88,6 @@ async fn serve(
     let mut running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
-    tokio::spawn(allocator::give_back());
-    tokio::spawn(log_unread_times(running.log.types().clone()));
     running.observe();
     tls.follow();
     let admin_tls = tls.admin();
@@ -271,6 +269,8 @@ impl Running {
 
     /// Starts the tasks that observe what runs.
     fn observe(&self) {
+        tokio::spawn(allocator::give_back());
+        tokio::spawn(log_unread_times(self.log.types().clone()));
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
         tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));

@@ -92,11 +92,7 @@ async fn serve(
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let retention = RetentionBoard::default();
-    retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
-    tokio::spawn(retention.clone().follow());
-    let findings = Findings::new(None);
-    tokio::spawn(findings.clone().follow());
+    let (retention, findings) = observe(&writer);
     let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), findings };
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
@@ -134,6 +130,15 @@ async fn serve(
     }
     tracing::info!("stopped");
     Ok(0)
+}
+
+/// Starts the tasks that observe what runs.
+fn observe(writer: &Writer) -> (RetentionBoard, Findings) {
+    let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
+    retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
+    tokio::spawn(retention.clone().follow());
+    tokio::spawn(findings.clone().follow());
+    (retention, findings)
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
