@@ -51,6 +51,7 @@ mod redis;
 mod reload;
 mod roles;
 mod route_problems;
+mod scenario;
 mod schemas;
 mod secrets;
 mod serve;
