@@ -204,11 +204,6 @@ access_key = "key"
 secret_key = "secret"
 serve = true
 object = "payload"
-[bus]
-url = "nats://127.0.0.1:1"
-[[bridge]]
-path = "/orders/{id}"
-subject = "shop.orders.get"
 "#;
 
 #[test]
