@@ -22,7 +22,7 @@ fn bench(server: &str, file: &str, more: &[&str]) -> (i32, String, String) {
 fn users_log_in_and_act_and_the_counts_agree() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
-    let file = folder.write("users.toml", &format!("{USERS}{STEPS}[assert]\np99 = \"30s\"\n"));
+    let file = folder.write("users.toml", format!("{USERS}{STEPS}[assert]\np99 = \"30s\"\n"));
     let (code, text, errors) = bench(&server.url(), &file, &["--duration", "1500ms", "--json"]);
     assert_eq!(code, 0, "{text}{errors}");
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -38,7 +38,7 @@ fn broken_assertions_decide_the_exit_code() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let file = folder
-        .write("users.toml", &format!("{USERS}{STEPS}assert = {{ max = \"0s\" }}\n[[step]]\nget = \"/nowhere\"\n"));
+        .write("users.toml", format!("{USERS}{STEPS}assert = {{ max = \"0s\" }}\n[[step]]\nget = \"/nowhere\"\n"));
     let (code, text, _) = bench(&server.url(), &file, &["--duration", "800ms"]);
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("/nowhere: 20 answered 404, the first: "), "{text}");
@@ -50,7 +50,7 @@ fn broken_assertions_decide_the_exit_code() {
 fn restarted_server_is_counted_as_errors() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
-    let file = folder.write("users.toml", &format!("{USERS}{STEPS}"));
+    let file = folder.write("users.toml", format!("{USERS}{STEPS}"));
     let mut command = forebay();
     command.args(["bench", "--url", &server.url(), "--scenario", &file, "--duration", "2s"]);
     let mut process = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
@@ -65,10 +65,10 @@ fn restarted_server_is_counted_as_errors() {
 #[test]
 fn mistakes_in_the_file_are_shown_before_the_load() {
     let folder = Folder::new();
-    let file = folder.write("users.toml", &format!("{USERS}[[step]]\ngte = \"/\"\n"));
+    let file = folder.write("users.toml", format!("{USERS}[[step]]\ngte = \"/\"\n"));
     let (code, _, errors) = bench("http://127.0.0.1:9", &file, &[]);
     assert!(code == 1 && errors.contains("users.toml:6:1") && errors.contains("did you mean `get`?"), "{errors}");
-    let file = folder.write("many.toml", &format!("[users]\ncount = 100000\nthink = \"1s\"\n{STEPS}"));
+    let file = folder.write("many.toml", format!("[users]\ncount = 100000\nthink = \"1s\"\n{STEPS}"));
     let (code, _, errors) = bench("http://127.0.0.1:9", &file, &["--rate", "5"]);
     assert!(code == 2 && errors.contains("cannot be used with"), "{errors}");
 }
