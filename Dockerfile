@@ -7,7 +7,7 @@ COPY . .
 # The target is named so that crt-static isn't applied to procedural macros, which are shared libraries.
 RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
     && cargo build --profile dist --locked --package forebay --bin forebay --target "$target" \
-        --config "target.$target.rustflags=[\"-C\", \"target-feature=+crt-static\"]" \
+        --config "target.$target.rustflags=[\"-C\", \"target-feature=+crt-static\", \"-C\", \"force-frame-pointers=yes\"]" \
     && apt-get update && apt-get install --yes --no-install-recommends ca-certificates \
     && mkdir -p rootfs/etc/ssl/certs data \
     && cp "target/$target/dist/forebay" rootfs/forebay \

@@ -1,6 +1,7 @@
 //! The release build: one static binary, which runs on any Linux of its architecture, and in an otherwise empty image.
 
 use std::env;
+use std::iter;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -10,13 +11,16 @@ use crate::workspace::{cargo, root, run, target_directory};
 /// Builds the binary, and returns its path. This takes ten minutes on two cores.
 ///
 /// The C library is linked statically (`crt-static`). That needs an explicit target: otherwise the flags also apply to procedural macros, which
-/// are shared libraries. The flags of `.cargo/config.toml` apply too. `RUSTFLAGS` would replace all of them, so the build ignores it.
+/// are shared libraries. They replace the flags
+/// in `.cargo/config.toml`, so those are repeated here. `RUSTFLAGS` would replace all of them, so the build ignores it.
 pub(crate) fn build() -> Result<PathBuf> {
     let triple = triple();
     let prefixes = prefixes()?;
     let remapped = prefixes.iter().map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
-    let flags: Vec<String> = ["-C".into(), "target-feature=+crt-static".into()].into_iter().chain(remapped).collect();
-    let of_c = prefixes.iter().map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()));
+    let own = ["-C", "target-feature=+crt-static", "-C", "force-frame-pointers=yes"].map(String::from);
+    let flags: Vec<String> = own.into_iter().chain(remapped).collect();
+    let maps = prefixes.iter().map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()));
+    let of_c = iter::once("-fno-omit-frame-pointer".into()).chain(maps);
     let mut build = cargo();
     build.args([
         "build",

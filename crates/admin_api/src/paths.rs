@@ -1,5 +1,6 @@
 //! The paths of the admin port.
 
+pub const API_HEALTH: &str = "/api/health";
 pub const DEAD: &str = "/api/dead";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";

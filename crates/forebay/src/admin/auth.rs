@@ -5,13 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use access::{Demand, Name, Scope, ShownToken, Tokens};
-use bytes::Bytes;
 use eventlog::unix_microseconds;
-use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
 
-use super::{csrf, response};
+use super::{AdminBody, csrf, response};
 
 /// Lets requests in.
 pub(crate) struct AdminAuth {
@@ -20,7 +18,7 @@ pub(crate) struct AdminAuth {
     has_tls: bool,
 }
 
-type Refused = Box<Response<Full<Bytes>>>;
+type Refused = Box<Response<AdminBody>>;
 
 /// The sender of an admitted request, for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,6 +33,6 @@ pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> AdminRes
     match types.schema(&name) {
         None => unknown(format!("the configuration has no [types.{name}]")),
         Some(None) => unknown(format!("type {name} has no schema: any JSON is accepted")),
-        Some(Some(schema)) => AdminResponse { body: schema.text().to_owned(), ..json(StatusCode::OK, &()) },
+        Some(Some(schema)) => AdminResponse { body: schema.text().to_owned().into(), ..json(StatusCode::OK, &()) },
     }
 }

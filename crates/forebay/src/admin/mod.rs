@@ -2,9 +2,11 @@
 //! can reach none of it.
 
 mod auth;
+mod body;
 mod csrf;
 mod dead;
 mod dead_query;
+mod diagnostics;
 mod dry_run;
 mod event_type;
 mod payload;
@@ -21,11 +23,9 @@ use std::time::Duration;
 
 use access::Scope;
 use admin_api::paths;
-use bytes::Bytes;
 use dead_letters::DeadLetterService;
 use event::Origin;
 use gateway::Readiness;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue, VARY};
 use hyper::server::conn::http1;
@@ -46,6 +46,8 @@ use crate::type_info::TypeInfo;
 use admin_api::reload::ReloadJson;
 pub(crate) use auth::AdminAuth;
 use auth::Caller;
+pub(crate) use body::AdminBody;
+pub(crate) use diagnostics::Diagnostics;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
@@ -77,6 +79,7 @@ pub(crate) struct Admin {
     pub(crate) origin: Origin,
     pub(crate) auth: AdminAuth,
     pub(crate) readiness: Arc<Readiness>,
+    pub(crate) diagnostics: Diagnostics,
 }
 
 /// Answers the requests to a port until the future is dropped.
@@ -86,7 +89,7 @@ pub(crate) async fn serve<F>(
     drains: Arc<DrainLimiter>,
     answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
 ) where
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<AdminBody>> + Send + 'static,
 {
     let places = ConnectionLimiter::new(CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX);
     loop {
@@ -113,7 +116,7 @@ pub(crate) async fn serve<F>(
     }
 }
 
-async fn serve_requests<F: Future<Output = Response<Full<Bytes>>>>(
+async fn serve_requests<F: Future<Output = Response<AdminBody>>>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     answer: impl Fn(Request<Incoming>) -> F,
 ) {
@@ -136,25 +139,28 @@ async fn serve_requests<F: Future<Output = Response<Full<Bytes>>>>(
 }
 
 /// Answers a request to the admin port of a server.
-pub(crate) async fn respond_as_server(mut request: Request<Incoming>, admin: Arc<Admin>) -> Response<Full<Bytes>> {
+pub(crate) async fn respond_as_server(mut request: Request<Incoming>, admin: Arc<Admin>) -> Response<AdminBody> {
     let mut response = respond_to(&mut request, &admin).await;
     // A page of another origin is rejected if no token is needed.
     response.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
     response
 }
 
-async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
-    let path = request.uri().path();
-    if !is_public(path) {
-        let caller = match admin.auth.admit(request.headers(), scopes(path)) {
+async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<AdminBody> {
+    if !is_public(request.uri().path()) {
+        let caller = match admin.auth.admit(request.headers(), scopes(request.method())) {
             Ok(caller) => caller,
             Err(refused) => return *refused,
         };
+        if let Some(answer) = admin.diagnostics.respond(request, &caller).await {
+            return answer.into_response();
+        }
+        let path = request.uri().path();
         if path == API || path.starts_with("/api/") {
             return answer_api(request, admin, &caller).await.into_response();
         }
     }
-    let answer = match path {
+    let answer = match request.uri().path() {
         _ if !is_read(request.method()) => {
             let only = AdminResponse::text(StatusCode::METHOD_NOT_ALLOWED, "this path accepts only GET and HEAD\n");
             AdminResponse { allow: Some("GET, HEAD"), ..only }
@@ -201,7 +207,8 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
+            "the paths are /api/status, /api/health, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
+                .into(),
         ),
     }
 }
@@ -243,7 +250,7 @@ pub(crate) fn metrics(text: String) -> AdminResponse {
     AdminResponse { content_type: text_format::CONTENT_TYPE, ..AdminResponse::text(StatusCode::OK, text) }
 }
 
-/// The scopes that a token needs for this path; one of them is enough.
-pub(crate) fn scopes(path: &str) -> &'static [Scope] {
-    if path == paths::METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
+/// The scopes that a token needs for this request; one of them is enough. What changes something or costs CPU needs `admin`.
+pub(crate) fn scopes(method: &Method) -> &'static [Scope] {
+    if is_read(method) { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
 }

@@ -1,11 +1,10 @@
 //! The answers of the API: JSON, and problems.
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
+use super::AdminBody;
 use admin_api::dead::ProblemJson;
 
 /// An answer's status, the method that is allowed instead, and its JSON.
@@ -14,7 +13,7 @@ pub(crate) struct AdminResponse {
     pub(crate) content_type: &'static str,
     /// The methods of the path, for an answer that refuses another one.
     pub(super) allow: Option<&'static str>,
-    pub(super) body: String,
+    pub(crate) body: AdminBody,
 }
 
 const JSON: &str = "application/json";
@@ -23,12 +22,12 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 impl AdminResponse {
     /// An answer of plain text.
-    pub(crate) fn text(status: StatusCode, body: impl Into<String>) -> Self {
+    pub(crate) fn text(status: StatusCode, body: impl Into<AdminBody>) -> Self {
         Self { status, content_type: TEXT, allow: None, body: body.into() }
     }
 
-    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::from(self.body));
+    pub(crate) fn into_response(self) -> Response<AdminBody> {
+        let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         if let Some(allow) = self.allow {
@@ -54,5 +53,10 @@ pub(super) fn stopping() -> AdminResponse {
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> AdminResponse {
     // Texts and numbers can't fail to be written.
     let body = serde_json::to_string(body).unwrap_or_default() + "\n";
-    AdminResponse { status, content_type: if status == StatusCode::OK { JSON } else { PROBLEM }, allow: None, body }
+    AdminResponse {
+        status,
+        content_type: if status == StatusCode::OK { JSON } else { PROBLEM },
+        allow: None,
+        body: body.into(),
+    }
 }

@@ -7,8 +7,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Request, Response, StatusCode};
@@ -17,7 +15,7 @@ use net::tls::{HandshakeOutcome, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
-use super::{response, serve_requests};
+use super::{AdminBody, response, serve_requests};
 
 /// A client gets this long to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,7 +23,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Serves the requests of a connection, after the handshake if there is TLS.
-pub(super) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
+pub(super) async fn serve<F: Future<Output = Response<AdminBody>>>(
     tls: Option<Arc<ServerTls>>,
     stream: TcpStream,
     drains: Arc<DrainLimiter>,
@@ -56,7 +54,7 @@ async fn linger(mut stream: TcpStream) {
 }
 
 /// The answer to each request without TLS.
-fn not_secure() -> Response<Full<Bytes>> {
+fn not_secure() -> Response<AdminBody> {
     let detail = "this port speaks TLS: begin the URL with https://".into();
     let mut response = response::problem(StatusCode::BAD_REQUEST, "bad_request", detail).into_response();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

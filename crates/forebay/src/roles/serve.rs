@@ -21,7 +21,7 @@ use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
-use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
+use crate::admin::{Admin, AdminAuth, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -246,6 +246,7 @@ impl Running {
             origin: directory.origin(),
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
+            diagnostics: Diagnostics { findings: findings.clone() },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;

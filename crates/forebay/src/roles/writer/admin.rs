@@ -1,20 +1,16 @@
 //! The admin port of a writer: metrics, and whether the process lives.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use config::Role;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use text::rfc3339;
 use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 
-use crate::admin::{self, AdminAuth, AdminResponse};
-use crate::findings::Findings;
+use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
 use crate::metrics::host::HostMetrics;
 use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
@@ -32,22 +28,30 @@ pub(crate) struct Shown {
     /// When the process started, in microseconds since 1970.
     pub(crate) started: i64,
     pub(crate) host: Arc<HostMetrics>,
-    pub(crate) findings: Findings,
+    pub(crate) diagnostics: Diagnostics,
 }
 
 /// Answers the requests to the admin port until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: Arc<AdminAuth>) {
     let drains = shown.writer.drains().clone();
-    admin::serve(listener, None, drains, move |request| ready(respond(&request, &shown, &auth))).await;
+    admin::serve(listener, None, drains, move |mut request| {
+        let (shown, auth) = (shown.clone(), auth.clone());
+        async move { respond(&mut request, &shown, &auth).await }
+    })
+    .await;
 }
 
-fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Response<Full<Bytes>> {
-    let path = request.uri().path();
-    if !admin::is_public(path)
-        && let Err(refused) = auth.admit(request.headers(), admin::scopes(path))
-    {
-        return *refused;
+async fn respond(request: &mut Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Response<AdminBody> {
+    if !admin::is_public(request.uri().path()) {
+        let caller = match auth.admit(request.headers(), admin::scopes(request.method())) {
+            Ok(caller) => caller,
+            Err(refused) => return *refused,
+        };
+        if let Some(answer) = shown.diagnostics.respond(request, &caller).await {
+            return answer.into_response();
+        }
     }
+    let path = request.uri().path();
     let answer = match path {
         paths::METRICS => admin::metrics(render(shown)),
         paths::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
@@ -56,7 +60,7 @@ fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Resp
         paths::STATUS => admin::json(StatusCode::OK, &shown.status()),
         _ => AdminResponse::text(
             StatusCode::NOT_FOUND,
-            "not found: there are /metrics, /healthz, /readyz and /api/status\n",
+            "not found: there are /metrics, /healthz, /readyz, /api/status and /api/health\n",
         ),
     };
     answer.into_response()
@@ -76,7 +80,7 @@ impl Shown {
         StatusJson {
             events: counters.records.get(),
             refused: counters.refused.get(),
-            findings: self.findings.now(),
+            findings: self.diagnostics.findings.now(),
             ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
         }
     }

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::AdminAuth;
+use crate::admin::{AdminAuth, Diagnostics};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -93,7 +93,8 @@ async fn serve(
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
     let (retention, findings) = observe(&writer);
-    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), findings };
+    let diagnostics = Diagnostics { findings };
+    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), diagnostics };
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

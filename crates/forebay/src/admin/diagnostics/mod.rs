@@ -1,0 +1,39 @@
+//! What every role answers about itself, on its admin port: what slows it down, and what shows why.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /api/health` | `{"findings": [{"code", "text"}]}`: what slowed the process down in the last minute |
+
+use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
+use serde::Serialize;
+
+use super::auth::Caller;
+use super::is_read;
+use super::response::{AdminResponse, json, not_allowed};
+use crate::findings::Findings;
+use admin_api::paths;
+use admin_api::status::FindingJson;
+
+/// What every role answers about itself.
+#[derive(Clone)]
+pub(crate) struct Diagnostics {
+    pub(crate) findings: Findings,
+}
+
+#[derive(Serialize)]
+struct HealthJson {
+    findings: Vec<FindingJson>,
+}
+
+impl Diagnostics {
+    /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
+    #[expect(clippy::unused_async, reason = "profiles take seconds")]
+    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
+        Some(match request.uri().path() {
+            paths::API_HEALTH if !is_read(request.method()) => not_allowed("GET, HEAD"),
+            paths::API_HEALTH => json(StatusCode::OK, &HealthJson { findings: self.findings.now() }),
+            _ => return None,
+        })
+    }
+}
