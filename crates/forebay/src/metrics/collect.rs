@@ -273,7 +273,8 @@ fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLe
     text.gauge("forebay_dead_letters", "Dead letters held, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
     });
-    let help = "Events that became dead letters since the start of the process, by type and sink. Replays don't lower it.";
+    let help =
+        "Events that became dead letters since the start of the process, by type and sink. Replays don't lower it.";
     text.counter("forebay_events_dead_lettered_total", help, |series| {
         each_route(rows, series, |row, sink| dead_letters.written(&sink.sink, &row.type_name));
     });
