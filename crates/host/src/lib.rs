@@ -12,7 +12,7 @@ use std::path::Path;
 pub use control_group::{ContainerStats, MemoryLimit, ReadsWrites, container_stats, memory_limit};
 pub use pressure::{Pressure, Stall, pressure};
 pub use process::{ProcessStats, cpu_steal, process_stats};
-pub use threads::{ThreadTime, ThreadTimes};
+pub use threads::{ThreadTime, ThreadTimes, main_thread};
 
 /// Nanoseconds of a second.
 const SECOND: f64 = 1e9;

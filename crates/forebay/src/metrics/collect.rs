@@ -10,7 +10,9 @@ use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{GatewayCounters, RouteName, StatusClass};
 use ledger::{Ledger, LedgerRow, SinkRow};
 
+use crate::findings::Findings;
 use crate::log;
+use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::refusals;
 use crate::metrics::retention;
@@ -34,6 +36,7 @@ pub(crate) struct Metrics {
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
+    findings: Findings,
     host: HostMetrics,
 }
 
@@ -46,6 +49,7 @@ impl Metrics {
         objects: ObjectRegistry,
         upstreams: UpstreamBoard,
         retention: RetentionBoard,
+        findings: Findings,
     ) -> Self {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
@@ -62,6 +66,7 @@ impl Metrics {
             objects,
             upstreams,
             retention,
+            findings,
             host: HostMetrics::default(),
         }
     }
@@ -86,6 +91,7 @@ impl Metrics {
         objects(&mut text, &self.objects);
         self.checkpoints(&mut text);
         self.process(&mut text);
+        findings::add(&mut text, &self.findings);
         self.host.add(&mut text);
         text.finish()
     }

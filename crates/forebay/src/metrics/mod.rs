@@ -1,6 +1,7 @@
 //! `/metrics`.
 
 pub(crate) mod collect;
+pub(crate) mod findings;
 pub(crate) mod host;
 mod refusals;
 pub(crate) mod retention;

@@ -225,6 +225,7 @@ impl Running {
             objects.clone(),
             upstreams.clone(),
             retention.clone(),
+            findings.clone(),
         );
         let admin = Arc::new(Admin {
             metrics,

@@ -2,28 +2,21 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/health` | `{"findings": [{"code", "text"}]}`: what slowed the process down in the last minute |
+//! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
-use serde::Serialize;
 
 use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
 use admin_api::paths;
-use admin_api::status::FindingJson;
 
 /// What every role answers about itself.
 #[derive(Clone)]
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
-}
-
-#[derive(Serialize)]
-struct HealthJson {
-    findings: Vec<FindingJson>,
 }
 
 impl Diagnostics {
@@ -32,7 +25,7 @@ impl Diagnostics {
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
             paths::API_HEALTH if !is_read(request.method()) => not_allowed("GET, HEAD"),
-            paths::API_HEALTH => json(StatusCode::OK, &HealthJson { findings: self.findings.now() }),
+            paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
             _ => return None,
         })
     }

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
+use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
@@ -123,6 +124,7 @@ fn render(shown: &Shown) -> String {
             is_registered.into(),
         );
     }
+    findings::add(&mut text, &shown.diagnostics.findings);
     shown.host.add(&mut text);
     text.finish()
 }
