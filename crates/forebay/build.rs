@@ -1,7 +1,7 @@
 //! Links the release binary without unwind tables.
 //!
 //! A panic ends the process (`panic = "abort"`), and the profile follows frame pointers: nothing reads the tables. They were a seventh of the
-//! binary, more than the names of its functions, which the profile shows. Only the linker that the Rust toolchain brings for x86-64 is known to
+//! binary. Only the linker that the Rust toolchain brings for x86-64 is known to
 //! accept the script, so other architectures keep the tables.
 
 use std::env;
