@@ -12,11 +12,12 @@ use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::findings::Findings;
 use crate::log;
+use crate::metrics::exposition::{Exposition, Series, float};
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::refusals;
 use crate::metrics::retention;
-use crate::metrics::text_format::{Exposition, Series, float};
+use crate::metrics::text_format::text_of;
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
@@ -73,27 +74,30 @@ impl Metrics {
 
     /// The metrics of this moment as text.
     pub(crate) fn render(&self) -> String {
-        let mut text = Exposition::new();
+        text_of(|text| self.collect(text))
+    }
+
+    /// Collects the metrics of this moment.
+    pub(crate) fn collect(&self, text: &mut Exposition) {
         let (rows, filtered) = self.ledger.snapshot_with_filtered();
-        ledger(&mut text, &rows);
-        self::filtered(&mut text, &filtered);
-        unread_times(&mut text, &self.log);
-        dead_letters(&mut text, &rows, &self.dead_letters);
+        ledger(text, &rows);
+        self::filtered(text, &filtered);
+        unread_times(text, &self.log);
+        dead_letters(text, &rows, &self.dead_letters);
         let errors = self.ledger.errors().get();
         text.count("forebay_ledger_errors_total", "Inconsistent sums in the ledger: each is a bug.", errors);
-        intake(&mut text, &self.gateway);
-        self.journal(&mut text);
+        intake(text, &self.gateway);
+        self.journal(text);
         let lane_list = self.lanes.lanes();
-        lanes(&mut text, &lane_list);
-        retention::add(&mut text, &self.retention);
-        upstreams::render(&mut text, &self.upstreams.all(), &lane_list);
-        aggregates(&mut text, &self.aggregates.aggregates());
-        objects(&mut text, &self.objects);
-        self.checkpoints(&mut text);
-        self.process(&mut text);
-        findings::add(&mut text, &self.findings);
-        self.host.add(&mut text);
-        text.finish()
+        lanes(text, &lane_list);
+        retention::add(text, &self.retention);
+        upstreams::render(text, &self.upstreams.all(), &lane_list);
+        aggregates(text, &self.aggregates.aggregates());
+        objects(text, &self.objects);
+        self.checkpoints(text);
+        self.process(text);
+        findings::add(text, &self.findings);
+        self.host.add(text);
     }
 
     fn journal(&self, text: &mut Exposition) {

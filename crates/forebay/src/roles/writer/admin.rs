@@ -11,10 +11,11 @@ use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
+use crate::metrics::exposition::Exposition;
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::retention;
-use crate::metrics::text_format::Exposition;
+use crate::metrics::text_format::text_of;
 use crate::retention::RetentionBoard;
 use admin_api::paths;
 use admin_api::status::{SinkStatusJson, StatusJson};
@@ -54,7 +55,7 @@ async fn respond(request: &mut Request<Incoming>, shown: &Shown, auth: &AdminAut
     }
     let path = request.uri().path();
     let answer = match path {
-        paths::METRICS => admin::metrics(render(shown)),
+        paths::METRICS => admin::metrics(text_of(|text| shown.collect(text))),
         paths::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
         paths::READY => admin::readiness(shown.not_ready()),
         paths::STATUS if !admin::is_read(request.method()) => admin::not_allowed("GET, HEAD"),
@@ -85,6 +86,39 @@ impl Shown {
             ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
         }
     }
+
+    /// Collects the metrics of this moment.
+    pub(crate) fn collect(&self, text: &mut Exposition) {
+        let counters = self.writer.counters();
+        text.count("forebay_writer_batches_total", "Batches that a store has committed.", counters.batches.get());
+        text.count(
+            "forebay_writer_records_total",
+            "Records of batches that a store has committed.",
+            counters.records.get(),
+        );
+        let help = "Objects, and descriptions of objects, that a store has written.";
+        text.count("forebay_writer_objects_total", help, counters.objects.get());
+        let help = "Requests of gateways that were rejected: bad frames, unknown sinks, tokens.";
+        text.count("forebay_writer_refused_total", help, counters.refused.get());
+        text.count(
+            "forebay_writer_failed_total",
+            "Requests of gateways that failed in a store.",
+            counters.failed.get(),
+        );
+        let help = "Connections closed before a valid request, because other connections needed their slots.";
+        text.count("forebay_writer_connections_closed_total", help, counters.connections_closed.get());
+        retention::add(text, &self.retention);
+        if let Some(is_registered) = &self.is_registered {
+            let is_registered = is_registered.load(Ordering::Relaxed);
+            text.level(
+                "forebay_writer_registered",
+                "Whether the writer is registered in etcd: 1 or 0.",
+                is_registered.into(),
+            );
+        }
+        findings::add(text, &self.diagnostics.findings);
+        self.host.add(text);
+    }
 }
 
 fn sink(name: &str, offered: &Offered) -> SinkStatusJson {
@@ -97,34 +131,4 @@ fn sink(name: &str, offered: &Offered) -> SinkStatusJson {
     };
     let (reason, since) = failed.map(|(reason, since)| (reason, rfc3339::format(since))).unzip();
     SinkStatusJson { sink: name.to_owned(), state: state.to_owned(), reason, since, backlog: None }
-}
-
-fn render(shown: &Shown) -> String {
-    let counters = shown.writer.counters();
-    let mut text = Exposition::new();
-    text.count("forebay_writer_batches_total", "Batches that a store has committed.", counters.batches.get());
-    text.count(
-        "forebay_writer_records_total",
-        "Records of batches that a store has committed.",
-        counters.records.get(),
-    );
-    let help = "Objects, and descriptions of objects, that a store has written.";
-    text.count("forebay_writer_objects_total", help, counters.objects.get());
-    let help = "Requests of gateways that were rejected: bad frames, unknown sinks, tokens.";
-    text.count("forebay_writer_refused_total", help, counters.refused.get());
-    text.count("forebay_writer_failed_total", "Requests of gateways that failed in a store.", counters.failed.get());
-    let help = "Connections closed before a valid request, because other connections needed their slots.";
-    text.count("forebay_writer_connections_closed_total", help, counters.connections_closed.get());
-    retention::add(&mut text, &shown.retention);
-    if let Some(is_registered) = &shown.is_registered {
-        let is_registered = is_registered.load(Ordering::Relaxed);
-        text.level(
-            "forebay_writer_registered",
-            "Whether the writer is registered in etcd: 1 or 0.",
-            is_registered.into(),
-        );
-    }
-    findings::add(&mut text, &shown.diagnostics.findings);
-    shown.host.add(&mut text);
-    text.finish()
 }
