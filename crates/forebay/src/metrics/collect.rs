@@ -256,7 +256,7 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     });
     let help = "Events stored, by type and sink.";
     text.counter("forebay_events_stored_total", help, |series| each_sink(rows, series, |sink| sink.stored));
-    let help = "Events that became dead letters, by type and sink.";
+    let help = "Events whose outcome is a dead letter, by type and sink. A replay that is stored lowers it.";
     text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
     let help = "Events skipped, because they were not for the sink, by type and sink.";
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
@@ -272,6 +272,10 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
 fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters held, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
+    });
+    let help = "Events that became dead letters since the start of the process, by type and sink. Replays don't lower it.";
+    text.counter("forebay_events_dead_lettered_total", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.written(&sink.sink, &row.type_name));
     });
     let help =
         "Deferred events: pending, because their store rejects them for now and accepts others, by type and sink.";

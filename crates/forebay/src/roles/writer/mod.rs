@@ -93,9 +93,7 @@ async fn serve(
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, findings) = observe(&writer);
-    let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    let diagnostics = Diagnostics { findings, overviews };
+    let (retention, diagnostics) = observe(&writer);
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -144,12 +142,13 @@ async fn serve(
 }
 
 /// Starts the tasks that observe what runs.
-fn observe(writer: &Writer) -> (RetentionBoard, Findings) {
+fn observe(writer: &Arc<Writer>) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
-    (retention, findings)
+    let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
+    (retention, Diagnostics { findings, overviews })
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
