@@ -92,8 +92,7 @@ async fn serve(
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, findings) = observe(&writer);
-    let diagnostics = Diagnostics { findings };
+    let (retention, diagnostics) = observe(&writer);
     let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), diagnostics };
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
@@ -134,12 +133,12 @@ async fn serve(
 }
 
 /// Starts the tasks that observe what runs.
-fn observe(writer: &Writer) -> (RetentionBoard, Findings) {
+fn observe(writer: &Writer) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
-    (retention, findings)
+    (retention, Diagnostics { findings })
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
