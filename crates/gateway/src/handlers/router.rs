@@ -14,7 +14,7 @@ use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
 use crate::admission::{Body, Permit};
-use crate::auth::{Authenticated, RequiredAccess, check_origin};
+use crate::auth::{Authenticated, PageRules, Preflight, RequiredAccess, check_origin};
 use crate::bridge::{BridgeTable, BridgedPath};
 use crate::error_code::ErrorCode;
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
@@ -165,12 +165,13 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let sender = authenticated.and_then(|authenticated| {
         let (cors, has_tls) = (rules.cors.as_ref(), shard.transport.tls().is_some());
+        let pages = PageRules { cors, has_tls, takes_tokens: access != RequiredAccess::Free };
         match check {
             // The response to a preflight reveals nothing.
             _ if head.method == Method::Options => {}
             PageCheck::None => {}
-            PageCheck::Origin => check_origin(head, cors, has_tls)?,
-            PageCheck::HostAndOrigin => rules.hosts.check(head, cors, has_tls)?,
+            PageCheck::Origin => check_origin(head, pages)?,
+            PageCheck::HostAndOrigin => rules.hosts.check(head, pages)?,
         }
         Ok(authenticated.map_or_else(
             || (shard.authenticator.anonymous(), None),
@@ -186,8 +187,9 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
     };
     let varies = check != PageCheck::None || rules.cors.is_some();
-    let methods = is_preflight.then(|| found.methods());
-    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
+    let preflight =
+        is_preflight.then(|| Preflight { methods: found.methods(), headers: rules.bridges.passed(head.target.path) });
+    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, preflight.as_ref()));
     let headers = Headers::of(&rules.types.headers, head.bytes);
     let envelope = Envelope { received_at, client, source, partial, headers };
     PendingRequest { started: shard.clock.elapsed(), route: found.route, envelope, operation, varies, cors }
