@@ -11,9 +11,9 @@ use crate::ring::Sample;
 
 /// Bytes of a function that are searched for the set-up of its frame.
 const SEARCHED_BYTES_MAX: u64 = 16 * 1024;
-/// Frames of the functions that take the sample of an allocation.
 /// The outermost function that takes the sample of an allocation.
 const SAMPLER: &str = "profile::heap::count";
+/// It is among so many frames.
 const SAMPLER_FRAMES_MAX: usize = 6;
 /// Bytes of the longest instruction that is looked at.
 const NEXT_BYTES: usize = 4;
