@@ -2,6 +2,7 @@
 //! when it is asked for; what can't be read is absent.
 
 mod control_group;
+mod mappings;
 mod pressure;
 mod process;
 mod threads;
@@ -10,9 +11,10 @@ use std::fs;
 use std::path::Path;
 
 pub use control_group::{ContainerStats, MemoryLimit, ReadsWrites, container_stats, memory_limit};
+pub use mappings::{CodeMapping, code_mappings, main_stack_end};
 pub use pressure::{Pressure, Stall, pressure};
 pub use process::{ProcessStats, cpu_steal, process_stats};
-pub use threads::{ThreadTime, ThreadTimes, main_thread};
+pub use threads::{ThreadTime, ThreadTimes, main_thread, thread_names};
 
 /// Nanoseconds of a second.
 const SECOND: f64 = 1e9;
