@@ -16,10 +16,16 @@ pub use file_system::{FileSystem, file_system};
 pub use kernel::{KernelSettings, TaskLimits, kernel_settings, task_limits};
 pub use pressure::{Pressure, Stall, pressure};
 pub use process::{ProcessStats, cpu_steal, process_stats};
-pub use threads::{ThreadTime, ThreadTimes};
+pub use threads::{ThreadTime, ThreadTimes, main_thread};
 
 /// Nanoseconds of a second.
 const SECOND: f64 = 1e9;
+
+/// The name of the host, or of the container. Empty if it can't be read.
+#[must_use]
+pub fn host_name() -> String {
+    read(Path::new("/proc/sys/kernel/hostname")).map_or_else(String::new, |name| name.trim_end().to_owned())
+}
 
 /// Reads a small file, or the reason why there is none to read is dropped: kernels and containers differ in what they show.
 fn read(path: &Path) -> Option<String> {

@@ -61,6 +61,12 @@ fn add(sum: &mut Nanoseconds, time: Nanoseconds) {
     *sum = (sum.0.saturating_add(time.0), sum.1.saturating_add(time.1));
 }
 
+/// The name of the process's first thread, which is the program's.
+#[must_use]
+pub fn main_thread() -> Option<String> {
+    Some(read(Path::new("/proc/self/comm"))?.trim_end().to_owned())
+}
+
 /// The threads that run now, by number. One that ends during this time is left out.
 fn tasks() -> HashMap<OsString, (String, Nanoseconds)> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return HashMap::new() };

@@ -222,8 +222,11 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
 
 fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
+        let begun = Instant::now();
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
+        offered.work.batch_time.record(begun.elapsed());
         if report.is_ok() {
+            offered.work.records.add(batch.len() as u64);
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);
         }

@@ -10,11 +10,14 @@ use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{GatewayCounters, RouteName, StatusClass};
 use ledger::{Ledger, LedgerRow, SinkRow};
 
+use crate::findings::Findings;
 use crate::log;
+use crate::metrics::exposition::{Exposition, Series, float};
+use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::refusals;
 use crate::metrics::retention;
-use crate::metrics::text_format::{Exposition, Series, float};
+use crate::metrics::text_format::text_of;
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
@@ -34,6 +37,7 @@ pub(crate) struct Metrics {
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
+    findings: Findings,
     host: HostMetrics,
 }
 
@@ -46,6 +50,7 @@ impl Metrics {
         objects: ObjectRegistry,
         upstreams: UpstreamBoard,
         retention: RetentionBoard,
+        findings: Findings,
     ) -> Self {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
@@ -62,32 +67,37 @@ impl Metrics {
             objects,
             upstreams,
             retention,
+            findings,
             host: HostMetrics::default(),
         }
     }
 
     /// The metrics of this moment as text.
     pub(crate) fn render(&self) -> String {
-        let mut text = Exposition::new();
+        text_of(|text| self.collect(text))
+    }
+
+    /// Collects the metrics of this moment.
+    pub(crate) fn collect(&self, text: &mut Exposition) {
         let (rows, filtered) = self.ledger.snapshot_with_filtered();
-        ledger(&mut text, &rows);
-        self::filtered(&mut text, &filtered);
-        unread_times(&mut text, &self.log);
-        dead_letters(&mut text, &rows, &self.dead_letters);
+        ledger(text, &rows);
+        self::filtered(text, &filtered);
+        unread_times(text, &self.log);
+        dead_letters(text, &rows, &self.dead_letters);
         let errors = self.ledger.errors().get();
         text.count("forebay_ledger_errors_total", "Inconsistent sums in the ledger: each is a bug.", errors);
-        intake(&mut text, &self.gateway);
-        self.journal(&mut text);
+        intake(text, &self.gateway);
+        self.journal(text);
         let lane_list = self.lanes.lanes();
-        lanes(&mut text, &lane_list);
-        retention::add(&mut text, &self.retention);
-        upstreams::render(&mut text, &self.upstreams.all(), &lane_list);
-        aggregates(&mut text, &self.aggregates.aggregates());
-        objects(&mut text, &self.objects);
-        self.checkpoints(&mut text);
-        self.process(&mut text);
-        self.host.add(&mut text);
-        text.finish()
+        lanes(text, &lane_list);
+        retention::add(text, &self.retention);
+        upstreams::render(text, &self.upstreams.all(), &lane_list);
+        aggregates(text, &self.aggregates.aggregates());
+        objects(text, &self.objects);
+        self.checkpoints(text);
+        self.process(text);
+        findings::add(text, &self.findings);
+        self.host.add(text);
     }
 
     fn journal(&self, text: &mut Exposition) {
@@ -256,7 +266,7 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     });
     let help = "Events stored, by type and sink.";
     text.counter("forebay_events_stored_total", help, |series| each_sink(rows, series, |sink| sink.stored));
-    let help = "Events that became dead letters, by type and sink.";
+    let help = "Events whose outcome is a dead letter, by type and sink. A replay that is stored lowers it.";
     text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
     let help = "Events skipped, because they were not for the sink, by type and sink.";
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
@@ -272,6 +282,11 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
 fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters held, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
+    });
+    let help =
+        "Events that became dead letters since the start of the process, by type and sink. Replays don't lower it.";
+    text.counter("forebay_events_dead_lettered_total", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.written(&sink.sink, &row.type_name));
     });
     let help =
         "Deferred events: pending, because their store rejects them for now and accepts others, by type and sink.";

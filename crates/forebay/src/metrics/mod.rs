@@ -1,6 +1,8 @@
 //! `/metrics`.
 
 pub(crate) mod collect;
+pub(crate) mod exposition;
+pub(crate) mod findings;
 pub(crate) mod host;
 mod refusals;
 pub(crate) mod retention;

@@ -68,4 +68,5 @@ mod transforms;
 mod two_services;
 mod type_rules;
 mod upstreams;
+mod watch;
 mod webhook;
