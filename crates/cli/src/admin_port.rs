@@ -30,6 +30,11 @@ impl AdminPort {
     /// # Errors
     /// There is no whole response.
     pub fn ask(&self, method: &str, path: &str, limit: Duration) -> io::Result<ServerResponse> {
-        self.server.ask((method, path, &[]), self.token.as_deref(), (CONNECT_MAX.min(limit), Some(limit)))
+        let asked = self.server.ask((method, path, &[]), self.token.as_deref(), (CONNECT_MAX.min(limit), Some(limit)));
+        // The system's text is there, so its number says nothing more.
+        let plain = |error: io::Error| {
+            io::Error::other(error.to_string().split(" (os error").next().unwrap_or_default().to_owned())
+        };
+        asked.map_err(plain)
     }
 }

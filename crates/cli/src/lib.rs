@@ -30,7 +30,9 @@ mod token;
 
 pub use admin_port::AdminPort;
 pub use dead::{letter_as_json, on_one_line};
-pub use flags::{CheckFlags, Cli, Common, DoctorFlags, DrainFlags, EarlyFile, Examined, TestFlags, TryFlags, role};
+pub use flags::{
+    CheckFlags, Cli, Common, DoctorFlags, DrainFlags, EarlyFile, Examined, ReportFlags, TestFlags, TryFlags, role,
+};
 pub use next::{Next, run};
 
 /// The exit code of a process whose configuration has errors.

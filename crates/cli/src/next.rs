@@ -3,7 +3,7 @@
 use config::Role;
 use settings::Environment;
 
-use crate::flags::{CheckFlags, Cli, Command, Common, DoctorFlags, DrainFlags, TestFlags, TryFlags};
+use crate::flags::{CheckFlags, Cli, Command, Common, DoctorFlags, DrainFlags, ReportFlags, TestFlags, TryFlags};
 use crate::{
     bench, config_command, dead, example, generated_help, health, journal, load, reload, route, schema, status, token,
 };
@@ -20,6 +20,8 @@ pub enum Next {
     Check(CheckFlags),
     /// `forebay doctor`.
     Doctor(Box<DoctorFlags>),
+    /// `forebay report`.
+    Report(Box<ReportFlags>),
     /// `forebay drain`.
     Drain(DrainFlags),
     /// `forebay try`.
@@ -37,6 +39,7 @@ pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
         Command::Writer(common) => return Next::Writer(common.of_role(Role::Writer)),
         Command::Check(flags) => return Next::Check(flags),
         Command::Doctor(flags) => return Next::Doctor(flags),
+        Command::Report(flags) => return Next::Report(flags),
         Command::Drain(flags) => return Next::Drain(flags),
         Command::Try(flags) => return Next::Try(flags),
         Command::Test(flags) => return Next::Test(flags),

@@ -1,4 +1,4 @@
-//! The command line of `forebay doctor`.
+//! The command lines of `forebay doctor` and `forebay report`.
 
 use std::path::PathBuf;
 
@@ -46,6 +46,16 @@ pub struct DoctorFlags {
     pub write: bool,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
+}
+
+/// `forebay report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportFlags {
+    #[command(flatten)]
+    pub examined: Examined,
+    /// The file to write, which must not exist; - is the standard output
+    #[arg(value_name = "FILE", default_value = "forebay-report.tar.gz", value_parser = path())]
+    pub file: PathBuf,
 }
 
 impl DoctorFlags {

@@ -3,5 +3,6 @@
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod drain;
+pub(crate) mod report;
 pub(crate) mod test;
 pub(crate) mod try_event;

@@ -17,12 +17,7 @@ const REGULAR_FILE: u8 = b'0';
 ///
 /// # Errors
 /// Those of `output`.
-pub(super) fn write(
-    output: impl Write,
-    folder: &str,
-    files: &[(String, Vec<u8>)],
-    now: u64,
-) -> io::Result<()> {
+pub(super) fn write(output: impl Write, folder: &str, files: &[(String, Vec<u8>)], now: u64) -> io::Result<()> {
     let mut packed = GzEncoder::new(output, Compression::default());
     for (name, content) in files {
         packed.write_all(&header(&format!("{folder}/{name}"), content.len() as u64, now))?;

@@ -59,7 +59,7 @@ const METRICS: Part = part("metrics-1.txt", "the metrics", paths::METRICS);
 const BETWEEN: [Part; 6] = [
     part("health.json", "what slows the process down", paths::API_HEALTH),
     part("config.json", "the configuration, with stars instead of secrets", paths::CONFIG),
-    part("log.txt", "the last lines of the log", "/api/log"),
+    part("log.json", "the last lines of the log", "/api/log"),
     part("memory.json", "the memory of each part", "/debug/memory"),
     part("shards.json", "connections, bytes and open requests of each shard", "/debug/shards"),
     profile("profile.folded", "a CPU profile of 10 s, as folded stacks", "/debug/profile?seconds=10&format=folded"),
