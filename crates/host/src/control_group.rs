@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::process::named;
-use crate::{SECOND, float, read};
+use crate::{SECOND, float, kernel, read};
 
 /// A limit of memory, and the file that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,18 @@ pub fn container_stats() -> ContainerStats {
     Groups::of_process().stats(&read)
 }
 
+/// Reads the figures of recorded files: `root` has the files of `/proc` and of the groups below it, by their paths.
+#[must_use]
+pub fn container_stats_in(root: &Path) -> ContainerStats {
+    let read = |path: &Path| read(&root.join(path.strip_prefix("/").unwrap_or(path)));
+    Groups::read_by(&read).stats(&read)
+}
+
+/// The threads of this process's group, and their maximum, if there is one.
+pub(crate) fn group_threads() -> Option<(u64, u64)> {
+    Groups::of_process().figure("pids", |_, file| kernel::threads_in(file), &read)
+}
+
 /// The folder of this process's group of version 2, if there is that hierarchy.
 pub(crate) fn unified_folder() -> Option<PathBuf> {
     let groups = Groups::of_process();
@@ -90,6 +102,10 @@ struct Group {
 
 impl Groups {
     fn of_process() -> Self {
+        Self::read_by(&read)
+    }
+
+    fn read_by(read: Read<'_>) -> Self {
         let text = |path: &str| read(Path::new(path)).unwrap_or_default();
         Self { cgroup: text("/proc/self/cgroup"), mountinfo: text("/proc/self/mountinfo") }
     }
@@ -271,7 +287,7 @@ impl Mount {
 }
 
 /// White space in a path is written as three octal digits.
-fn unescaped(path: &str) -> PathBuf {
+pub(crate) fn unescaped(path: &str) -> PathBuf {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .into_iter()
         .fold(path.to_owned(), |path, (escape, letter)| path.replace(escape, letter))

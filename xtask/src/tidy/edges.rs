@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("aggregate", &["did_you_mean", "event", "expression", "json", "limits", "text", "timestamp"]),
     ("generator", &["random"]),
     ("settings", &["did_you_mean", "limits", "text"]),
-    ("sink", &["event", "limits", "metrics", "settings", "text"]),
+    ("sink", &["clock", "event", "limits", "metrics", "settings", "text"]),
     ("clock", &[]),
     ("net", &["clock", "limits", "metrics", "text"]),
     ("nats", &["net", "random", "text"]),

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod config_command;
 mod dead;
+mod doctor;
 mod drain;
 mod dry_run;
 mod early;
@@ -50,6 +51,7 @@ pub(crate) use bench::BenchFlags;
 pub use check::CheckFlags;
 pub(crate) use config_command::ConfigCommand;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
+pub use doctor::{DoctorFlags, Examined, ReportFlags};
 pub use drain::DrainFlags;
 pub use dry_run::{TestFlags, TryFlags};
 pub use early::EarlyFile;
@@ -126,6 +128,22 @@ pub(crate) enum Command {
         after_help = "Example: forebay status --config forebay.toml\n         forebay status --role writer --output json"
     )]
     Status(StatusFlags),
+    /// Checks disk, limits, clock, stores, tokens and certificates of a process
+    ///
+    /// It works with and without a running process, and changes nothing unless you set --write. Each line says what was seen and what to do. Exits with 0
+    /// if there is no problem, with 3 if there is one, and with 2 if the configuration is wrong. Warnings don't change the exit code.
+    #[command(
+        after_help = "Example: forebay doctor --config forebay.toml\n         forebay doctor --role writer --config writer.toml --output json"
+    )]
+    Doctor(Box<DoctorFlags>),
+    /// Writes status, metrics, log, profile and findings to one file
+    ///
+    /// It asks the running process over its admin port, for 20 seconds, and runs `forebay doctor`. The file has no payloads, headers, queries and secrets:
+    /// you can give it to a colleague. The command prints the content of the file, and what it left out.
+    #[command(
+        after_help = "Example: forebay report --config forebay.toml\n         docker exec forebay forebay report - > report.tar.gz"
+    )]
+    Report(Box<ReportFlags>),
     /// Reloads the configuration of a running server and shows the changes
     ///
     /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration is in use. Exits with 2

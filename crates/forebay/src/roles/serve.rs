@@ -21,7 +21,7 @@ use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
-use crate::admin::{Admin, AdminAuth, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
+use crate::admin::{Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -84,7 +84,9 @@ async fn serve(
     let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
     let (handle, requests) = ReloadHandle::new();
     let role = inputs.common.role().unwrap_or(Role::Serve);
-    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
+    let sources = ConfigurationSources::new(&inputs.common, &inputs.environment);
+    let (configuration_now, tokens) = (&configuration, watch.tokens());
+    let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let mut running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
@@ -173,6 +175,7 @@ struct Start<'a> {
     tls: &'a PortsTls,
     memory: Budgets,
     role: Role,
+    sources: ConfigurationSources,
 }
 
 /// Everything that runs.
@@ -201,7 +204,7 @@ impl Running {
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory, role } = start;
+        let Start { configuration, data, tokens, tls, memory, role, sources } = start;
         let opened = Opened::start(configuration, data, memory, sinks.clone())?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
@@ -260,7 +263,7 @@ impl Running {
             origin: directory.origin(),
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
-            diagnostics: Diagnostics { findings: findings.clone(), overviews },
+            diagnostics: Diagnostics { findings: findings.clone(), overviews, configuration: sources },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;

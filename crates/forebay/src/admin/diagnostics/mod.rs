@@ -2,9 +2,11 @@
 //!
 //! | request | answer |
 //! |---|---|
+//! | `GET /api/config` | the configuration, with stars instead of secrets |
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
 
+mod config;
 mod overview;
 
 use std::time::Duration;
@@ -18,12 +20,14 @@ use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
 use crate::overview::Overviews;
 use admin_api::paths;
+pub(crate) use config::ConfigurationSources;
 
 /// What every role answers about itself.
 #[derive(Clone)]
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
     pub(crate) overviews: Overviews,
+    pub(crate) configuration: ConfigurationSources,
 }
 
 /// Clients of streams get this long to see their end.
@@ -39,9 +43,10 @@ impl Diagnostics {
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
-            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE if !is_read(request.method()) => {
+            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE | paths::CONFIG if !is_read(request.method()) => {
                 not_allowed("GET, HEAD")
             }
+            paths::CONFIG => self.configuration.respond().await,
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),

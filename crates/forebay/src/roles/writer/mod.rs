@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AdminAuth, Diagnostics};
+use crate::admin::{AdminAuth, ConfigurationSources, Diagnostics};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -50,15 +50,15 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
     log::start_thread();
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
-    let manager = ServiceManager::of(environment);
-    runtime.block_on(serve(&configuration, common, signals, hangup, &manager))
+    let (manager, sources) = (ServiceManager::of(environment), ConfigurationSources::new(common, environment));
+    runtime.block_on(serve(&configuration, common, sources, (signals, hangup), &manager))
 }
 
 async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
-    mut signals: Signals,
-    hangup: Signal,
+    sources: ConfigurationSources,
+    (mut signals, hangup): (Signals, Signal),
     manager: &ServiceManager,
 ) -> anyhow::Result<u8> {
     tokio::spawn(warn_of_hangups(hangup));
@@ -93,7 +93,7 @@ async fn serve(
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe(&writer);
+    let (retention, diagnostics) = observe(&writer, sources);
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -142,13 +142,13 @@ async fn serve(
 }
 
 /// Starts the tasks that observe what runs.
-fn observe(writer: &Arc<Writer>) -> (RetentionBoard, Diagnostics) {
+fn observe(writer: &Arc<Writer>, configuration: ConfigurationSources) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    (retention, Diagnostics { findings, overviews })
+    (retention, Diagnostics { findings, overviews, configuration })
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
