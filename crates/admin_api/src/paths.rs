@@ -4,6 +4,7 @@ pub const API_HEALTH: &str = "/api/health";
 pub const DEAD: &str = "/api/dead";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";
+pub const LOG: &str = "/api/log";
 pub const METRICS: &str = "/metrics";
 pub const READY: &str = "/readyz";
 pub const RELOAD: &str = "/api/reload";

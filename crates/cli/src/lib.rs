@@ -16,6 +16,7 @@ pub mod input;
 mod interrupt;
 mod journal;
 mod load;
+mod log;
 mod next;
 pub mod output;
 mod progress;

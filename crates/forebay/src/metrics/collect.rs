@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateFigures, AggregateStatus};
 use dead_letters::{DeadCounters, DeadLetterService};
-use delivery::{CheckpointCounters, Delivery, LaneBoard, LaneState, LaneStatus};
+use delivery::{CheckpointCounters, Delivery, LaneBoard, LaneStatus, StoredTimes};
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{GatewayCounters, RouteName, StatusClass};
 use ledger::{Ledger, LedgerRow, SinkRow};
@@ -29,6 +29,7 @@ pub(crate) struct Metrics {
     gateway: Arc<GatewayCounters>,
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
+    stored_times: Arc<StoredTimes>,
     aggregates: AggregateBoard,
     checkpoints: Arc<CheckpointCounters>,
     dead_letters: DeadLetterService,
@@ -59,6 +60,7 @@ impl Metrics {
             gateway,
             ledger,
             lanes,
+            stored_times: delivery.stored_times().clone(),
             aggregates,
             checkpoints,
             dead_letters,
@@ -77,6 +79,7 @@ impl Metrics {
         let (rows, filtered) = self.ledger.snapshot_with_filtered();
         ledger(&mut text, &rows);
         self::filtered(&mut text, &filtered);
+        stored_times(&mut text, &self.stored_times);
         unread_times(&mut text, &self.log);
         dead_letters(&mut text, &rows, &self.dead_letters);
         let errors = self.ledger.errors().get();
@@ -275,6 +278,17 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
+fn stored_times(text: &mut Exposition, times: &StoredTimes) {
+    let help = "Time from an event's receipt until a store has it, by type and sink.";
+    text.histogram("forebay_event_stored_seconds", help, |series| {
+        for ((type_name, sink), times) in times.snapshots() {
+            let labels = [("type", type_name.as_str()), ("sink", &sink)];
+            let bounds = times.bounds.map(|microseconds| float(microseconds) / 1e6);
+            series.buckets(&labels, &bounds, &times.buckets, float(times.sum) / 1e6);
+        }
+    });
+}
+
 fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters held, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
@@ -335,6 +349,12 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
             series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
         });
     });
+    let help = "Duration of an iteration of a shard's event loop, from its wake-up to its commit, by shard.";
+    text.histogram("forebay_shard_turn_seconds", help, |series| {
+        gateway.iteration_times().enumerate().for_each(|(number, times)| {
+            series.durations(&[("shard", &number.to_string())], &times);
+        });
+    });
     bridges(text, gateway);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
@@ -387,7 +407,8 @@ fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
         "State of the lane, by sink, shard and state: 1 for the current state, 0 for the others.",
         |series| {
             each_lane(lanes, |labels, lane| {
-                let now = state_name(&lane.state());
+                let state = lane.state();
+                let now = state.name();
                 for state in ["connecting", "delivering", "waiting", "stopped"] {
                     series.count(&[labels[0], labels[1], ("state", state)], u64::from(state == now));
                 }
@@ -472,15 +493,6 @@ fn each_lane(lanes: &[Arc<LaneStatus>], mut add: impl FnMut(&[(&str, &str); 2], 
 fn each_shard(shards: &[Arc<Shard>], mut add: impl FnMut(&[(&str, &str)], &Shard)) {
     for shard in shards {
         add(&[("shard", &shard.number().to_string())], shard);
-    }
-}
-
-const fn state_name(state: &LaneState) -> &'static str {
-    match state {
-        LaneState::Connecting => "connecting",
-        LaneState::Delivering => "delivering",
-        LaneState::Waiting(_) => "waiting",
-        LaneState::Stopped(_) => "stopped",
     }
 }
 

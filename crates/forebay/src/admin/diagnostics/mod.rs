@@ -3,6 +3,10 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
+//! | `GET /api/log` | the level and the last lines of the log |
+//! | `PUT /api/log` | another level for some time |
+
+mod log;
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
@@ -21,11 +25,11 @@ pub(crate) struct Diagnostics {
 
 impl Diagnostics {
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
-    #[expect(clippy::unused_async, reason = "profiles take seconds")]
-    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
+    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
             paths::API_HEALTH if !is_read(request.method()) => not_allowed("GET, HEAD"),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
+            paths::LOG => log::respond(request, caller).await,
             _ => return None,
         })
     }
