@@ -1,6 +1,9 @@
 //! The paths of the admin port.
 
 pub const API_HEALTH: &str = "/api/health";
+pub const API_LIVE: &str = "/api/live";
+pub const API_OVERVIEW: &str = "/api/overview";
+pub const API_TAP: &str = "/api/tap";
 pub const DEAD: &str = "/api/dead";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";

@@ -18,6 +18,8 @@ pub fn changes(before: &Configuration, after: &Configuration) -> Vec<String> {
         ("journal", before.journal != after.journal),
         ("log", before.log != after.log),
         ("bus", before.bus != after.bus),
+        ("otlp", before.push.otlp != after.push.otlp),
+        ("statsd", before.push.statsd != after.push.statsd),
     ];
     let tables = tables.into_iter().filter(|(_, is_changed)| *is_changed);
     let mut changes: Vec<String> = tables.map(|(table, _)| format!("`[{table}]` has changed")).collect();

@@ -23,6 +23,7 @@ use crate::journal::{self, Journal};
 use crate::load::{ConfigError, load_by, read_by};
 use crate::log::{self, Log};
 use crate::port::tls_files::TlsFiles;
+use crate::push::{self, Push};
 use crate::result_paths;
 use crate::role::Role;
 use crate::role_tables;
@@ -75,6 +76,8 @@ pub struct Configuration {
     pub bus: Option<BusConfig>,
     /// The bridges, in the order in which their paths are compared with a request's.
     pub bridges: Vec<BridgeRule>,
+    /// Where metrics and spans are sent.
+    pub push: Push,
 }
 
 /// Reads the file at `path`, if there is one, finds out which tokens exist, and then does the same as `read`.
@@ -133,6 +136,7 @@ fn read_tables(
     gateway.naming = type_rules::read(reader, &gateway_section, &types);
     let bridges = bridge::read(reader, file);
     let bus = read_bus(reader, inputs, file);
+    let push = push::read(reader, file, inputs.folder);
     if reader.errors() == 0 {
         result_paths::warn(reader, &sections, &types);
         warn_of_unused(reader, &types, &sinks);
@@ -150,6 +154,7 @@ fn read_tables(
         upstreams: upstreams.into_valid(),
         bus,
         bridges,
+        push,
     }
 }
 
@@ -273,6 +278,7 @@ impl fmt::Display for Configuration {
         if let Some(bus) = &self.bus {
             writeln!(f, "bus     {bus}")?;
         }
-        self.bridges.iter().try_for_each(|bridge| writeln!(f, "bridge  {bridge}"))
+        self.bridges.iter().try_for_each(|bridge| writeln!(f, "bridge  {bridge}"))?;
+        self.push.fmt(f)
     }
 }

@@ -7,6 +7,7 @@ use settings::{Setting, TakesEffect};
 
 use crate::event_types::{aggregate, event_type, lookup_tables};
 use crate::port::tls;
+use crate::push::{otlp, statsd};
 use crate::sinks::every_sink;
 use crate::sinks::kinds::{self, KINDS};
 use crate::{bridge, bus, configuration_file, etcd, gateway, journal, log, registration, upstreams, writer_table};
@@ -50,6 +51,8 @@ const WRITER: Table = Table {
 };
 const EVENTS: Table = Table { settings: &[bus::OF_EVENTS], tables: &[] };
 const BUS: Table = Table { settings: &[bus::SETTINGS], tables: &[(bus::EVENTS, Inner::Settings(&EVENTS))] };
+const OTLP: Table = Table { settings: &[otlp::SETTINGS], tables: &[] };
+const STATSD: Table = Table { settings: &[statsd::SETTINGS], tables: &[] };
 const BRIDGE: Table = Table { settings: &[bridge::SETTINGS], tables: &[] };
 /// The file without its sinks.
 pub(crate) static ROOT: Table = Table {
@@ -65,6 +68,8 @@ pub(crate) static ROOT: Table = Table {
         (WRITER_TABLE, Inner::Settings(&WRITER)),
         (bus::TABLE, Inner::Settings(&BUS)),
         (bridge::TABLE, Inner::List(&BRIDGE)),
+        (otlp::TABLE, Inner::Settings(&OTLP)),
+        (statsd::TABLE, Inner::Settings(&STATSD)),
     ],
 };
 const WRITER_TABLE: &str = "writer";

@@ -27,6 +27,7 @@ pub mod owner_file;
 #[cfg(test)]
 mod page_blocks;
 pub mod port;
+mod push;
 mod registration;
 mod result_paths;
 mod role;
@@ -59,6 +60,9 @@ pub use load::ConfigError;
 pub use log::{Log, LogFormat, LogLevel};
 pub use needs_restart::needs_restart;
 pub use old_names::new_path;
+pub use push::Push;
+pub use push::otlp::OtlpConfig;
+pub use push::statsd::StatsdConfig;
 pub use registration::WriterEtcd;
 pub use role::Role;
 pub use sinks::kinds::names as kinds_of_sinks;

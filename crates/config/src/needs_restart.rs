@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 
-use crate::bus::BusConfig;
 use crate::configuration::Configuration;
 use crate::gateway::GatewayConfig;
 
@@ -18,18 +17,20 @@ pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZe
         changed("gateway.memory", memory(&before.gateway), memory(&after.gateway)),
         changed("gateway.token_file", before.gateway.tokens.path().display(), after.gateway.tokens.path().display()),
         changed("gateway.shards", shards(&before.gateway), shards(&after.gateway)),
-        bus(before.bus.as_ref(), after.bus.as_ref()),
+        table("bus", before.bus.as_ref(), after.bus.as_ref()),
+        table("otlp", before.push.otlp.as_ref(), after.push.otlp.as_ref()),
+        table("statsd", before.push.statsd.as_ref(), after.push.statsd.as_ref()),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// The account may be another one too, which isn't shown.
-fn bus(before: Option<&BusConfig>, after: Option<&BusConfig>) -> Option<String> {
+/// A table of which a secret may be another one too, which isn't shown.
+fn table<T: PartialEq>(name: &str, before: Option<&T>, after: Option<&T>) -> Option<String> {
     let is_other = before.is_some() == after.is_some() && before != after;
-    let other = || "`[bus]` is another one now than when Forebay started: restart Forebay to apply it".to_owned();
-    turned("bus", before.is_some(), after.is_some()).or_else(|| is_other.then(other))
+    let other = || format!("`[{name}]` is another one now than when Forebay started: restart Forebay to apply it");
+    turned(name, before.is_some(), after.is_some()).or_else(|| is_other.then(other))
 }
 
 fn memory(gateway: &GatewayConfig) -> String {

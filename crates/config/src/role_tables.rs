@@ -7,9 +7,9 @@ use crate::configuration_file;
 
 /// Those of a gateway, and of `serve`, which is a gateway and its delivery in one.
 const OF_GATEWAY: &[&str] =
-    &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams", "bus", "bridge"];
+    &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams", "bus", "bridge", "otlp", "statsd"];
 /// Those of a writer.
-const OF_WRITER: &[&str] = &["writer", "log", "sinks", "bus"];
+const OF_WRITER: &[&str] = &["writer", "log", "sinks", "bus", "otlp", "statsd"];
 
 /// Whether a file is for the role that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,7 @@ use crate::port::address::{Port, address, default_of_image, demand, is_loopback}
 use crate::port::tls;
 use crate::port::tls_files::TlsFiles;
 use crate::port::tokens;
+use crate::push::{self, Push};
 use crate::registration::{self, WriterEtcd};
 use crate::role_tables;
 use crate::sinks::{self, SinkName, SinkSettings};
@@ -66,6 +67,8 @@ pub struct WriterConfiguration {
     pub sinks: BTreeMap<SinkName, SinkSettings>,
     /// The bus, if there is one.
     pub bus: Option<BusConfig>,
+    /// Where metrics and spans are sent.
+    pub push: Push,
 }
 
 impl WriterConfiguration {
@@ -100,7 +103,8 @@ impl fmt::Display for WriterConfiguration {
             writeln!(f, "etcd    {etcd}, as {advertise}, lease {}", humantime::format_duration(*lease))?;
         }
         self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))?;
-        self.bus.as_ref().map_or(Ok(()), |bus| writeln!(f, "bus     {bus}"))
+        self.bus.as_ref().map_or(Ok(()), |bus| writeln!(f, "bus     {bus}"))?;
+        self.push.fmt(f)
     }
 }
 
@@ -151,6 +155,7 @@ fn read_tables(
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     bound_connections(&mut sinks.valid);
     let bus = bus::read(reader, file, inputs.folder, Uses { has_bridge: false, has_events: true });
+    let push = push::read(reader, file, inputs.folder);
     reader.check_variables(OF_FLAGS);
     WriterConfiguration {
         listen: listen.map_or(LISTEN, |found| found.value),
@@ -163,6 +168,7 @@ fn read_tables(
         log,
         sinks: sinks.valid,
         bus,
+        push,
     }
 }
 

@@ -67,7 +67,7 @@ impl BatchTimes {
         Self { times, sink, slots: Vec::new(), touched: Vec::new() }
     }
 
-    /// Counts an event of the type of a slot, which has taken this many microseconds.
+    /// Counts an event of the type of a slot, and its age in microseconds.
     pub(crate) fn count(&mut self, slot: usize, type_name: &TypeName, age: i64) {
         if self.slots.len() <= slot {
             self.slots.resize_with(slot + 1, || None);

@@ -17,6 +17,12 @@ pub use threads::{ThreadTime, ThreadTimes, main_thread};
 /// Nanoseconds of a second.
 const SECOND: f64 = 1e9;
 
+/// The name of the host, or of the container. Empty if it can't be read.
+#[must_use]
+pub fn host_name() -> String {
+    read(Path::new("/proc/sys/kernel/hostname")).map_or_else(String::new, |name| name.trim_end().to_owned())
+}
+
 /// Reads a small file, or the reason why there is none to read is dropped: kernels and containers differ in what they show.
 fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()

@@ -92,6 +92,30 @@ impl HistogramSnapshot {
         self.buckets.iter_mut().zip(other.buckets).for_each(|(mine, theirs)| *mine += theirs);
         self.nanoseconds += other.nanoseconds;
     }
+
+    /// What was counted after `before`, an earlier snapshot of the same histogram.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let buckets = std::array::from_fn(|at| self.buckets[at].saturating_sub(before.buckets[at]));
+        Self { buckets, nanoseconds: self.nanoseconds.saturating_sub(before.nanoseconds) }
+    }
+
+    /// The duration that `percent` of 100 values don't exceed, about: values are taken to be evenly spread over their bucket. `None` without
+    /// values. Beyond the last bound it is that bound.
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        let all: u64 = self.buckets.iter().sum();
+        let mut rank = (all * percent).div_ceil(100).max(1);
+        for (at, count) in self.buckets.iter().enumerate() {
+            if rank <= *count {
+                let below = at.checked_sub(1).map_or(0, |below| BUCKET_BOUNDS[below]);
+                let width = BUCKET_BOUNDS.get(at).map_or(0, |bound| bound - below);
+                return Some(Duration::from_nanos(below + width / count * rank));
+            }
+            rank -= count;
+        }
+        None
+    }
 }
 
 /// How often a size fell into each of the buckets.
@@ -175,6 +199,18 @@ mod tests {
             assert_eq!(after.buckets[bucket], before.buckets[bucket] + 1, "{microseconds} µs");
             assert_eq!(after.nanoseconds - before.nanoseconds, microseconds * 1000);
         }
+    }
+
+    #[test]
+    fn percentile_is_within_its_bucket() {
+        let histogram = Histogram::new();
+        assert_eq!(histogram.snapshot().percentile(99), None);
+        (0..99).for_each(|_| histogram.record(Duration::from_micros(60)));
+        let before = histogram.snapshot();
+        assert_eq!(before.percentile(99), Some(Duration::from_micros(100)), "the end of its bucket");
+        assert!(before.percentile(50).unwrap() < Duration::from_micros(76));
+        histogram.record(Duration::from_secs(60));
+        assert_eq!(histogram.snapshot().since(&before).percentile(50), Some(Duration::from_nanos(BUCKET_BOUNDS[19])));
     }
 
     #[test]

@@ -223,15 +223,18 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
 
 fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
-        let started = std::time::Instant::now();
+        let begun = Instant::now();
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
+        let took = begun.elapsed();
+        offered.work.batch_time.record(took);
         tracing::debug!(
             lane = %batch.lane(), sink = &*batch.lane().sink, shard = batch.lane().shard, records = batch.len(),
-            bytes = batch.payload_bytes(), milliseconds = started.elapsed().as_millis() as u64,
+            bytes = batch.payload_bytes(), milliseconds = took.as_millis() as u64,
             outcome = if report.is_ok() { "answered" } else { "failed" },
             "batch of a gateway"
         );
         if report.is_ok() {
+            offered.work.records.add(batch.len() as u64);
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);
         }

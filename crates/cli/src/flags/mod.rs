@@ -130,7 +130,7 @@ pub(crate) enum Command {
     Status(StatusFlags),
     /// Shows the last lines of a process's log, or changes its level for some time
     ///
-    /// A process keeps its last 1,000 lines, 256 KiB at most. Another level ends by itself, and the level of the configuration is used again. At the
+    /// A process keeps its last 1,000 lines, 256 KiB at most. Another level ends after its time, and the level of the configuration is used again. At the
     /// level debug the log has requests, lanes and discovery, without payloads, headers and queries.
     #[command(after_help = "Example: forebay log\n         forebay log --level debug --for 10m")]
     Log(LogFlags),

@@ -19,7 +19,8 @@ const IN_ALL_SINKS: &[&str] = &["columns", "conflict", "path", "table", "url"];
 /// Settings of a column, and of `conflict`.
 const OF_COLUMNS: &[&str] = &["pointer", "type", "newest"];
 /// Parts of usual names of secrets.
-const SECRET_WORDS: &[&str] = &["api_key", "apikey", "authorization", "credential", "passw", "secret", "token"];
+const SECRET_WORDS: &[&str] =
+    &["api_key", "apikey", "authorization", "credential", "headers", "passw", "secret", "token"];
 /// The beginning of a key in PEM, which may be set instead of the path of its file.
 const PEM: &str = "-----BEGIN";
 /// The setting of [`crate::bus`] that may have a password or a token.

@@ -74,6 +74,12 @@ impl BatchSession {
         self.builder.batch().is_empty() && (!self.policy.fenced || self.builder.batch().last() <= self.known.fence)
     }
 
+    /// The position up to which all events that were read are none of this lane's, if the batch waits for its first one.
+    fn skipped_to(&self) -> Option<u64> {
+        let skips_all = self.builder.covers_any() && self.builder.batch().is_empty() && self.builder.lost() == 0;
+        skips_all.then(|| self.builder.batch().last())
+    }
+
     fn is_due(&self, lane: &Lane, fill: FillResult) -> bool {
         let has_records = !self.builder.batch().is_empty();
         let is_old = lane.is_halted() || self.opened.elapsed() >= lane.options.cover_every;
@@ -96,9 +102,15 @@ impl Session for BatchSession {
     }
 
     async fn write_due(&mut self, lane: &mut Lane, fill: FillResult) -> Result<bool, LaneExit> {
-        if self.is_due(lane, fill) && !lane.write(self).await? {
-            // The events that have arrived go with the batch.
-            return Ok(false);
+        if self.is_due(lane, fill) {
+            if !lane.write(self).await? {
+                // The events that have arrived go with the batch.
+                return Ok(false);
+            }
+        } else if let Some(position) = self.skipped_to() {
+            // The store's cursor follows later, and no request waits for it.
+            lane.status.set_settled(position);
+            lane.ledger.skip(&lane.name, position);
         }
         lane.retry_deferred(&mut self.retries).await?;
         Ok(true)

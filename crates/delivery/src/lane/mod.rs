@@ -115,9 +115,11 @@ impl Lane {
             LaneState::Delivering if matches!(before, LaneState::Waiting(_)) => {
                 tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "lane delivers again");
             }
-            _ => {
-                tracing::debug!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, state = state.name(), "lane state")
+            _ if before != state => {
+                let state = state.name();
+                tracing::debug!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, state, "lane state");
             }
+            _ => {}
         }
     }
 

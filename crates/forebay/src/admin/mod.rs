@@ -142,7 +142,7 @@ async fn serve_requests<F: Future<Output = Response<AdminBody>>>(
 pub(crate) async fn respond_as_server(mut request: Request<Incoming>, admin: Arc<Admin>) -> Response<AdminBody> {
     let mut response = respond_to(&mut request, &admin).await;
     // A page of another origin is rejected if no token is needed.
-    response.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("origin, sec-fetch-site"));
     response
 }
 

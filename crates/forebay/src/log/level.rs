@@ -5,11 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::LogLevel;
+use tokio::task::AbortHandle;
 use tokio::time::sleep;
 use tracing::level_filters::LevelFilter;
 
 /// What [`least`] reads.
 static LEAST: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
+/// Ends the other level.
+static EXPIRY: Mutex<Option<AbortHandle>> = Mutex::new(None);
 static LEVELS: Mutex<Levels> = Mutex::new(Levels { configured: LogLevel::Info, other: None, changes: 0 });
 
 /// The levels of a log.
@@ -51,10 +54,14 @@ pub(crate) fn choose(level: LogLevel, duration: Duration) {
     let until = clock::unix_microseconds().saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX));
     let mut change = 0;
     change_levels(|levels| change = levels.choose(level, until));
-    tokio::spawn(async move {
+    let expiry = tokio::spawn(async move {
         sleep(duration).await;
         change_levels(|levels| levels.expire(change));
     });
+    let previous = EXPIRY.lock().unwrap_or_else(PoisonError::into_inner).replace(expiry.abort_handle());
+    if let Some(previous) = previous {
+        previous.abort();
+    }
 }
 
 /// The level of the configuration. Another one that is in use stays until it expires.

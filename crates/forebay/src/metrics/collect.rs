@@ -12,11 +12,13 @@ use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::findings::Findings;
 use crate::log;
+use crate::metrics::exposition::{Exposition, Series, float};
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::refusals;
 use crate::metrics::retention;
-use crate::metrics::text_format::{Exposition, Series, float};
+use crate::metrics::text_format::text_of;
+use crate::metrics::times;
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
@@ -75,28 +77,31 @@ impl Metrics {
 
     /// The metrics of this moment as text.
     pub(crate) fn render(&self) -> String {
-        let mut text = Exposition::new();
+        text_of(|text| self.collect(text))
+    }
+
+    /// Collects the metrics of this moment.
+    pub(crate) fn collect(&self, text: &mut Exposition) {
         let (rows, filtered) = self.ledger.snapshot_with_filtered();
-        ledger(&mut text, &rows);
-        self::filtered(&mut text, &filtered);
-        stored_times(&mut text, &self.stored_times);
-        unread_times(&mut text, &self.log);
-        dead_letters(&mut text, &rows, &self.dead_letters);
+        ledger(text, &rows);
+        self::filtered(text, &filtered);
+        times::stored(text, &self.stored_times);
+        unread_times(text, &self.log);
+        dead_letters(text, &rows, &self.dead_letters);
         let errors = self.ledger.errors().get();
         text.count("forebay_ledger_errors_total", "Inconsistent sums in the ledger: each is a bug.", errors);
-        intake(&mut text, &self.gateway);
-        self.journal(&mut text);
+        intake(text, &self.gateway);
+        self.journal(text);
         let lane_list = self.lanes.lanes();
-        lanes(&mut text, &lane_list);
-        retention::add(&mut text, &self.retention);
-        upstreams::render(&mut text, &self.upstreams.all(), &lane_list);
-        aggregates(&mut text, &self.aggregates.aggregates());
-        objects(&mut text, &self.objects);
-        self.checkpoints(&mut text);
-        self.process(&mut text);
-        findings::add(&mut text, &self.findings);
-        self.host.add(&mut text);
-        text.finish()
+        lanes(text, &lane_list);
+        retention::add(text, &self.retention);
+        upstreams::render(text, &self.upstreams.all(), &lane_list);
+        aggregates(text, &self.aggregates.aggregates());
+        objects(text, &self.objects);
+        self.checkpoints(text);
+        self.process(text);
+        findings::add(text, &self.findings);
+        self.host.add(text);
     }
 
     fn journal(&self, text: &mut Exposition) {
@@ -265,7 +270,7 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     });
     let help = "Events stored, by type and sink.";
     text.counter("forebay_events_stored_total", help, |series| each_sink(rows, series, |sink| sink.stored));
-    let help = "Events that became dead letters, by type and sink.";
+    let help = "Events whose outcome is a dead letter, by type and sink. A replay that is stored lowers it.";
     text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
     let help = "Events skipped, because they were not for the sink, by type and sink.";
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
@@ -278,20 +283,14 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
-fn stored_times(text: &mut Exposition, times: &StoredTimes) {
-    let help = "Time from an event's receipt until a store has it, by type and sink.";
-    text.histogram("forebay_event_stored_seconds", help, |series| {
-        for ((type_name, sink), times) in times.snapshots() {
-            let labels = [("type", type_name.as_str()), ("sink", &sink)];
-            let bounds = times.bounds.map(|microseconds| float(microseconds) / 1e6);
-            series.buckets(&labels, &bounds, &times.buckets, float(times.sum) / 1e6);
-        }
-    });
-}
-
 fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters held, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
+    });
+    let help =
+        "Events that became dead letters since the start of the process, by type and sink. Replays don't lower it.";
+    text.counter("forebay_events_dead_lettered_total", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.written(&sink.sink, &row.type_name));
     });
     let help =
         "Deferred events: pending, because their store rejects them for now and accepts others, by type and sink.";
@@ -349,12 +348,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
             series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
         });
     });
-    let help = "Duration of an iteration of a shard's event loop, from its wake-up to its commit, by shard.";
-    text.histogram("forebay_shard_turn_seconds", help, |series| {
-        gateway.iteration_times().enumerate().for_each(|(number, times)| {
-            series.durations(&[("shard", &number.to_string())], &times);
-        });
-    });
+    times::iterations(text, gateway);
     bridges(text, gateway);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());

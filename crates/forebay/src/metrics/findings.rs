@@ -1,6 +1,6 @@
 //! The findings of the last minute as a metric, which alerts use.
 
-use super::text_format::Exposition;
+use super::exposition::Exposition;
 use crate::findings::{CODES, Findings};
 
 /// Adds 1 for each present finding, and 0 for the others.

@@ -2,7 +2,7 @@
 
 use host::{ThreadTimes, container_stats, pressure, process_stats};
 
-use super::text_format::{Exposition, float};
+use super::exposition::{Exposition, float};
 
 /// The process's part of the metrics, which every role has.
 #[derive(Debug, Default)]

@@ -1,9 +1,11 @@
 //! `/metrics`.
 
 pub(crate) mod collect;
+pub(crate) mod exposition;
 pub(crate) mod findings;
 pub(crate) mod host;
 mod refusals;
 pub(crate) mod retention;
 pub(crate) mod text_format;
+mod times;
 mod upstreams;

@@ -2,7 +2,7 @@
 
 use gateway::{ErrorCode, GatewayCounters};
 
-use super::text_format::Exposition;
+use super::exposition::Exposition;
 
 pub(super) fn add(text: &mut Exposition, gateway: &GatewayCounters) {
     let counts = gateway.refusal_list();

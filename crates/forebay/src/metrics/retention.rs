@@ -1,6 +1,6 @@
 //! The metric of rows that sinks delete because of their age: a server and a writer have it.
 
-use super::text_format::Exposition;
+use super::exposition::Exposition;
 use crate::retention::RetentionBoard;
 
 pub(crate) fn add(text: &mut Exposition, board: &RetentionBoard) {

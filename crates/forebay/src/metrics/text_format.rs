@@ -1,141 +1,69 @@
 //! Metrics as text: the classic format of Prometheus, version 0.0.4.
-//!
-//! Metrics are in the order in which they are added. Names follow the conventions that `promtool check metrics`
-//! checks: base units (`_seconds`, `_bytes`) at the end, and `_total` after them for counters only.
 
 use std::fmt::Write;
 
-use metrics::{BUCKET_BOUNDS, HistogramSnapshot, SizeSnapshot};
+use super::exposition::{Buckets, Exposition, Kind, Labels, MetricSink, Number};
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Names of labels with their values.
-pub(crate) type Labels<'a> = &'a [(&'a str, &'a str)];
-
 /// An incomplete text of metrics.
 #[derive(Debug, Default)]
-pub(crate) struct Exposition {
+struct Text {
     text: String,
     names: Vec<&'static str>,
 }
 
-impl Exposition {
-    /// An empty text.
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
+/// The metrics that `collect` adds, as text.
+pub(crate) fn text_of(collect: impl FnOnce(&mut Exposition)) -> String {
+    let mut text = Text::default();
+    collect(&mut text);
+    text.text
+}
 
-    /// Adds a number that only grows; `name` ends in `_total`. `add` adds its series, each with other labels.
-    pub(crate) fn counter(&mut self, name: &'static str, help: &str, add: impl FnOnce(&mut Series<'_>)) {
-        debug_assert!(name.ends_with("_total"), "a counter's name ends in _total: {name}");
-        self.family(name, help, "counter");
-        add(&mut Series { text: &mut self.text, name });
+impl Text {
+    fn name(&self) -> &'static str {
+        self.names.last().copied().unwrap_or_default()
     }
+}
 
-    /// Adds a gauge.
-    pub(crate) fn gauge(&mut self, name: &'static str, help: &str, add: impl FnOnce(&mut Series<'_>)) {
-        self.family(name, help, "gauge");
-        add(&mut Series { text: &mut self.text, name });
-    }
-
-    /// Adds a number that only grows and has no labels.
-    pub(crate) fn count(&mut self, name: &'static str, help: &str, count: u64) {
-        self.counter(name, help, |series| series.count(&[], count));
-    }
-
-    /// Adds a gauge without labels.
-    pub(crate) fn level(&mut self, name: &'static str, help: &str, level: u64) {
-        self.gauge(name, help, |series| series.count(&[], level));
-    }
-
-    /// Adds a distribution.
-    pub(crate) fn histogram(&mut self, name: &'static str, help: &str, add: impl FnOnce(&mut HistogramSeries<'_>)) {
-        self.family(name, help, "histogram");
-        add(&mut HistogramSeries { text: &mut self.text, name });
-    }
-
-    /// The text.
-    pub(crate) fn finish(self) -> String {
-        self.text
-    }
-
-    fn family(&mut self, name: &'static str, help: &str, kind: &str) {
+impl MetricSink for Text {
+    fn family(&mut self, name: &'static str, help: &str, kind: Kind) {
         debug_assert!(!self.names.contains(&name), "a metric is added once: {name}");
         debug_assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
         self.names.push(name);
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
         self.text.extend(["# HELP ", name, " "]);
         push_escaped(&mut self.text, help, false);
         self.text.extend(["\n# TYPE ", name, " ", kind, "\n"]);
     }
-}
 
-/// The series of a counter or a gauge.
-#[derive(Debug)]
-pub(crate) struct Series<'a> {
-    text: &'a mut String,
-    name: &'a str,
-}
-
-impl Series<'_> {
-    /// Adds a series with a number of any kind.
-    pub(crate) fn value(&mut self, labels: Labels<'_>, value: f64) {
-        push_name(self.text, self.name, "", labels, None);
-        push_number(self.text, value);
+    fn number(&mut self, labels: Labels<'_>, number: Number) {
+        let name = self.name();
+        push_name(&mut self.text, name, "", labels, None);
+        match number {
+            Number::Count(count) => push_count(&mut self.text, count),
+            Number::Float(value) => push_number(&mut self.text, value),
+        }
     }
 
-    /// Adds a series with a count, digit for digit.
-    pub(crate) fn count(&mut self, labels: Labels<'_>, count: u64) {
-        push_name(self.text, self.name, "", labels, None);
-        push_count(self.text, count);
-    }
-}
-
-/// The series of a histogram.
-#[derive(Debug)]
-pub(crate) struct HistogramSeries<'a> {
-    text: &'a mut String,
-    name: &'a str,
-}
-
-impl HistogramSeries<'_> {
-    /// Adds a distribution of durations, in seconds.
-    pub(crate) fn durations(&mut self, labels: Labels<'_>, snapshot: &HistogramSnapshot) {
-        let bounds = BUCKET_BOUNDS.map(seconds);
-        self.buckets(labels, &bounds, &snapshot.buckets, seconds(snapshot.nanoseconds));
-    }
-
-    /// Adds a distribution of sizes.
-    pub(crate) fn sizes(&mut self, labels: Labels<'_>, snapshot: &SizeSnapshot) {
-        self.buckets(labels, &snapshot.bounds.map(float), &snapshot.buckets, float(snapshot.sum));
-    }
-
-    /// Adds a series of buckets: their upper bounds, ascending; how many values each has alone, with one
-    /// more for those beyond all bounds; and the sum of the values.
-    pub(crate) fn buckets(&mut self, labels: Labels<'_>, bounds: &[f64], counts: &[u64], sum: f64) {
-        debug_assert_eq!(bounds.len() + 1, counts.len(), "the last bucket has no bound");
+    fn buckets(&mut self, labels: Labels<'_>, Buckets { bounds, counts, sum }: Buckets<'_>) {
+        let (name, text) = (self.name(), &mut self.text);
         let mut so_far = 0;
         for (bound, count) in bounds.iter().chain([&f64::INFINITY]).zip(counts) {
             so_far += count;
-            push_name(self.text, self.name, "_bucket", labels, Some(*bound));
-            push_count(self.text, so_far);
+            push_name(text, name, "_bucket", labels, Some(*bound));
+            push_count(text, so_far);
         }
-        push_name(self.text, self.name, "_sum", labels, None);
-        push_number(self.text, sum);
-        push_name(self.text, self.name, "_count", labels, None);
-        push_count(self.text, so_far);
+        push_name(text, name, "_sum", labels, None);
+        push_number(text, sum);
+        push_name(text, name, "_count", labels, None);
+        push_count(text, so_far);
     }
-}
-
-/// Sizes and counts are far below 2⁵³, where a float is still exact.
-#[expect(clippy::cast_precision_loss, reason = "figures for users; exact below 2⁵³")]
-pub(super) const fn float(value: u64) -> f64 {
-    value as f64
-}
-
-/// Divided, as 1e-9 is not exact: multiplied by it, 9 ms would read 0.009000000000000001.
-fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
 }
 
 fn push_name(text: &mut String, name: &str, suffix: &str, labels: Labels<'_>, bound: Option<f64>) {
@@ -202,7 +130,10 @@ mod tests {
     use super::*;
 
     fn example() -> String {
-        let mut exposition = Exposition::new();
+        text_of(add_example)
+    }
+
+    fn add_example(exposition: &mut Exposition) {
         exposition.counter("forebay_events_accepted_total", "Events that were journaled.", |series| {
             series.count(&[("type", "access")], u64::MAX);
             series.value(&[("type", "quote \" slash \\ line\nend é")], 0.5);
@@ -214,7 +145,6 @@ mod tests {
             series.buckets(&[("shard", "0")], &[0.5, 1e9], &[1, 2, 3], 12.25);
             series.buckets(&[], &[1.0], &[0, 0], 0.0);
         });
-        exposition.finish()
     }
 
     #[test]
@@ -260,11 +190,11 @@ forebay_commit_size_bytes_count 0
     fn promtool_finds_nothing() {
         let durations = Histogram::default();
         durations.record(Duration::from_millis(9));
-        let mut exposition = Exposition::new();
-        exposition.histogram("forebay_request_seconds", "Time to answer a request.", |series| {
-            series.durations(&[("shard", "0")], &durations.snapshot());
+        let text = text_of(|exposition| {
+            exposition.histogram("forebay_request_seconds", "Time to answer a request.", |series| {
+                series.durations(&[("shard", "0")], &durations.snapshot());
+            });
         });
-        let text = exposition.finish();
         assert!(text.contains("forebay_request_seconds_bucket{shard=\"0\",le=\"0.00005\"} 0\n"), "{text}");
         assert!(text.contains("forebay_request_seconds_bucket{shard=\"0\",le=\"26.2144\"} 1\n"), "{text}");
         assert!(text.contains("forebay_request_seconds_sum{shard=\"0\"} 0.009\n"), "{text}");

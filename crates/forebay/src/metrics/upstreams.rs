@@ -5,7 +5,7 @@ use std::sync::Arc;
 use delivery::LaneStatus;
 use sink_remote::{RequestOutcome, ServerState, Upstream, WriterServer};
 
-use crate::metrics::text_format::{Exposition, Labels};
+use crate::metrics::exposition::{Exposition, Labels};
 
 /// Renders the metrics. A writer's backlog is that of the lanes whose last batch went to it.
 pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc<LaneStatus>]) {

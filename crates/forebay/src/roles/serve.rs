@@ -28,6 +28,7 @@ use crate::findings::{Findings, ServerSources};
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
+use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
@@ -136,7 +137,9 @@ async fn serve(
         events.stop().await;
     }
     // On a blocking thread: the runtime still has to receive a second signal.
+    let diagnostics = running.admin.diagnostics.clone();
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
+    diagnostics.end().await;
     stopped.unwrap_or_else(|_| {
         Err(anyhow!(
             "BUG: Forebay did not stop cleanly; the journal keeps events that aren't stored. Start Forebay again, and \
@@ -227,6 +230,16 @@ impl Running {
             retention.clone(),
             findings.clone(),
         );
+        let overview = ServerOverview::new(
+            (role, directory.origin()),
+            log.clone(),
+            &gateway,
+            &delivery,
+            upstreams.clone(),
+            types.clone(),
+            findings.clone(),
+        );
+        let overviews = Overviews::new(overview);
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -247,7 +260,7 @@ impl Running {
             origin: directory.origin(),
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
-            diagnostics: Diagnostics { findings: findings.clone() },
+            diagnostics: Diagnostics { findings: findings.clone(), overviews },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;

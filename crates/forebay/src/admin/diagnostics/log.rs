@@ -16,7 +16,7 @@ use admin_api::log::{LogChangeJson, LogJson};
 
 /// Bytes of a change.
 const CHANGE_BYTES_MAX: usize = 4_096;
-/// How long another level may last: nobody should forget it.
+/// How long another level may last, if an operator forgets it.
 const DURATION_MAX: Duration = Duration::from_hours(24);
 
 /// Answers a request to the path.
@@ -54,7 +54,7 @@ fn shown(lines: Option<Vec<String>>) -> LogJson {
     LogJson {
         level: levels.now().name().to_owned(),
         configured: levels.configured.name().to_owned(),
-        until: levels.other.map(|(_, until)| rfc3339::format_short(until)),
+        until: levels.other.map(|(_, until)| rfc3339::format_short(until - until.rem_euclid(1_000_000))),
         lines,
     }
 }

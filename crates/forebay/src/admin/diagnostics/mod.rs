@@ -2,11 +2,15 @@
 //!
 //! | request | answer |
 //! |---|---|
+//! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
 //! | `GET /api/log` | the level and the last lines of the log |
 //! | `PUT /api/log` | another level for some time |
 
 mod log;
+mod overview;
+
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
@@ -15,19 +19,34 @@ use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
+use crate::overview::Overviews;
 use admin_api::paths;
 
 /// What every role answers about itself.
 #[derive(Clone)]
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
+    pub(crate) overviews: Overviews,
 }
 
+/// Clients of streams get this long to see their end.
+const LAST_LINES: Duration = Duration::from_millis(50);
+
 impl Diagnostics {
+    /// Ends all streams: the process is about to end.
+    pub(crate) async fn end(&self) {
+        self.overviews.end();
+        tokio::time::sleep(LAST_LINES).await;
+    }
+
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
-            paths::API_HEALTH if !is_read(request.method()) => not_allowed("GET, HEAD"),
+            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE if !is_read(request.method()) => {
+                not_allowed("GET, HEAD")
+            }
+            paths::API_OVERVIEW => overview::once(&self.overviews).await,
+            paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
             paths::LOG => log::respond(request, caller).await,
             _ => return None,

@@ -6,18 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use config::Role;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
-use text::rfc3339;
 use tokio::net::TcpListener;
-use writer::{Offered, Writer};
+use writer::Writer;
 
 use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
+use crate::metrics::exposition::Exposition;
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::retention;
-use crate::metrics::text_format::Exposition;
+use crate::metrics::text_format::text_of;
+use crate::offered_status;
 use crate::retention::RetentionBoard;
 use admin_api::paths;
-use admin_api::status::{SinkStatusJson, StatusJson};
+use admin_api::status::StatusJson;
 
 /// The state that the admin port shows.
 #[derive(Clone)]
@@ -54,7 +55,7 @@ async fn respond(request: &mut Request<Incoming>, shown: &Shown, auth: &AdminAut
     }
     let path = request.uri().path();
     let answer = match path {
-        paths::METRICS => admin::metrics(render(shown)),
+        paths::METRICS => admin::metrics(text_of(|text| shown.collect(text))),
         paths::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
         paths::READY => admin::readiness(shown.not_ready()),
         paths::STATUS if !admin::is_read(request.method()) => admin::not_allowed("GET, HEAD"),
@@ -76,7 +77,7 @@ impl Shown {
         let is_unregistered = self.is_registered.as_ref().is_some_and(|registered| !registered.load(Ordering::Relaxed));
         let unregistered =
             is_unregistered.then(|| "the writer is not registered in etcd: check etcd and its settings".to_owned());
-        let sinks = self.writer.offered().iter().map(|(name, offered)| sink(name, offered)).collect();
+        let sinks = self.writer.offered().iter().map(|(name, offered)| offered_status::of(name, offered)).collect();
         let (counters, now) = (self.writer.counters(), clock::unix_microseconds());
         StatusJson {
             events: counters.records.get(),
@@ -85,46 +86,37 @@ impl Shown {
             ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
         }
     }
-}
 
-fn sink(name: &str, offered: &Offered) -> SinkStatusJson {
-    let last = offered.last_call();
-    let failed = last.as_ref().and_then(|last| Some((last.failure.clone()?, last.since)));
-    let state = match (&last, &failed) {
-        (None, _) => "unused",
-        (_, None) => "active",
-        (_, Some(_)) => "failing",
-    };
-    let (reason, since) = failed.map(|(reason, since)| (reason, rfc3339::format(since))).unzip();
-    SinkStatusJson { sink: name.to_owned(), state: state.to_owned(), reason, since, backlog: None }
-}
-
-fn render(shown: &Shown) -> String {
-    let counters = shown.writer.counters();
-    let mut text = Exposition::new();
-    text.count("forebay_writer_batches_total", "Batches that a store has committed.", counters.batches.get());
-    text.count(
-        "forebay_writer_records_total",
-        "Records of batches that a store has committed.",
-        counters.records.get(),
-    );
-    let help = "Objects, and descriptions of objects, that a store has written.";
-    text.count("forebay_writer_objects_total", help, counters.objects.get());
-    let help = "Requests of gateways that were rejected: bad frames, unknown sinks, tokens.";
-    text.count("forebay_writer_refused_total", help, counters.refused.get());
-    text.count("forebay_writer_failed_total", "Requests of gateways that failed in a store.", counters.failed.get());
-    let help = "Connections closed before a valid request, because other connections needed their slots.";
-    text.count("forebay_writer_connections_closed_total", help, counters.connections_closed.get());
-    retention::add(&mut text, &shown.retention);
-    if let Some(is_registered) = &shown.is_registered {
-        let is_registered = is_registered.load(Ordering::Relaxed);
-        text.level(
-            "forebay_writer_registered",
-            "Whether the writer is registered in etcd: 1 or 0.",
-            is_registered.into(),
+    /// Collects the metrics of this moment.
+    pub(crate) fn collect(&self, text: &mut Exposition) {
+        let counters = self.writer.counters();
+        text.count("forebay_writer_batches_total", "Batches that a store has committed.", counters.batches.get());
+        text.count(
+            "forebay_writer_records_total",
+            "Records of batches that a store has committed.",
+            counters.records.get(),
         );
+        let help = "Objects, and descriptions of objects, that a store has written.";
+        text.count("forebay_writer_objects_total", help, counters.objects.get());
+        let help = "Requests of gateways that were rejected: bad frames, unknown sinks, tokens.";
+        text.count("forebay_writer_refused_total", help, counters.refused.get());
+        text.count(
+            "forebay_writer_failed_total",
+            "Requests of gateways that failed in a store.",
+            counters.failed.get(),
+        );
+        let help = "Connections closed before a valid request, because other connections needed their slots.";
+        text.count("forebay_writer_connections_closed_total", help, counters.connections_closed.get());
+        retention::add(text, &self.retention);
+        if let Some(is_registered) = &self.is_registered {
+            let is_registered = is_registered.load(Ordering::Relaxed);
+            text.level(
+                "forebay_writer_registered",
+                "Whether the writer is registered in etcd: 1 or 0.",
+                is_registered.into(),
+            );
+        }
+        findings::add(text, &self.diagnostics.findings);
+        self.host.add(text);
     }
-    findings::add(&mut text, &shown.diagnostics.findings);
-    shown.host.add(&mut text);
-    text.finish()
 }

@@ -22,6 +22,7 @@ use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
+use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::read_back::of_writer;
@@ -93,7 +94,14 @@ async fn serve(
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
     let (retention, diagnostics) = observe(&writer);
-    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), diagnostics };
+    let shown = Shown {
+        writer: writer.clone(),
+        retention,
+        is_registered,
+        started,
+        host: Arc::default(),
+        diagnostics: diagnostics.clone(),
+    };
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -124,6 +132,7 @@ async fn serve(
     if let Some(events) = events {
         events.stop().await;
     }
+    diagnostics.end().await;
     for offered in writer.offered().values() {
         // Everything that was answered is stored regardless.
         let _ = offered.sink.close().await;
@@ -133,12 +142,13 @@ async fn serve(
 }
 
 /// Starts the tasks that observe what runs.
-fn observe(writer: &Writer) -> (RetentionBoard, Diagnostics) {
+fn observe(writer: &Arc<Writer>) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
-    (retention, Diagnostics { findings })
+    let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
+    (retention, Diagnostics { findings, overviews })
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
