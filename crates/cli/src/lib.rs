@@ -25,7 +25,9 @@ mod schema;
 pub mod signals;
 mod status;
 mod table;
+mod tap;
 mod token;
+mod top;
 
 pub use dead::{letter_as_json, on_one_line};
 pub use flags::{CheckFlags, Cli, Common, DrainFlags, EarlyFile, TestFlags, TryFlags, role};

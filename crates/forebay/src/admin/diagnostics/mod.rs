@@ -3,9 +3,11 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
+//! | `GET /api/tap?at=&type=&source=&sink=&where=&rate=` | live samples of events, a line each |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
 
 mod overview;
+mod tap;
 
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
 use crate::overview::Overviews;
+use crate::tapping::Tapping;
 use admin_api::paths;
 
 /// What every role answers about itself.
@@ -24,6 +27,7 @@ use admin_api::paths;
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
     pub(crate) overviews: Overviews,
+    pub(crate) tapping: Tapping,
 }
 
 /// Clients of streams get this long to see their end.
@@ -33,16 +37,20 @@ impl Diagnostics {
     /// Ends all streams: the process is about to end.
     pub(crate) async fn end(&self) {
         self.overviews.end();
+        self.tapping.end();
         tokio::time::sleep(LAST_LINES).await;
     }
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
-            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE if !is_read(request.method()) => {
+            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE | paths::API_TAP
+                if !is_read(request.method()) =>
+            {
                 not_allowed("GET, HEAD")
             }
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
+            paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
             _ => return None,
