@@ -15,6 +15,7 @@ mod metrics;
 mod object_registry;
 mod opened;
 mod process;
+mod push;
 mod read_back;
 mod reload;
 mod retention;

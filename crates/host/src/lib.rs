@@ -17,6 +17,12 @@ pub use threads::{ThreadTime, ThreadTimes};
 /// Nanoseconds of a second.
 const SECOND: f64 = 1e9;
 
+/// The name of the machine or the container.
+#[must_use]
+pub fn name() -> Option<String> {
+    Some(read(Path::new("/proc/sys/kernel/hostname"))?.trim_end().to_owned())
+}
+
 /// Reads a small file, or the reason why there is none to read is dropped: kernels and containers differ in what they show.
 fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()

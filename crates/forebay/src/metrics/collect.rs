@@ -13,6 +13,7 @@ use ledger::{Ledger, LedgerRow, SinkRow};
 use crate::log;
 use crate::metrics::exposition::{Exposition, Series, float};
 use crate::metrics::host::HostMetrics;
+use crate::metrics::push::PushCounters;
 use crate::metrics::refusals;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
@@ -36,6 +37,7 @@ pub(crate) struct Metrics {
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
     host: HostMetrics,
+    push: Arc<PushCounters>,
 }
 
 impl Metrics {
@@ -47,6 +49,7 @@ impl Metrics {
         objects: ObjectRegistry,
         upstreams: UpstreamBoard,
         retention: RetentionBoard,
+        push: Arc<PushCounters>,
     ) -> Self {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
@@ -64,6 +67,7 @@ impl Metrics {
             upstreams,
             retention,
             host: HostMetrics::default(),
+            push,
         }
     }
 
@@ -92,6 +96,7 @@ impl Metrics {
         self.checkpoints(text);
         self.process(text);
         self.host.add(text);
+        self.push.add(text);
     }
 
     fn journal(&self, text: &mut Exposition) {

@@ -13,6 +13,7 @@ use writer::{Offered, Writer};
 use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
 use crate::metrics::exposition::Exposition;
 use crate::metrics::host::HostMetrics;
+use crate::metrics::push::PushCounters;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
 use crate::retention::RetentionBoard;
@@ -29,6 +30,7 @@ pub(crate) struct Shown {
     /// When the process started, in microseconds since 1970.
     pub(crate) started: i64,
     pub(crate) host: Arc<HostMetrics>,
+    pub(crate) push: Arc<PushCounters>,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -116,6 +118,7 @@ impl Shown {
             );
         }
         self.host.add(text);
+        self.push.add(text);
     }
 }
 

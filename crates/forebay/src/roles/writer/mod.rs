@@ -24,6 +24,7 @@ use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::of_writer;
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
@@ -93,7 +94,16 @@ async fn serve(
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
     let (retention, diagnostics) = observe(&writer);
-    let shown = Shown { writer: writer.clone(), retention, is_registered, started, host: Arc::default(), diagnostics };
+    let shown = Shown {
+        writer: writer.clone(),
+        retention,
+        is_registered,
+        started,
+        host: Arc::default(),
+        push: Arc::default(),
+        diagnostics,
+    };
+    start_push(configuration, &listener, &shown);
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -139,6 +149,15 @@ fn observe(writer: &Writer) -> (RetentionBoard, Diagnostics) {
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     (retention, Diagnostics { findings })
+}
+
+/// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
+fn start_push(configuration: &WriterConfiguration, listener: &TcpListener, shown: &Shown) {
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let id = format!("{}:{port}", host::name().unwrap_or_default());
+    let instance = Instance { role: config::Role::Writer.name(), id };
+    let metrics = shown.clone();
+    push::start(&configuration.push, &instance, &shown.push, Arc::new(move |text| metrics.collect(text)));
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
