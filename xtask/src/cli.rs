@@ -47,7 +47,7 @@ enum Task {
     Fuzz(fuzz::Arguments),
     /// Looks for lost or doubled events over many seeded failures.
     Campaign(campaign::Arguments),
-    /// Measures many gateways and writers: load balancers, containers, cut networks, and the tables of the articles.
+    /// Measures many gateways, writers and users: load balancers, containers, cut networks, and the tables of the articles.
     Scale(scale::Arguments),
     /// Builds the container image from a binary of this machine.
     Image(image::Arguments),

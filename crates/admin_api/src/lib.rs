@@ -2,6 +2,9 @@
 #![allow(missing_docs, reason = "most fields have the names of the JSON that the pages show")]
 
 pub mod dead;
+pub mod health;
+pub mod log;
+pub mod overview;
 pub mod paths;
 pub mod query;
 pub mod reload;

@@ -1,9 +1,14 @@
 //! The paths of the admin port.
 
 pub const API_HEALTH: &str = "/api/health";
+pub const API_LIVE: &str = "/api/live";
+pub const API_OVERVIEW: &str = "/api/overview";
+pub const API_TAP: &str = "/api/tap";
+pub const CONFIG: &str = "/api/config";
 pub const DEAD: &str = "/api/dead";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";
+pub const LOG: &str = "/api/log";
 pub const METRICS: &str = "/metrics";
 pub const READY: &str = "/readyz";
 pub const RELOAD: &str = "/api/reload";

@@ -9,6 +9,7 @@ use ledger::{LedgerRow, SinkRow};
 use serde::{Deserialize, Serialize};
 use text::{OperatorCommand, counted, rfc3339};
 
+use crate::health::FindingJson;
 use crate::route::{LastDeadJson, Trouble};
 use crate::upstream::WriterStatusJson;
 
@@ -44,15 +45,6 @@ pub struct StatusJson {
     /// The writers of a gateway.
     #[serde(default)]
     pub writers: Vec<WriterStatusJson>,
-}
-
-/// What slowed a process down in the last minute.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct FindingJson {
-    /// A word for programs: `cpu_throttled`.
-    pub code: String,
-    /// A sentence with figures, and a remedy.
-    pub text: String,
 }
 
 /// The journal and its disk.

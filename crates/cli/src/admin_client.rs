@@ -89,8 +89,8 @@ fn for_commands(problem: ProblemJson) -> String {
     match code.as_str() {
         "unauthorized" if detail.contains("Authorization") => {
             format!(
-                "the command needs a token with the scope admin: set FOREBAY_TOKEN_FILE to a file with it, or \
-                 FOREBAY_TOKEN. Create one: {make}"
+                "the command needs a token with the scope admin, or read if it changes nothing: set FOREBAY_TOKEN_FILE to a \
+                 file with it, or FOREBAY_TOKEN. Create one: {make}"
             )
         }
         "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another token, or create one: {make}"),

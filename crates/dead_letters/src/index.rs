@@ -29,6 +29,8 @@ pub(crate) struct Index {
     entries: BTreeMap<u16, Entries>,
     held: BTreeMap<Box<str>, u64>,
     held_count: u64,
+    /// How many events of each type became dead letters since the journal was opened. It never falls.
+    written: BTreeMap<Box<str>, u64>,
     settled: usize,
 }
 
@@ -50,6 +52,9 @@ impl Index {
         if state == DeadLetterState::Held {
             self.held_count += 1;
             self.count_held(record.event.type_name, |held| held + 1);
+            if before.is_none_or(|before| !before.counts_as_dead()) {
+                *self.written.entry(record.event.type_name.into()).or_default() += 1;
+            }
         } else {
             self.settled += 1;
         }
@@ -126,6 +131,17 @@ impl Index {
         &self.held
     }
 
+    /// All records of the journal were noted: from now on, new dead letters are counted.
+    pub(crate) fn opened(mut self) -> Self {
+        self.written.clear();
+        self
+    }
+
+    /// How many events of each type became dead letters since the journal was opened.
+    pub(crate) const fn written(&self) -> &BTreeMap<Box<str>, u64> {
+        &self.written
+    }
+
     /// The position of the first held dead letter.
     pub(crate) fn first_held(&self) -> Option<u64> {
         self.all().filter(|entry| entry.state == DeadLetterState::Held).map(|entry| entry.at).min()
@@ -188,6 +204,8 @@ mod tests {
         let dead = record(7, RecordKind::DeadLetter);
         assert!(index.is_dead(&dead) && !index.is_held(&dead));
         assert_eq!((index.held()["job"], index.first_held(), index.first_needed()), (0, None, Some(5)));
+        assert_eq!(index.written()["job"], 2, "it was stored in between");
+        assert!(index.opened().written().is_empty());
     }
 
     #[test]

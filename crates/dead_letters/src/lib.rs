@@ -328,6 +328,14 @@ impl DeadLetters {
         }
     }
 
+    /// How many events of a type became dead letters since the start of the process. A replay doesn't lower it.
+    pub(crate) fn written(&self, type_name: &TypeName) -> u64 {
+        match &*self.slot() {
+            Slot::Open(journal) => journal.index.written().get(type_name.as_str()).copied().unwrap_or(0),
+            Slot::Unopened | Slot::Closed => 0,
+        }
+    }
+
     /// Calls `work` with the journal, which it opens for it. `None` if there is no journal.
     fn with_existing<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> Result<Option<T>, Blocked> {
         let mut slot = self.slot();

@@ -93,5 +93,5 @@ fn read_index(
             findings.push(new.clone());
         }
     }
-    Ok((index, recounts))
+    Ok((index.opened(), recounts))
 }

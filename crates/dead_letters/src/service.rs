@@ -90,6 +90,12 @@ impl DeadLetterService {
         self.find(sink).map_or(0, |queue| queue.dead.held(type_name))
     }
 
+    /// How many events of a sink and type became dead letters since the start of the process. A replay doesn't lower it.
+    #[must_use]
+    pub fn written(&self, sink: &str, type_name: &TypeName) -> u64 {
+        self.find(sink).map_or(0, |queue| queue.dead.written(type_name))
+    }
+
     /// How many positions of each sink's journal are lost, with the dead letters on them, and not accepted.
     #[must_use]
     pub fn lost(&self) -> Vec<(SinkName, u64)> {

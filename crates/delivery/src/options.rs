@@ -18,7 +18,7 @@ pub struct Options {
     pub linger_remote: Duration,
     /// How often the ledger is saved while it changes.
     pub save_every: Duration,
-    /// How often a transactional store's cursor is moved while only events of other sinks pass.
+    /// How often a transactional store's cursor is moved while only events of other sinks pass. No request waits for it.
     pub cover_every: Duration,
     /// How long a record may be the only one of its batch that its store does not accept, before it becomes a dead
     /// letter.

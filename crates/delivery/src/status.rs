@@ -21,6 +21,19 @@ pub enum LaneState {
     Stopped(String),
 }
 
+impl LaneState {
+    /// A word for it, as in metrics.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Delivering => "delivering",
+            Self::Waiting(_) => "waiting",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+}
+
 /// The status of one lane.
 pub struct LaneStatus {
     lane: Lane,
@@ -28,6 +41,7 @@ pub struct LaneStatus {
     /// Its state, and since when.
     state: Mutex<(LaneState, i64)>,
     cursor: AtomicU64,
+    settled: AtomicU64,
     oldest: AtomicI64,
     /// The highest position that was ever sent to the sink, also by an earlier lane of it or an earlier process.
     sent_up_to: AtomicU64,
@@ -54,6 +68,7 @@ impl LaneStatus {
             shard,
             state: Mutex::new((LaneState::Connecting, unix_microseconds())),
             cursor: AtomicU64::new(cursor),
+            settled: AtomicU64::new(cursor),
             oldest: AtomicI64::new(0),
             sent_up_to,
             contacts: ContactLog::default(),
@@ -96,6 +111,13 @@ impl LaneStatus {
         self.cursor.load(Ordering::Acquire)
     }
 
+    /// The same, or a later position if all events in between are none of this lane's: an event that is not in the store
+    /// by now does not get there.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.settled.load(Ordering::Acquire)
+    }
+
     /// When the oldest event of the batch that is being written was received: microseconds since 1970, UTC. `None` if
     /// the lane has nothing to write.
     #[must_use]
@@ -118,6 +140,11 @@ impl LaneStatus {
 
     pub(crate) fn set_cursor(&self, cursor: u64) {
         self.cursor.store(cursor, Ordering::Release);
+        self.set_settled(cursor);
+    }
+
+    pub(crate) fn set_settled(&self, position: u64) {
+        self.settled.store(position, Ordering::Release);
     }
 
     pub(crate) fn set_oldest(&self, received_at: Option<i64>) {

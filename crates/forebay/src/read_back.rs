@@ -106,6 +106,6 @@ impl StoreReader for SinkReader {
     fn settled_up_to(&self, shard: u16) -> u64 {
         let lanes = self.lanes.lanes();
         let lane = lanes.iter().find(|status| status.lane().shard == shard && status.lane().sink == self.name);
-        lane.map_or(0, |status| status.cursor())
+        lane.map_or(0, |status| status.settled())
     }
 }

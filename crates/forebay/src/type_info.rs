@@ -1,9 +1,9 @@
-//! The accepted types, for readers of the admin API and reloads.
+//! The accepted types and the kinds of sinks, for readers of the admin API and reloads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use config::{Configuration, Route, SinkName, TypeConfig, TypeSchema};
+use config::{Configuration, Route, SinkName, SinkSettings, TypeConfig, TypeSchema};
 use event::TypeName;
 use gateway::{DryRunTypes, IdRule, TextRule};
 use json::store_compat::Incompatibilities;
@@ -20,6 +20,8 @@ pub(crate) struct TypeInfo(Arc<Mutex<Shown>>);
 struct Shown {
     types: BTreeMap<String, TypeConfig>,
     finder: Arc<DryRunTypes>,
+    /// The kind of store of each sink.
+    kinds: BTreeMap<Arc<str>, &'static str>,
 }
 
 /// A type in the answer.
@@ -89,7 +91,13 @@ impl TypeInfo {
     pub(crate) fn show(&self, configuration: &Configuration) {
         let named = configuration.types.iter().map(|(name, config)| (name.to_string(), config.clone()));
         let others = configuration.other_types.iter().map(|config| (dry_run::OTHERS.to_owned(), config.clone()));
-        let shown = Shown { types: named.chain(others).collect(), finder: Arc::new(dry_run::finder(configuration)) };
+        let kind =
+            |(name, settings): (&SinkName, &SinkSettings)| (name.as_arc().clone(), settings.store.kind_of_store());
+        let shown = Shown {
+            types: named.chain(others).collect(),
+            finder: Arc::new(dry_run::finder(configuration)),
+            kinds: configuration.sinks.iter().map(kind).collect(),
+        };
         *self.held() = shown;
     }
 
@@ -99,6 +107,23 @@ impl TypeInfo {
 
     pub(crate) fn list(&self) -> Vec<TypeJson> {
         self.held().types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
+    }
+
+    /// The kind of a sink's store. `None` if the configuration has no such sink.
+    pub(crate) fn kind_of(&self, sink: &str) -> Option<&'static str> {
+        self.held().kinds.get(sink).copied()
+    }
+
+    /// The types that are results of aggregates, each with the type whose events it aggregates.
+    pub(crate) fn aggregates(&self) -> BTreeMap<String, String> {
+        let of_type = |(of, config): (&String, &TypeConfig)| {
+            config
+                .aggregates
+                .iter()
+                .map(|aggregate| (aggregate.rules.name().to_string(), of.clone()))
+                .collect::<Vec<_>>()
+        };
+        self.held().types.iter().flat_map(of_type).collect()
     }
 
     /// How the type of an event is found.

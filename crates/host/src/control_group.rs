@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::process::named;
-use crate::{SECOND, float, read};
+use crate::{SECOND, float, kernel, read};
 
 /// A limit of memory, and the file that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct ContainerStats {
     pub memory_bytes: Option<u64>,
     /// Bytes of its page cache, which the kernel can reclaim.
     pub memory_cache_bytes: Option<u64>,
+    /// How often the group reached a limit of its memory, and the kernel had to reclaim some.
+    pub memory_limit_hits: Option<u64>,
     /// Bytes that the group has read from disks and written to them.
     pub disk_bytes: Option<ReadsWrites>,
     /// Its operations on disks.
@@ -64,6 +66,18 @@ pub fn container_stats() -> ContainerStats {
     Groups::of_process().stats(&read)
 }
 
+/// Reads the figures of recorded files: `root` has the files of `/proc` and of the groups below it, by their paths.
+#[must_use]
+pub fn container_stats_in(root: &Path) -> ContainerStats {
+    let read = |path: &Path| read(&root.join(path.strip_prefix("/").unwrap_or(path)));
+    Groups::read_by(&read).stats(&read)
+}
+
+/// The threads of this process's group, and their maximum, if there is one.
+pub(crate) fn group_threads() -> Option<(u64, u64)> {
+    Groups::of_process().figure("pids", |_, file| kernel::threads_in(file), &read)
+}
+
 /// The folder of this process's group of version 2, if there is that hierarchy.
 pub(crate) fn unified_folder() -> Option<PathBuf> {
     let groups = Groups::of_process();
@@ -88,6 +102,10 @@ struct Group {
 
 impl Groups {
     fn of_process() -> Self {
+        Self::read_by(&read)
+    }
+
+    fn read_by(read: Read<'_>) -> Self {
         let text = |path: &str| read(Path::new(path)).unwrap_or_default();
         Self { cgroup: text("/proc/self/cgroup"), mountinfo: text("/proc/self/mountinfo") }
     }
@@ -151,6 +169,13 @@ impl Groups {
         let cache = |version, file: &dyn Fn(&str) -> Option<String>| {
             named(&file("memory.stat")?, if version == Version::Two { "file " } else { "total_cache " })
         };
+        let hits = |version, file: &dyn Fn(&str) -> Option<String>| match version {
+            Version::One => file("memory.failcnt")?.trim().parse().ok(),
+            Version::Two => {
+                let events = file("memory.events")?;
+                Some(named(&events, "high ")?.saturating_add(named(&events, "max ")?))
+            }
+        };
         ContainerStats {
             cpu_limit: self.cpu_limit(read),
             cpu_seconds: self.figure("cpuacct", used, read),
@@ -160,6 +185,7 @@ impl Groups {
             memory_limit_bytes: self.memory_limit(read).map(|limit| limit.bytes),
             memory_bytes: self.figure("memory", memory, read),
             memory_cache_bytes: self.figure("memory", cache, read),
+            memory_limit_hits: self.figure("memory", hits, read),
             disk_bytes: self.figure("blkio", |version, file| disks(version, file, "bytes"), read),
             disk_operations: self.figure("blkio", |version, file| disks(version, file, "ios"), read),
         }
@@ -261,7 +287,7 @@ impl Mount {
 }
 
 /// White space in a path is written as three octal digits.
-fn unescaped(path: &str) -> PathBuf {
+pub(crate) fn unescaped(path: &str) -> PathBuf {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .into_iter()
         .fold(path.to_owned(), |path, (escape, letter)| path.replace(escape, letter))
@@ -347,6 +373,7 @@ mod tests {
             ),
             ("memory.current", "5000\n"),
             ("memory.max", "67108864\n"),
+            ("memory.events", "low 0\nhigh 2\nmax 3\noom 1\noom_kill 0\n"),
             ("memory.stat", "anon 4000\nfile 900\nkernel 100\n"),
             (
                 "io.stat",
@@ -367,6 +394,7 @@ mod tests {
             memory_limit_bytes: Some(67_108_864),
             memory_bytes: Some(5_000),
             memory_cache_bytes: Some(900),
+            memory_limit_hits: Some(5),
             disk_bytes: Some(ReadsWrites { reads: 4_097, writes: 8_194 }),
             disk_operations: Some(ReadsWrites { reads: 4, writes: 6 }),
         };
@@ -390,6 +418,7 @@ mod tests {
             ("cpuacct/cpuacct.usage", "3000000000\n"),
             ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
             ("memory/memory.usage_in_bytes", "7000\n"),
+            ("memory/memory.failcnt", "7\n"),
             ("memory/memory.stat", "cache 1\nrss 2\ntotal_cache 600\ntotal_rss 2\n"),
             ("blkio/blkio.throttle.io_service_bytes", "254:0 Read 4096\n254:0 Write 8192\n254:0 Sync 1\nTotal 12288\n"),
             ("blkio/blkio.throttle.io_serviced", "254:0 Read 1\n254:0 Write 2\nTotal 3\n"),
@@ -408,6 +437,7 @@ mod tests {
             memory_limit_bytes: None,
             memory_bytes: Some(7_000),
             memory_cache_bytes: Some(600),
+            memory_limit_hits: Some(7),
             disk_bytes: Some(ReadsWrites { reads: 4_096, writes: 8_192 }),
             disk_operations: Some(ReadsWrites { reads: 1, writes: 2 }),
         };

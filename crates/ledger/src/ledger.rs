@@ -302,6 +302,17 @@ impl Ledger {
         self.waiting.advance(&lane.sink, lane.shard, cursor);
     }
 
+    /// The lane delivers none of the events after its cursor up to `position`, so no request waits for it to pass them.
+    /// The cursor stays: nothing is counted or saved, and segments are kept.
+    pub fn skip(&self, lane: &Lane, position: u64) {
+        let mut inner = self.lock();
+        let sink = inner.state.sinks.get_mut(&lane.sink);
+        let Some(state) = sink.and_then(|sink| sink.lanes.get_mut(usize::from(lane.shard))) else { return };
+        state.skipped_to = position;
+        drop(inner);
+        self.waiting.advance(&lane.sink, lane.shard, position);
+    }
+
     /// The lanes that have not ended all of the events.
     pub fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
         self.lock().state.pending(asked)
@@ -359,7 +370,7 @@ impl Ledger {
     /// The store has lost the events after `cursor`: they are pending again.
     pub fn take_back(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
         self.with_lane(lane, |state| {
-            state.cursor = cursor;
+            (state.cursor, state.skipped_to) = (cursor, 0);
             state.lost = self.or_error(state.lost.checked_sub(lost)).unwrap_or(0);
             for (name, outcomes) in tally {
                 let sum = state.outcomes.entry(name.clone()).or_default();

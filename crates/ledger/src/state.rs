@@ -19,6 +19,8 @@ pub struct LaneProgress {
     pub start: u64,
     /// The last position up to which every event has its outcome.
     pub cursor: u64,
+    /// The lane delivers none of the events after the cursor up to this position. Not saved: the lane judges them again.
+    pub(crate) skipped_to: u64,
     /// Positions up to the cursor that couldn't be read.
     pub(crate) lost: u64,
     /// All lost positions are between these two sequences, since the start of the process. Not saved.
@@ -42,7 +44,7 @@ impl LaneProgress {
     /// Whether the events of `span` up to `needed` have their outcomes, to the knowledge of this process: the saved cursor
     /// may be ahead of a store that was set back.
     fn has_passed(&self, needed: u64, is_configured: bool) -> bool {
-        (self.confirmed || !is_configured) && self.cursor >= needed
+        (self.confirmed || !is_configured) && self.cursor.max(self.skipped_to) >= needed
     }
 
     /// The cursor from which a lane resumes if its store is at `position`. A lane that began with a later event resumes
@@ -117,7 +119,7 @@ impl SinkProgress {
     /// Resets what depends on the configuration and on the store's answers.
     pub(crate) fn forget_process(&mut self) {
         self.configured = false;
-        self.lanes.iter_mut().for_each(|lane| (lane.confirmed, lane.dispute) = (false, None));
+        self.lanes.iter_mut().for_each(|lane| (lane.confirmed, lane.dispute, lane.skipped_to) = (false, None, 0));
     }
 
     /// At a start no store has answered yet: `ends` are the ends of the journal, by shard.

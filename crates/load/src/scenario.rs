@@ -7,6 +7,7 @@ mod assertion;
 mod connection;
 mod descriptors;
 mod file;
+mod lines;
 mod plan;
 mod reading;
 mod report;

@@ -45,6 +45,12 @@ pub const fn bounds(smallest: u64) -> [u64; BOUNDED_BUCKETS] {
     bounds
 }
 
+/// The bucket that a value falls into.
+#[must_use]
+pub fn bucket_of(bounds: &[u64; BOUNDED_BUCKETS], value: u64) -> usize {
+    bounds.partition_point(|bound| *bound < value)
+}
+
 /// The upper bounds of a [`Histogram`] in nanoseconds: 50 µs and then twice as much each time, up to 26 s.
 pub const BUCKET_BOUNDS: [u64; BOUNDED_BUCKETS] = bounds(50_000);
 
@@ -86,6 +92,30 @@ impl HistogramSnapshot {
         self.buckets.iter_mut().zip(other.buckets).for_each(|(mine, theirs)| *mine += theirs);
         self.nanoseconds += other.nanoseconds;
     }
+
+    /// What was counted after `before`, an earlier snapshot of the same histogram.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let buckets = std::array::from_fn(|at| self.buckets[at].saturating_sub(before.buckets[at]));
+        Self { buckets, nanoseconds: self.nanoseconds.saturating_sub(before.nanoseconds) }
+    }
+
+    /// The duration that `percent` of 100 values don't exceed, about: values are taken to be evenly spread over their bucket. `None` without
+    /// values. Beyond the last bound it is that bound.
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        let all: u64 = self.buckets.iter().sum();
+        let mut rank = (all * percent).div_ceil(100).max(1);
+        for (at, count) in self.buckets.iter().enumerate() {
+            if rank <= *count {
+                let below = at.checked_sub(1).map_or(0, |below| BUCKET_BOUNDS[below]);
+                let width = BUCKET_BOUNDS.get(at).map_or(0, |bound| bound - below);
+                return Some(Duration::from_nanos(below + width / count * rank));
+            }
+            rank -= count;
+        }
+        None
+    }
 }
 
 /// How often a size fell into each of the buckets.
@@ -118,6 +148,15 @@ impl SizeHistogram {
         self.cells.record(&self.bounds, size);
     }
 
+    /// Counts many sizes: how many fell into each bucket, and their sum.
+    pub fn add(&self, buckets: &Buckets, sum: u64) {
+        let counted = self.cells.buckets.iter().zip(buckets).filter(|(_, count)| **count > 0);
+        for (cell, count) in counted {
+            cell.fetch_add(*count, Ordering::Relaxed);
+        }
+        self.cells.sum.fetch_add(sum, Ordering::Relaxed);
+    }
+
     /// The counts as they are now.
     #[must_use]
     pub fn snapshot(&self) -> SizeSnapshot {
@@ -133,8 +172,7 @@ struct Cells {
 
 impl Cells {
     fn record(&self, bounds: &[u64; BOUNDED_BUCKETS], value: u64) {
-        let bucket = bounds.partition_point(|bound| *bound < value);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        self.buckets[bucket_of(bounds, value)].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
@@ -164,12 +202,27 @@ mod tests {
     }
 
     #[test]
+    fn percentile_is_within_its_bucket() {
+        let histogram = Histogram::new();
+        assert_eq!(histogram.snapshot().percentile(99), None);
+        (0..99).for_each(|_| histogram.record(Duration::from_micros(60)));
+        let before = histogram.snapshot();
+        assert_eq!(before.percentile(99), Some(Duration::from_micros(100)), "the end of its bucket");
+        assert!(before.percentile(50).unwrap() < Duration::from_micros(76));
+        histogram.record(Duration::from_secs(60));
+        assert_eq!(histogram.snapshot().since(&before).percentile(50), Some(Duration::from_nanos(BUCKET_BOUNDS[19])));
+    }
+
+    #[test]
     fn size_buckets_differ_and_snapshots_add_up() {
         let sizes = SizeHistogram::new(512);
         [512, 513, 1024, u64::MAX / 2].iter().for_each(|size| sizes.record(*size));
         let snapshot = sizes.snapshot();
         assert_eq!((snapshot.bounds[0], snapshot.bounds[1]), (512, 1024));
         assert_eq!((snapshot.buckets[0], snapshot.buckets[1], snapshot.buckets[BOUNDED_BUCKETS]), (1, 2, 1));
+        let before = snapshot.sum;
+        sizes.add(&snapshot.buckets, 7);
+        assert_eq!((sizes.snapshot().buckets[1], sizes.snapshot().sum), (4, before + 7));
 
         let histogram = Histogram::new();
         histogram.record(Duration::from_micros(60));

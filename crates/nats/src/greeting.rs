@@ -14,6 +14,9 @@ pub(crate) const INVALID_GREETING: Error = Error::Unexpected(
      a NATS server",
 );
 
+/// The default maximum of a server.
+pub(crate) const MAX_PAYLOAD: usize = 1024 * 1024;
+
 /// A server's description of itself.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -34,7 +37,11 @@ pub struct Greeting {
 impl Greeting {
     /// Reads the JSON of an INFO line.
     pub(crate) fn parse(json: &str) -> Result<Self, Error> {
-        serde_json::from_str(json).map_err(|_| INVALID_GREETING)
+        let mut greeting: Self = serde_json::from_str(json).map_err(|_| INVALID_GREETING)?;
+        if greeting.max_payload == 0 {
+            greeting.max_payload = MAX_PAYLOAD;
+        }
+        Ok(greeting)
     }
 
     /// Appends the login.

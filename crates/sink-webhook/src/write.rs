@@ -13,8 +13,9 @@ use super::config::{HookUrl, WebhookConfig};
 use super::error::Failure;
 use super::mapping;
 use super::outcome::Outcome;
-use net::http_client::{HttpClient, HttpOptions, shortened};
-use sink::{Batch, Reason, Record, Retry, RetryScope, SinkError, WriteOutcome};
+use http::Request;
+use net::http_client::{HttpClient, HttpOptions, empty, shortened};
+use sink::{Batch, Examination, Reason, Record, Retry, RetryScope, SinkError, WriteOutcome};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -146,6 +147,20 @@ impl Sender {
             }
             Err(failure) => Outcome::Away(Failure::Http(failure)),
         }
+    }
+
+    /// Sends `HEAD /`, whose response shows the connection and the clock.
+    pub(super) async fn examine(&self) -> Result<Examination, Failure> {
+        let mut found = Examination::default();
+        let root = format!("{}/", self.config.url);
+        let request = Request::head(root).body(empty()).map_err(|_| Failure::Url)?;
+        found.begin_clock();
+        let answer = self.client.send(request).await.map_err(Failure::Http)?;
+        if let Some(date) = answer.date() {
+            found.compare_clock(date, Duration::from_secs(1));
+        }
+        found.see("the receiver answers; whether it accepts events is seen with the first one");
+        Ok(found)
     }
 
     /// Closes the connections that wait.

@@ -8,6 +8,7 @@ mod claim;
 pub mod close_signal;
 pub mod connection_pool;
 pub mod envelope;
+mod examination;
 mod fault;
 pub mod folder;
 mod kind;
@@ -25,6 +26,7 @@ mod table_name;
 
 pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
+pub use examination::{Advice, Examination};
 pub use fault::{Fault, Verdict, judge_unclear};
 pub use kind::{Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig};
 pub use mark::{InvalidMark, Mark};

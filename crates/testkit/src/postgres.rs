@@ -228,7 +228,12 @@ impl PostgresServer {
 
     /// The URL for a sink.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@{}:{}/{}", self.host(), self.port, self.database)
+        self.url_of(&self.database)
+    }
+
+    /// The same for another database.
+    pub fn url_of(&self, database: &str) -> String {
+        format!("postgres://postgres@{}:{}/{database}", self.host(), self.port)
     }
 
     /// The same database through a proxy or a pool at this address.

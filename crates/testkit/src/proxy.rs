@@ -1,11 +1,12 @@
 //! A proxy before the server: it counts the bytes of answers, cuts connections after so many bytes, and freezes
-//! on request.
+//! on request. It can be at a distance.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// The state of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,25 +33,32 @@ struct State {
 #[derive(Clone)]
 pub struct Proxy {
     address: SocketAddr,
+    /// Each piece of an answer arrives so much later.
+    delay: Duration,
     state: Arc<(Mutex<State>, Condvar)>,
 }
 
 impl Proxy {
     /// A proxy to the server at this socket.
     pub fn start(socket: &Path) -> Self {
-        Self::before(Server::Socket(socket.to_owned()))
+        Self::delayed(socket, Duration::ZERO)
+    }
+
+    /// The same at a distance: each piece of an answer arrives so much later.
+    pub fn delayed(socket: &Path, delay: Duration) -> Self {
+        Self::before(Server::Socket(socket.to_owned()), delay)
     }
 
     /// A proxy to the server that listens there.
     pub fn to(address: SocketAddr) -> Self {
-        Self::before(Server::Address(address))
+        Self::before(Server::Address(address), Duration::ZERO)
     }
 
-    fn before(server: Server) -> Self {
+    fn before(server: Server, delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new((Mutex::new(State { mode: Mode::Open, answered: 0 }), Condvar::new()));
-        let proxy = Self { address, state };
+        let proxy = Self { address, delay, state };
         let accepting = proxy.clone();
         std::thread::spawn(move || {
             for client in listener.incoming() {
@@ -92,6 +100,9 @@ impl Proxy {
     fn pump<R: Read + End, W: Write + End>(&self, mut from: R, mut to: W, are_answers: bool) {
         let mut buffer = [0; 16 * 1024];
         while let Ok(count) = from.read(&mut buffer) {
+            if are_answers {
+                std::thread::sleep(self.delay);
+            }
             let (mut sent, mut ends) = (0, count == 0);
             while sent < count && !ends {
                 let allowed = self.pass(count - sent, are_answers);

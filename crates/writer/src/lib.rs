@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use access::{Demand, Tokens};
 use limits::memory::{WriterBudgets, WriterParts};
-use metrics::Counter;
+use metrics::{Counter, Histogram};
 use net::connections::ConnectionLimiter;
 use net::lingering_close::DrainLimiter;
 use net::newcomers::Newcomers;
@@ -57,6 +57,16 @@ pub struct Offered {
     /// Memory for its batches that are being read or stored, in KiB: a store that hangs must not take the memory of other sinks.
     room: Arc<Semaphore>,
     last_call: LastCallCell,
+    work: Arc<SinkWork>,
+}
+
+/// What a sink has done for all gateways.
+#[derive(Debug, Default)]
+pub struct SinkWork {
+    /// Records of the batches that its store has accepted, also those that the store rejected.
+    pub records: Counter,
+    /// How long its store took for a batch, failed ones too.
+    pub batch_time: Histogram,
 }
 
 impl Offered {
@@ -65,13 +75,20 @@ impl Offered {
     pub fn new(kind: &'static str, parts: BTreeMap<String, String>, sink: Sink) -> Self {
         // `Writer::new` gives it its share.
         let room = Arc::new(Semaphore::new(0));
-        Self { kind, parts, sink, mark_seen: Arc::default(), room, last_call: LastCallCell::default() }
+        let (last_call, work) = (LastCallCell::default(), Arc::default());
+        Self { kind, parts, sink, mark_seen: Arc::default(), room, last_call, work }
     }
 
     /// The result of the store's last call, by any gateway; `None` before the first one.
     #[must_use]
     pub fn last_call(&self) -> Option<LastCall> {
         self.last_call.get()
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub fn work(&self) -> &SinkWork {
+        &self.work
     }
 }
 

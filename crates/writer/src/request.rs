@@ -52,6 +52,7 @@ pub(super) async fn answer(
         Err(refused) => {
             writer.counters.refused.add(1);
             let mut response = refused.response();
+            tracing::debug!(status = response.status().as_u16(), "request of a gateway was rejected");
             if is_large {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -222,8 +223,18 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
 
 fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
+        let begun = Instant::now();
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
+        let took = begun.elapsed();
+        offered.work.batch_time.record(took);
+        tracing::debug!(
+            lane = %batch.lane(), sink = &*batch.lane().sink, shard = batch.lane().shard, records = batch.len(),
+            bytes = batch.payload_bytes(), milliseconds = took.as_millis() as u64,
+            outcome = if report.is_ok() { "answered" } else { "failed" },
+            "batch of a gateway"
+        );
         if report.is_ok() {
+            offered.work.records.add(batch.len() as u64);
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);
         }

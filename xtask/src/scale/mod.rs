@@ -12,6 +12,7 @@ mod start;
 mod swarm;
 mod table;
 mod traffic;
+mod users;
 
 use std::path::PathBuf;
 
@@ -53,6 +54,8 @@ enum Part {
     Swarm,
     /// A gateway that is cut off from its writers, and one whose disk is gone. Needs root.
     Namespaces,
+    /// 3,000 users who log in, read and write in nine databases, and look at images in Swift; and the same with one reader, and without a cache.
+    Users(users::Options),
 }
 
 /// The inputs of every part.
@@ -112,7 +115,15 @@ pub(crate) fn short() -> Result<()> {
 
 impl Part {
     /// All parts, those that fail soonest first.
-    const ALL: [Self; 6] = [Self::Start, Self::Limits, Self::Swarm, Self::Balance, Self::Namespaces, Self::Neighbour];
+    const ALL: [Self; 7] = [
+        Self::Start,
+        Self::Limits,
+        Self::Swarm,
+        Self::Balance,
+        Self::Namespaces,
+        Self::Neighbour,
+        Self::Users(users::Options::FULL),
+    ];
 
     fn run(self, setup: &Setup) -> Result<Vec<Row>> {
         println!("── {self:?}");
@@ -123,6 +134,7 @@ impl Part {
             Self::Swarm => swarm::run(setup),
             Self::Namespaces => namespaces::run(setup),
             Self::Neighbour => neighbour::run(setup),
+            Self::Users(options) => users::run(setup, options),
         }
     }
 }

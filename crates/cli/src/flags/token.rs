@@ -77,7 +77,7 @@ pub(crate) struct TokenNew {
     pub(crate) place: TokenPlace,
     /// The token's name: A-Z, a-z, 0-9, `.`, `_` and `-`, at most 64 bytes
     pub(crate) name: Name,
-    /// The scopes, joined by commas: ingest (post events), read (read events and metrics), admin (the admin port), deliver (for gateways: a
+    /// The scopes, joined by commas: ingest (post events), read (read events, metrics and state), admin (the admin port), deliver (for gateways: a
     /// writer's port)
     #[arg(long, value_name = "SCOPES", required = true, value_delimiter = ',')]
     pub(crate) scope: Vec<Scope>,

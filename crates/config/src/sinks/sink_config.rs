@@ -91,6 +91,15 @@ impl SinkConfig {
         Some(self.store()?.kind().name)
     }
 
+    /// The name of the kind of its store, also if a writer has the store.
+    #[must_use]
+    pub fn kind_of_store(&self) -> &'static str {
+        match self {
+            Self::Store(store) => store.kind().name,
+            Self::Remote(config) | Self::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => config.store,
+        }
+    }
+
     /// The layout of a store of this process, as gateways compare it.
     #[must_use]
     pub fn parts(&self) -> BTreeMap<String, String> {

@@ -58,6 +58,7 @@ pub(super) struct Harness {
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
+    pub(super) cover_every: Duration,
     /// A store that replaces the transactional one, if set.
     pub(super) sqlite: Option<SqliteConfig>,
     /// If set, a directory of objects on the same disk replaces the idempotent store.
@@ -159,6 +160,7 @@ impl Harness {
             begin: Begin::End,
             max_backlog: None,
             max_dead_letters: None,
+            cover_every: Options::new().cover_every,
             sqlite: None,
             objects: None,
             dropped: BTreeSet::new(),
@@ -189,7 +191,7 @@ impl Harness {
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let clock = self.clock.clone();
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
-        let options = Options { seed: 7, clock, aggregate_threads: 0, ..Options::new() };
+        let options = Options { seed: 7, clock, aggregate_threads: 0, cover_every: self.cover_every, ..Options::new() };
         self.forget_journaled(&directory);
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
         let supervisor = Supervisor::new(&log, &directory, setup, saved, options);

@@ -18,6 +18,7 @@ mod out;
 mod replays;
 mod sequences;
 mod single;
+mod skips;
 mod trouble;
 
 /// What a negative control breaks.

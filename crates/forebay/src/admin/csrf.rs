@@ -5,18 +5,25 @@ use access::{is_known_host, is_own_origin};
 use hyper::HeaderMap;
 use hyper::header::{HOST, ORIGIN};
 
+/// Browsers say how a request's page is related to the host. `same-site` isn't enough: another port of the host is that.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+/// A page of this very port, or a user who typed the address.
+const OWN_SITES: [&[u8]; 2] = [b"same-origin", b"none"];
+
 /// Why another site's page may have sent the request, if so.
 pub(super) fn refuse(headers: &HeaderMap, has_tls: bool) -> Option<&'static str> {
-    let bytes = |name| headers.get(name).map(hyper::header::HeaderValue::as_bytes);
-    let host = bytes(HOST).unwrap_or_default();
+    let bytes = |name: &str| headers.get(name).map(hyper::header::HeaderValue::as_bytes);
+    let host = bytes(HOST.as_str()).unwrap_or_default();
     if !is_known_host(host, &[]) {
         return Some(
             "the header Host must be an IP address or `localhost`, because other sites can point a name here. Call http://127.0.0.1, or create \
              a token (forebay token new NAME --scope admin)",
         );
     }
-    let is_cross_origin = bytes(ORIGIN).is_some_and(|origin| !is_own_origin(origin, host, has_tls));
-    is_cross_origin.then_some(
+    let is_cross_origin = bytes(ORIGIN.as_str()).is_some_and(|origin| !is_own_origin(origin, host, has_tls));
+    // An image or a link of another page has no Origin.
+    let is_cross_site = bytes(SEC_FETCH_SITE).is_some_and(|site| !OWN_SITES.contains(&site));
+    (is_cross_origin || is_cross_site).then_some(
         "web pages of other hosts may not use this port: send the request from a program outside of a browser",
     )
 }
@@ -32,6 +39,18 @@ mod tests {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
         refuse(&headers, false).is_some()
+    }
+
+    #[test]
+    fn browser_that_names_another_site_is_refused() {
+        for (site, is_refused) in
+            [("same-origin", false), ("none", false), ("same-site", true), ("cross-site", true), ("", true)]
+        {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, "127.0.0.1:9000".parse().unwrap());
+            headers.insert(SEC_FETCH_SITE, site.parse().unwrap());
+            assert_eq!(refuse(&headers, false).is_some(), is_refused, "{site}");
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The answers of the API: JSON, and problems.
 
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use bytes::Bytes;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
+use tokio::sync::mpsc::Receiver;
 
 use super::AdminBody;
 use admin_api::dead::ProblemJson;
@@ -18,6 +20,7 @@ pub(crate) struct AdminResponse {
 
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
+const LINES: &str = "application/x-ndjson";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 impl AdminResponse {
@@ -26,10 +29,18 @@ impl AdminResponse {
         Self { status, content_type: TEXT, allow: None, body: body.into() }
     }
 
+    /// A stream of lines; without one the head of such an answer.
+    pub(super) fn lines(lines: Option<Receiver<Bytes>>) -> Self {
+        let body = lines.map_or(AdminBody::Whole(None), AdminBody::Stream);
+        Self { status: StatusCode::OK, content_type: LINES, allow: None, body }
+    }
+
     pub(crate) fn into_response(self) -> Response<AdminBody> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        // Each answer is about its moment, and many need a token.
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(allow) = self.allow {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
         }

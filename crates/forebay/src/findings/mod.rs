@@ -2,18 +2,23 @@
 
 mod finding;
 mod sample;
+#[cfg(test)]
+mod tests;
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use admin_api::status::FindingJson;
+use admin_api::health::{FindingJson, HealthJson, HostJson};
 use eventlog::EventLog;
 use gateway::GatewayCounters;
 use host::ThreadTimes;
+use text::rfc3339;
 use tokio::time::sleep;
 
-use sample::Sample;
+pub(crate) use finding::CODES;
+use finding::Finding;
+use sample::MinuteSample;
 
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -33,40 +38,103 @@ pub(crate) struct Findings(Arc<Inner>);
 struct Inner {
     server: Option<ServerSources>,
     threads: ThreadTimes,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
     /// The oldest first.
-    samples: Mutex<VecDeque<Sample>>,
+    samples: VecDeque<MinuteSample>,
+    /// Since when there are the present findings, by code: microseconds since 1970.
+    since: BTreeMap<&'static str, i64>,
 }
 
 impl Findings {
     /// Without samples. A writer has no server's sources.
     pub(crate) fn new(server: Option<ServerSources>) -> Self {
-        Self(Arc::new(Inner { server, threads: ThreadTimes::default(), samples: Mutex::default() }))
+        Self(Arc::new(Inner { server, threads: ThreadTimes::default(), seen: Mutex::default() }))
     }
 
     /// Takes samples until the future is dropped.
     pub(crate) async fn follow(self) {
         loop {
-            let sample = self.sample();
-            {
-                let mut samples = self.0.samples.lock().unwrap_or_else(PoisonError::into_inner);
-                samples.push_back(sample);
-                if samples.len() > KEPT {
-                    samples.pop_front();
-                }
-            }
+            self.take_sample();
             sleep(INTERVAL).await;
         }
+    }
+
+    fn take_sample(&self) {
+        let sample = self.sample();
+        let mut seen = self.seen();
+        seen.judge(&sample);
+        seen.keep(sample);
     }
 
     /// What the last minute shows. Nothing before there are two samples an interval apart.
     pub(crate) fn now(&self) -> Vec<FindingJson> {
         let now = self.sample();
-        let samples = self.0.samples.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(before) = samples.front().filter(|before| now.at - before.at >= INTERVAL) else { return Vec::new() };
-        finding::findings(before, &now)
+        self.seen().judge(&now)
     }
 
-    fn sample(&self) -> Sample {
-        Sample::take(self.0.server.as_ref(), &self.0.threads)
+    /// The findings of the last minute, and its figures.
+    pub(crate) fn health(&self) -> HealthJson {
+        let now = self.sample();
+        let mut seen = self.seen();
+        HealthJson { findings: seen.judge(&now), host: host(seen.before(&now), &now) }
     }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sample(&self) -> MinuteSample {
+        MinuteSample::take(self.0.server.as_ref(), &self.0.threads)
+    }
+}
+
+impl Seen {
+    fn keep(&mut self, sample: MinuteSample) {
+        self.samples.push_back(sample);
+        if self.samples.len() > KEPT {
+            self.samples.pop_front();
+        }
+    }
+
+    /// The sample to compare with.
+    fn before(&self, now: &MinuteSample) -> Option<&MinuteSample> {
+        self.samples.front().filter(|before| now.at.saturating_duration_since(before.at) >= INTERVAL)
+    }
+
+    fn judge(&mut self, now: &MinuteSample) -> Vec<FindingJson> {
+        let earlier = self.samples.iter().filter(|_| self.before(now).is_some());
+        let found = finding::findings(earlier, now);
+        self.since.retain(|code, _| found.iter().any(|finding| finding.code == *code));
+        let mut shown = |Finding { code, level, text }: Finding| {
+            let since = *self.since.entry(code).or_insert(now.clock);
+            let since = rfc3339::format_short(since - since.rem_euclid(1_000_000));
+            FindingJson { code: code.to_owned(), level, since, text }
+        };
+        found.into_iter().map(&mut shown).collect()
+    }
+}
+
+/// The figures of the time between two samples.
+fn host(before: Option<&MinuteSample>, now: &MinuteSample) -> HostJson {
+    let cpu = before.and_then(|before| {
+        let used = now.process.cpu_seconds? - before.process.cpu_seconds?;
+        Some(used / (now.at - before.at).as_secs_f64())
+    });
+    HostJson {
+        cpu: cpu.map(rounded),
+        cpu_limit: now.container.cpu_limit,
+        throttled: before.and_then(|before| finding::throttled(before, now)).map(rounded),
+        rss_bytes: now.process.resident_bytes,
+        memory_limit: now.container.memory_limit_bytes,
+        disk_free_bytes: now.disk_free_bytes,
+    }
+}
+
+/// To thousandths.
+fn rounded(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
 }

@@ -1,9 +1,10 @@
-//! The counters that findings compare.
+//! The figures that findings compare.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use gateway::ErrorCode;
-use host::{ThreadTimes, container_stats, cpu_steal, process_stats};
+use host::{ContainerStats, ProcessStats, ThreadTimes, container_stats, cpu_steal, main_thread, process_stats};
 use metrics::{Histogram, HistogramSnapshot};
 
 use super::ServerSources;
@@ -12,15 +13,16 @@ use crate::log;
 /// The beginning of the names of shards' threads.
 const SHARD_THREADS: &str = "shard-";
 
-/// The counters of one moment. All but the last three only grow.
+/// The figures of one moment. What can't be read is `None`.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct MinuteSample {
     pub(super) at: Instant,
-    /// Seconds in which the container's limit held it.
-    pub(super) throttled: f64,
-    pub(super) cpu_limit: Option<f64>,
-    /// Seconds in which threads of shards were ready and had no CPU.
-    pub(super) run_wait: f64,
+    /// Microseconds since 1970.
+    pub(super) clock: i64,
+    pub(super) process: ProcessStats,
+    pub(super) container: ContainerStats,
+    /// For how many seconds each of the threads that handle events was ready and had no CPU: those of shards; a writer has one.
+    pub(super) run_wait: BTreeMap<String, f64>,
     /// Seconds that the hypervisor took from all CPUs, and how many CPUs there are.
     pub(super) steal: f64,
     pub(super) cpus: f64,
@@ -29,35 +31,39 @@ pub(crate) struct Sample {
     pub(super) fdatasync: HistogramSnapshot,
     /// Requests that were rejected for lack of memory.
     pub(super) overload: u64,
+    /// Connections that couldn't be accepted.
+    pub(super) accept_errors: u64,
     pub(super) log_dropped: u64,
-    pub(super) clock: SystemTime,
-    pub(super) open_fds: u64,
-    pub(super) max_fds: u64,
+    pub(super) disk_free_bytes: Option<u64>,
 }
 
-impl Sample {
+impl MinuteSample {
     pub(super) fn take(server: Option<&ServerSources>, threads: &ThreadTimes) -> Self {
-        let (container, process, (steal, cpus)) = (container_stats(), process_stats(), cpu_steal());
-        let times = threads.read();
-        let of_shards = times.iter().filter(|(name, _)| name.starts_with(SHARD_THREADS));
+        let (steal, cpus) = cpu_steal();
+        let main = main_thread();
+        let is_watched = |name: &str| match server {
+            Some(_) => name.starts_with(SHARD_THREADS),
+            None => main.as_deref() == Some(name),
+        };
+        let times = threads.read().into_iter().filter(|(name, _)| is_watched(name));
         let mut fdatasync = Histogram::new().snapshot();
         if let Some(server) = server {
             server.log.shards().iter().for_each(|shard| fdatasync.merge(&shard.counters().sync_time.snapshot()));
         }
         Self {
             at: Instant::now(),
-            throttled: container.throttled_seconds.unwrap_or_default(),
-            cpu_limit: container.cpu_limit,
-            run_wait: of_shards.map(|(_, time)| time.run_wait_seconds).sum(),
+            clock: clock::unix_microseconds(),
+            process: process_stats(),
+            container: container_stats(),
+            run_wait: times.map(|(name, time)| (name, time.run_wait_seconds)).collect(),
             steal,
             cpus,
             busy: server.map_or_else(Vec::new, |server| server.gateway.busy_times().collect()),
             fdatasync,
             overload: server.map_or(0, |server| server.gateway.refusals(ErrorCode::Overload)),
+            accept_errors: server.map_or(0, |server| server.gateway.accept_errors()),
             log_dropped: log::dropped(),
-            clock: clock::now(),
-            open_fds: process.open_fds.unwrap_or_default(),
-            max_fds: process.max_fds.unwrap_or(u64::MAX),
+            disk_free_bytes: server.map(|server| server.log.disk_guard().free_bytes()),
         }
     }
 }

@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateFigures, AggregateStatus};
 use dead_letters::{DeadCounters, DeadLetterService};
-use delivery::{CheckpointCounters, Delivery, LaneBoard, LaneState, LaneStatus};
+use delivery::{CheckpointCounters, Delivery, LaneBoard, LaneStatus, StoredTimes};
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{GatewayCounters, RouteName, StatusClass};
 use ledger::{Ledger, LedgerRow, SinkRow};
 
+use crate::findings::Findings;
 use crate::log;
 use crate::metrics::exposition::{Exposition, Series, float};
+use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::push::PushCounters;
 use crate::metrics::refusals;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
+use crate::metrics::times;
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
@@ -29,6 +32,7 @@ pub(crate) struct Metrics {
     gateway: Arc<GatewayCounters>,
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
+    stored_times: Arc<StoredTimes>,
     aggregates: AggregateBoard,
     checkpoints: Arc<CheckpointCounters>,
     dead_letters: DeadLetterService,
@@ -36,6 +40,7 @@ pub(crate) struct Metrics {
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
+    findings: Findings,
     host: HostMetrics,
     push: Arc<PushCounters>,
 }
@@ -49,6 +54,7 @@ impl Metrics {
         objects: ObjectRegistry,
         upstreams: UpstreamBoard,
         retention: RetentionBoard,
+        findings: Findings,
         push: Arc<PushCounters>,
     ) -> Self {
         let (ledger, lanes, checkpoints) =
@@ -59,6 +65,7 @@ impl Metrics {
             gateway,
             ledger,
             lanes,
+            stored_times: delivery.stored_times().clone(),
             aggregates,
             checkpoints,
             dead_letters,
@@ -66,6 +73,7 @@ impl Metrics {
             objects,
             upstreams,
             retention,
+            findings,
             host: HostMetrics::default(),
             push,
         }
@@ -81,6 +89,7 @@ impl Metrics {
         let (rows, filtered) = self.ledger.snapshot_with_filtered();
         ledger(text, &rows);
         self::filtered(text, &filtered);
+        times::stored(text, &self.stored_times);
         unread_times(text, &self.log);
         dead_letters(text, &rows, &self.dead_letters);
         let errors = self.ledger.errors().get();
@@ -95,6 +104,7 @@ impl Metrics {
         objects(text, &self.objects);
         self.checkpoints(text);
         self.process(text);
+        findings::add(text, &self.findings);
         self.host.add(text);
         self.push.add(text);
     }
@@ -265,7 +275,7 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     });
     let help = "Events stored, by type and sink.";
     text.counter("forebay_events_stored_total", help, |series| each_sink(rows, series, |sink| sink.stored));
-    let help = "Events that became dead letters, by type and sink.";
+    let help = "Events whose outcome is a dead letter, by type and sink. A replay that is stored lowers it.";
     text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
     let help = "Events skipped, because they were not for the sink, by type and sink.";
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
@@ -281,6 +291,11 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
 fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters held, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
+    });
+    let help =
+        "Events that became dead letters since the start of the process, by type and sink. Replays don't lower it.";
+    text.counter("forebay_events_dead_lettered_total", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.written(&sink.sink, &row.type_name));
     });
     let help =
         "Deferred events: pending, because their store rejects them for now and accepts others, by type and sink.";
@@ -338,6 +353,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
             series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
         });
     });
+    times::iterations(text, gateway);
     bridges(text, gateway);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
@@ -390,7 +406,8 @@ fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
         "State of the lane, by sink, shard and state: 1 for the current state, 0 for the others.",
         |series| {
             each_lane(lanes, |labels, lane| {
-                let now = state_name(&lane.state());
+                let state = lane.state();
+                let now = state.name();
                 for state in ["connecting", "delivering", "waiting", "stopped"] {
                     series.count(&[labels[0], labels[1], ("state", state)], u64::from(state == now));
                 }
@@ -475,15 +492,6 @@ fn each_lane(lanes: &[Arc<LaneStatus>], mut add: impl FnMut(&[(&str, &str); 2], 
 fn each_shard(shards: &[Arc<Shard>], mut add: impl FnMut(&[(&str, &str)], &Shard)) {
     for shard in shards {
         add(&[("shard", &shard.number().to_string())], shard);
-    }
-}
-
-const fn state_name(state: &LaneState) -> &'static str {
-    match state {
-        LaneState::Connecting => "connecting",
-        LaneState::Delivering => "delivering",
-        LaneState::Waiting(_) => "waiting",
-        LaneState::Stopped(_) => "stopped",
     }
 }
 

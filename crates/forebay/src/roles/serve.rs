@@ -21,7 +21,7 @@ use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
-use crate::admin::{Admin, AdminAuth, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
+use crate::admin::{Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -29,6 +29,7 @@ use crate::metrics::collect::Metrics;
 use crate::metrics::push::PushCounters;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
+use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
@@ -85,7 +86,9 @@ async fn serve(
     let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
     let (handle, requests) = ReloadHandle::new();
     let role = inputs.common.role().unwrap_or(Role::Serve);
-    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
+    let sources = ConfigurationSources::new(&inputs.common, &inputs.environment);
+    let (configuration_now, tokens) = (&configuration, watch.tokens());
+    let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let mut running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
@@ -139,7 +142,9 @@ async fn serve(
         events.stop().await;
     }
     // On a blocking thread: the runtime still has to receive a second signal.
+    let diagnostics = running.admin.diagnostics.clone();
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
+    diagnostics.end().await;
     stopped.unwrap_or_else(|_| {
         Err(anyhow!(
             "BUG: Forebay did not stop cleanly; the journal keeps events that aren't stored. Start Forebay again, and \
@@ -173,6 +178,7 @@ struct Start<'a> {
     tls: &'a PortsTls,
     memory: Budgets,
     role: Role,
+    sources: ConfigurationSources,
 }
 
 /// Everything that runs.
@@ -202,7 +208,7 @@ impl Running {
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory, role } = start;
+        let Start { configuration, data, tokens, tls, memory, role, sources } = start;
         let opened = Opened::start(configuration, data, memory, sinks.clone())?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
@@ -230,8 +236,19 @@ impl Running {
             objects.clone(),
             upstreams.clone(),
             retention.clone(),
+            findings.clone(),
             push.clone(),
         );
+        let overview = ServerOverview::new(
+            (role, directory.origin()),
+            log.clone(),
+            &gateway,
+            &delivery,
+            upstreams.clone(),
+            types.clone(),
+            findings.clone(),
+        );
+        let overviews = Overviews::new(overview);
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -252,7 +269,7 @@ impl Running {
             origin: directory.origin(),
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
-            diagnostics: Diagnostics { findings: findings.clone() },
+            diagnostics: Diagnostics { findings: findings.clone(), overviews, configuration: sources },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;

@@ -169,7 +169,9 @@ fn reachable_server_needs_tokens_and_follows_them() {
     let look = |path: &str| ["", &poster, &reader, &admin].map(|token| fixture.ask(server.admin, path, token));
     assert_eq!(look("GET /healthz"), [200, 200, 200, 200]);
     assert_eq!(look("GET /metrics"), [401, 403, 200, 200]);
-    assert_eq!(look("GET /api/dead"), [401, 403, 403, 200]);
+    for path in ["GET /api/dead", "GET /api/status", "GET /api/routes", "GET /api/types", "GET /api/health"] {
+        assert_eq!(look(path), [401, 403, 200, 200], "{path}");
+    }
     assert_eq!(look("POST /api/dead/replay"), [401, 403, 403, 200]);
 
     let read = |path: &str| ["", &poster, &reader, &admin].map(|token| fixture.ask(server.intake, path, token));

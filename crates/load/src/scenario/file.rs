@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::assertion::{Assertion, PERCENTILES};
-use super::template::Template;
+use super::template::{LineRules, Template};
 
 const DAY: Duration = Duration::from_hours(24);
 const COUNT: Setting = Setting::integer("count", (1, 100_000), "");
@@ -64,12 +64,13 @@ impl Scenario {
     /// It can't be read, or has mistakes: the message shows each with its line.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
         let bytes = std::fs::read(path).map_err(|error| anyhow!("can't read {}: {error}", path.display()))?;
-        Ok(Self::parse(&path.display().to_string(), &String::from_utf8_lossy(files::content(&bytes)))?)
+        Ok(Self::parse(path, &String::from_utf8_lossy(files::content(&bytes)))?)
     }
 
-    pub(super) fn parse(name: &str, text: &str) -> Result<Self, Diagnostics> {
+    /// Reads the text of the file at `path`.
+    fn parse(path: &Path, text: &str) -> Result<Self, Diagnostics> {
         let mut report = Diagnostics::new(|text, _| text.into());
-        let source = report.source(name, text);
+        let source = report.source(&path.display().to_string(), text);
         let (document, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
             let at = SourceSpan { source, range: error.span().unwrap_or(0..0) };
@@ -80,13 +81,14 @@ impl Scenario {
         }
         let environment = Environment::default();
         let mut reader = SettingsReader::new(&environment, report);
-        let scenario = read(&mut reader, &Section::root(source, document.get_ref()));
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let scenario = read(&mut reader, &Section::root(source, document.get_ref()), folder);
         let report = reader.finish();
         scenario.filter(|_| report.errors() == 0).ok_or(report)
     }
 }
 
-fn read(reader: &mut SettingsReader<'_>, root: &Section<'_>) -> Option<Scenario> {
+fn read(reader: &mut SettingsReader<'_>, root: &Section<'_>, folder: &Path) -> Option<Scenario> {
     reader.check_keys(root, ["users", "step", "assert"]);
     let users = reader.table(root, "users");
     reader.check_keys(&users, names(USERS));
@@ -106,11 +108,11 @@ fn read(reader: &mut SettingsReader<'_>, root: &Section<'_>) -> Option<Scenario>
     if !assertions.iter().any(|one| matches!(one, Assertion::Errors(_))) {
         assertions.push(Assertion::Errors(0));
     }
-    let steps = steps(reader, root);
+    let steps = steps(reader, root, folder);
     Some(Scenario { users: usize::try_from(count?.value).ok()?, ramp, think: think?.value, steps, assertions })
 }
 
-fn steps(reader: &mut SettingsReader<'_>, root: &Section<'_>) -> Vec<Step> {
+fn steps(reader: &mut SettingsReader<'_>, root: &Section<'_>, folder: &Path) -> Vec<Step> {
     let Some((key, value)) = root.entry("step") else {
         reader.missing(root, "step", "add a [[step]] with get = \"/PATH\" or post = \"/PATH\"");
         return Vec::new();
@@ -131,7 +133,7 @@ fn steps(reader: &mut SettingsReader<'_>, root: &Section<'_>) -> Vec<Step> {
         match element.get_ref().as_table() {
             Some(table) => {
                 let section = Section::child(root, &Spanned::new(element.span(), DeString::from("step")), table);
-                steps.extend(step(reader, &section));
+                steps.extend(step(reader, &section, folder));
             }
             None => drop(reader.wrong_kind::<()>(&"step", root.span_of(element), element.get_ref(), "a table")),
         }
@@ -139,10 +141,20 @@ fn steps(reader: &mut SettingsReader<'_>, root: &Section<'_>) -> Vec<Step> {
     steps
 }
 
-fn step(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Step> {
+fn step(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Step> {
     reader.check_keys(section, STEP);
-    let mut text = |key| reader.text(section, key, |text| line(key, text)).map(|found| found.value);
-    let [name, get, post, ack, body, key] = ["name", "get", "post", "ack", "body", "key"].map(&mut text);
+    let [name, ack] = ["name", "ack"].map(|key| {
+        let text = reader.text(section, key, |text| check_line(text, is_of_header).map(|()| text.to_owned()));
+        text.map(|found| found.value)
+    });
+    let [get, post] = ["get", "post"].map(|key| reader.text(section, key, |text| path(text, folder)));
+    let [body, key] = [("body", is_any as fn(u8) -> bool), ("key", is_of_header)].map(|(key, is_allowed)| {
+        let found = reader.text(section, key, |text| {
+            check_line(text, is_allowed)?;
+            Template::new(text, LineRules { folder, is_allowed })
+        });
+        found.map(|found| found.value)
+    });
     let weight = reader.number::<i64>(section, &WEIGHT);
     let assertions = assertions(reader, section);
     let expect = expected(reader, section);
@@ -157,36 +169,61 @@ fn step(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Step> 
             format!("remove `{key}`, or write `post`"),
         ));
     }
-    let path = get.or(post)?;
+    let (text, path) = get.or(post)?.value;
+    let usual = || Template::new(BODY, LineRules { folder, is_allowed: is_any }).ok();
     Some(Step {
-        name: name.unwrap_or_else(|| path.clone()),
-        path: Template::new(&path),
-        body: is_post.then(|| Template::new(body.as_deref().unwrap_or(BODY))),
+        name: name.unwrap_or(text),
+        path,
+        body: if is_post { body.or_else(usual) } else { None },
         ack,
-        key: key.as_deref().map(Template::new),
+        key,
         weight: weight.map(|found| found.value.unsigned_abs()),
         expect,
         assertions,
     })
 }
 
+const fn is_any(_: u8) -> bool {
+    true
+}
+
+/// A byte of a header, or of the report.
+const fn is_of_header(byte: u8) -> bool {
+    byte.is_ascii_graphic() || byte == b' '
+}
+
+const fn is_of_path(byte: u8) -> bool {
+    byte.is_ascii_graphic()
+}
+
 /// Checks a text that becomes a part of a request's head, or of the report.
-fn line(key: &str, text: &str) -> Result<String, InvalidValue> {
-    let is_path = matches!(key, "get" | "post");
+fn check_line(text: &str, is_allowed: fn(u8) -> bool) -> Result<(), InvalidValue> {
+    if text.bytes().all(is_allowed) {
+        return Ok(());
+    }
+    let label = "has a space or a character other than ASCII";
+    Err(InvalidValue::new("", label).help("write such characters percent-encoded, as %20"))
+}
+
+/// A path, and its text.
+fn path(text: &str, folder: &Path) -> Result<(String, Template), InvalidValue> {
     let wrong = |label: &str, help: &str| Err(InvalidValue::new("", label).help(help));
-    if is_path && !text.starts_with('/') {
+    if !text.starts_with('/') {
         return wrong(
             "does not begin with /",
             "write a path with its query, such as /events?limit=20; --url has the rest",
         );
     }
-    if is_path && Template::new(text).texts().any(|text| text.contains(['{', '}'])) {
-        return wrong("has an unknown placeholder", "write {user}, or {1..100} for a random number");
+    let template = Template::new(text, LineRules { folder, is_allowed: is_of_path })?;
+    if template.texts().any(|text| text.contains(['{', '}'])) {
+        return wrong(
+            "has an unknown placeholder",
+            "write {user}, {1..100} for a random number, or {line:FILE} for a random line",
+        );
     }
-    if key != "body" && !text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ' && !is_path) {
-        return wrong("has a space or a character other than ASCII", "write such characters percent-encoded, as %20");
-    }
-    Ok(text.to_owned())
+    // A file's name may have any character.
+    template.texts().try_for_each(|text| check_line(text, is_of_path))?;
+    Ok((text.to_owned(), template))
 }
 
 fn expected(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<u16> {
@@ -228,7 +265,7 @@ mod tests {
     const USERS: &str = "[users]\ncount = 2\nthink = \"1s\"\n";
 
     fn mistakes(steps: &str) -> String {
-        Scenario::parse("users.toml", &format!("{USERS}{steps}"))
+        Scenario::parse(Path::new("users.toml"), &format!("{USERS}{steps}"))
             .err()
             .map(|report| report.to_string())
             .unwrap_or_default()
@@ -241,7 +278,7 @@ mod tests {
              ack = \"stored\"\nkey = \"{{user}}\"\n[[step]]\nname = \"mine\"\nweight = 3\nget = \"/events?key={{user}}\"\n\
              expect = [200, 404]\nassert = {{ p50 = \"5ms\" }}\n"
         );
-        let scenario = Scenario::parse("users.toml", &text).unwrap();
+        let scenario = Scenario::parse(Path::new("users.toml"), &text).unwrap();
         assert_eq!(
             (scenario.users, scenario.ramp, scenario.think),
             (2, Duration::from_secs(30), Duration::from_secs(1))
@@ -252,13 +289,16 @@ mod tests {
             (login.name.as_str(), login.ack.as_deref(), login.weight),
             ("/ingest/event/login", Some("stored"), None)
         );
-        assert_eq!((login.body.clone(), login.key.clone()), (Some(Template::new(BODY)), Some(Template::new("{user}"))));
+        assert_eq!(
+            (login.body.clone(), login.key.clone()),
+            (Some(Template::plain(BODY)), Some(Template::plain("{user}")))
+        );
         assert_eq!(
             (mine.name.as_str(), mine.weight, &mine.body, &mine.expect),
             ("mine", Some(3), &None, &vec![200, 404])
         );
         assert_eq!(mine.assertions, [Assertion::Latency(0, Duration::from_millis(5))]);
-        let without = Scenario::parse("a", &format!("{USERS}[[step]]\nget = \"/\"\n")).unwrap();
+        let without = Scenario::parse(Path::new("a"), &format!("{USERS}[[step]]\nget = \"/\"\n")).unwrap();
         assert_eq!((without.assertions, without.ramp), (vec![Assertion::Errors(0)], Duration::ZERO));
     }
 
@@ -272,7 +312,9 @@ mod tests {
             ("[[step]]\nget = \"/\"\nwait = 1", 6, "unknown setting `step.wait`"),
             ("[[step]]\nget = \"/\"\nbody = \"{}\"", 4, "conflict: `body` with `get`"),
             ("[[step]]\nget = \"events\"", 5, "does not begin with /"),
-            ("[[step]]\nget = \"/{usr}\"", 5, "write {user}, or {1..100}"),
+            ("[[step]]\nget = \"/{usr}\"", 5, "write {user}, {1..100}"),
+            ("[[step]]\nget = \"/{line:none.txt}\"", 5, "can't read none.txt: No such file"),
+            ("[[step]]\npost = \"/\"\nbody = \"{line:none.txt}\"", 6, "is relative to the folder of the scenario"),
             ("[[step]]\nget = \"/a b\"", 5, "percent-encoded"),
             ("[[step]]\npost = \"/\"\nkey = \"a\\r\\nb\"", 6, "percent-encoded"),
             ("[[step]]\nget = \"/\"\nweight = 0", 6, "expected 1 to 1000000"),
@@ -285,18 +327,44 @@ mod tests {
             let place = format!("users.toml:{line}:");
             assert!(shown.contains(expected) && shown.contains(&place), "{steps}, {expected}, {place}\n{shown}");
         }
-        let shown = Scenario::parse("a", "[[step]]\nget = \"/\"\n").unwrap_err().to_string();
+        let shown = Scenario::parse(Path::new("a"), "[[step]]\nget = \"/\"\n").unwrap_err().to_string();
         assert!(shown.contains("missing setting `users.count`") && shown.contains("2 mistakes"), "{shown}");
     }
 
     #[test]
+    fn lines_of_files_have_the_characters_of_their_place() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("lines.txt"), "a\nb c\nd\u{e9}\n").unwrap();
+        let parse = |step: &str| {
+            let text = format!("{USERS}[[step]]\n{step}");
+            Scenario::parse(&folder.path().join("users.toml"), &text).map_err(|report| report.to_string())
+        };
+        let scenario = parse("post = \"/\"\nbody = '\"{line:lines.txt}\"'").unwrap();
+        let mut out = Vec::new();
+        scenario.steps[0].body.as_ref().unwrap().write(&mut out, 1, &mut random::Random::new(1));
+        assert!(["\"a\"", "\"b c\"", "\"d\u{e9}\""].map(str::as_bytes).contains(&&out[..]));
+        for (step, expected) in [
+            ("get = \"/{line:lines.txt}\"", "lines.txt:2 has a space or a character other than ASCII"),
+            ("post = \"/\"\nkey = \"{line:lines.txt}\"", "lines.txt:3 has a space or a character other than ASCII"),
+        ] {
+            let shown = parse(step).unwrap_err();
+            assert!(shown.contains(expected) && shown.contains("percent-encoded"), "{shown}");
+        }
+    }
+
+    #[test]
     fn scenarios_of_pages_are_accepted() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("images.txt"), "_parts/a/1\n").unwrap();
         let pages = of_users();
         let blocks = pages.iter().flat_map(|(page, text)| {
             let parts = text.split("<!-- check: scenario -->").skip(1);
             parts.filter_map(move |part| Some((page, part.split_once("```toml\n")?.1.split_once("```")?.0)))
         });
-        let faults: Vec<_> = blocks.clone().filter_map(|(page, text)| Scenario::parse(page, text).err()).collect();
+        let faults: Vec<_> = blocks
+            .clone()
+            .filter_map(|(page, text)| Scenario::parse(&folder.path().join(page.replace('/', "-")), text).err())
+            .collect();
         assert!(faults.is_empty() && blocks.count() > 0, "{faults:?}");
     }
 

@@ -58,7 +58,7 @@ mod tests {
     fn plan(weights: &[Option<u64>]) -> Plan {
         let step = |weight: &Option<u64>| Step {
             name: String::new(),
-            path: Template::new("/"),
+            path: Template::plain("/"),
             body: None,
             ack: None,
             key: None,

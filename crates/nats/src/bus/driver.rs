@@ -7,11 +7,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::BufMut;
 use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::task::yield_now;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::bus_error::BusError;
 use super::link::{INBOX_ID, Link, Stage};
+use super::queue::MESSAGES_MAX;
 use super::shared::Shared;
 use crate::error::Error;
 use crate::greeting::Greeting;
@@ -20,10 +23,15 @@ use crate::wire::Wire;
 
 /// A server that sent nothing for this long gets a ping, and has as long to respond.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// Bytes that are read at a time.
+/// A server that sends something else may respond to a ping after so many intervals: its messages come first.
+const PING_INTERVALS_MAX: u32 = 6;
+/// Bytes of a read: at least, and at most.
 const READ_BYTES: usize = 64 * 1024;
-/// Reads before other tasks run.
+const READ_BYTES_MAX: usize = 256 * 1024;
+/// Reads before other tasks run: they receive their messages before more are read.
 const READS_MAX: usize = 4;
+/// Frames before other tasks run. With as many for each read, no queue of an owner that runs is too small.
+const FRAMES_MAX: usize = MESSAGES_MAX / READS_MAX;
 /// A larger buffer is freed after its use.
 const BUFFER_KEPT_MAX: usize = 1024 * 1024;
 
@@ -31,13 +39,9 @@ const BUFFER_KEPT_MAX: usize = 1024 * 1024;
 pub(super) async fn drive(wire: Wire, link: Rc<Link>, shared: Rc<Shared>) {
     let mut ticks = interval(PING_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut driver = Driver { wire, link, shared, sending: Vec::new(), sent: 0, ticks, is_heard: true, said: None };
-    // The login may have read more than its own response.
-    let outcome = match driver.parse() {
-        Ok(()) => poll_fn(|cx| driver.poll(cx)).await,
-        Err(error) => Err(error),
-    };
-    let outcome = outcome.map_err(|error| driver.said.take().map_or(error, Error::Server));
+    let (sending, said) = (Vec::new(), None);
+    let mut driver = Driver { wire, link, shared, sending, sent: 0, ticks, is_heard: true, late: 0, said };
+    let outcome = poll_fn(|cx| driver.poll(cx)).await.map_err(|error| driver.said.take().map_or(error, Error::Server));
     driver.shared.ended(&driver.link, outcome);
 }
 
@@ -51,6 +55,8 @@ struct Driver {
     ticks: Interval,
     /// Whether the server sent anything since the last tick.
     is_heard: bool,
+    /// Ticks since the oldest ping without a response.
+    late: u32,
     /// The server's last error: the reason if it closes the connection.
     said: Option<String>,
 }
@@ -73,31 +79,40 @@ impl Driver {
         Poll::Pending
     }
 
+    /// Parses what was read before, also by the login, and reads more.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         for _ in 0..READS_MAX {
+            if self.parse()? == FRAMES_MAX {
+                break;
+            }
             self.wire.received.reserve(READ_BYTES);
-            match pin!(self.wire.stream.read_buf(&mut self.wire.received)).poll(cx)? {
+            let mut space = (&mut self.wire.received).limit(READ_BYTES_MAX);
+            match pin!(self.wire.stream.read_buf(&mut space)).poll(cx)? {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(0) => return Err(io::Error::other("the server closed the connection").into()),
-                Poll::Ready(_) => self.parse()?,
+                Poll::Ready(_) => self.is_heard = true,
             }
         }
-        cx.waker().wake_by_ref();
+        // Unlike `wake_by_ref`, this lets all others run before.
+        let _ = pin!(yield_now()).poll(cx);
         Ok(())
     }
 
-    fn parse(&mut self) -> Result<(), Error> {
-        self.is_heard = true;
-        let mut at = 0;
-        while let Some((frame, length)) = protocol::frame(&self.wire.received[at..])? {
+    /// Returns the number of frames.
+    fn parse(&mut self) -> Result<usize, Error> {
+        let (mut at, mut count) = (0, 0);
+        while count < FRAMES_MAX
+            && let Some((frame, length)) = protocol::frame(&self.wire.received[at..])?
+        {
             at += length;
+            count += 1;
             self.take(frame)?;
         }
         self.wire.received.drain(..at);
         if self.wire.received.is_empty() && self.wire.received.capacity() > BUFFER_KEPT_MAX {
             self.wire.received = Vec::new();
         }
-        Ok(())
+        Ok(count)
     }
 
     fn take(&mut self, frame: Frame) -> Result<(), Error> {
@@ -106,6 +121,7 @@ impl Driver {
             Frame::Message(message) => self.shared.deliver(message),
             Frame::Ping => self.link.pong(),
             Frame::Pong => {
+                self.late = 0;
                 self.link.pings.set(self.link.pings.get().saturating_sub(1));
                 self.link.changed.notify_waiters();
             }
@@ -142,12 +158,13 @@ impl Driver {
     }
 
     fn check_alive(&mut self) -> Result<(), Error> {
-        if !self.is_heard {
-            if self.link.pings.get() > 0 {
-                return Err(Error::NoResponse(PING_INTERVAL));
-            }
+        if self.late >= if self.is_heard { PING_INTERVALS_MAX } else { 1 } {
+            return Err(Error::NoResponse(PING_INTERVAL * self.late));
+        }
+        if !self.is_heard && self.link.pings.get() == 0 {
             self.link.ping();
         }
+        self.late = if self.link.pings.get() > 0 { self.late + 1 } else { 0 };
         self.is_heard = false;
         self.said = None;
         Ok(())

@@ -42,6 +42,8 @@ pub(super) struct Link {
     inbox: [u8; INBOX_BYTES],
     slots: RefCell<Slots>,
     output: RefCell<Vec<u8>>,
+    /// Whether the server waits for a response to a ping. One responds to all that came since the last write.
+    is_pinged: Cell<bool>,
     /// The task that reads and writes.
     driver: RefCell<Option<Waker>>,
     pub(super) stage: Cell<Stage>,
@@ -68,6 +70,7 @@ impl Link {
             inbox,
             slots: RefCell::default(),
             output: RefCell::default(),
+            is_pinged: Cell::default(),
             driver: RefCell::default(),
             stage: Cell::new(Stage::Open),
             is_lame: Cell::new(false),
@@ -91,7 +94,7 @@ impl Link {
         headers: &[u8],
         payload: &[u8],
     ) -> Result<Waiting, BusError> {
-        let (number, token) = self.slots.borrow_mut().take(subject.1);
+        let (number, token) = self.slots.borrow_mut().take(subject.1)?;
         let waiting = Waiting { link: Rc::clone(self), number };
         let mut reply = [0; INBOX_BYTES + TOKEN_BYTES];
         reply[..INBOX_BYTES].copy_from_slice(&self.inbox);
@@ -135,7 +138,7 @@ impl Link {
     }
 
     pub(super) fn pong(&self) {
-        self.command(&["PONG"]);
+        self.is_pinged.set(true);
     }
 
     fn command(&self, words: &[&str]) {
@@ -145,6 +148,9 @@ impl Link {
 
     /// Exchanges the buffer for an empty one.
     pub(super) fn take_output(&self, empty: &mut Vec<u8>) {
+        if self.is_pinged.take() {
+            protocol::command(&mut self.output.borrow_mut(), &["PONG"]);
+        }
         std::mem::swap(&mut *self.output.borrow_mut(), empty);
     }
 

@@ -82,11 +82,12 @@ impl Bus {
     /// Publishes a response to the subject of [`Message::reply`].
     ///
     /// # Errors
-    /// [`BusError::Unavailable`], [`BusError::TooLarge`], or [`BusError::Forbidden`] for a subject of the
-    /// server's own (`$…`): a request could otherwise call the server's API with this client's permissions.
+    /// [`BusError::Unavailable`], [`BusError::TooLarge`], or [`BusError::Forbidden`] for a subject without `_` at its
+    /// beginning, as inboxes have it: a request could otherwise send a message to any service, or call the API of the
+    /// server, with the permissions of this client.
     pub fn publish(&self, subject: &[u8], headers: &[u8], payload: &[u8]) -> Result<(), BusError> {
-        if subject.len() > REPLY_BYTES_MAX || subject.starts_with(b"$") {
-            return Err(BusError::Forbidden("the subject isn't one for responses".to_owned()));
+        if subject.len() > REPLY_BYTES_MAX || !subject.starts_with(b"_") {
+            return Err(BusError::Forbidden("a subject for responses begins with _, as in _INBOX.x".to_owned()));
         }
         self.0.shared.link()?.publish(subject, b"", headers, payload)
     }

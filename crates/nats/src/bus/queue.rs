@@ -8,7 +8,7 @@ use crate::message::Message;
 use crate::subject::Subject;
 
 /// Messages that wait for a subscription's owner. The sender of a further one gets no response in time.
-const MESSAGES_MAX: usize = 4096;
+pub(super) const MESSAGES_MAX: usize = 4096;
 /// Bytes of these messages.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 

@@ -11,13 +11,11 @@ use super::link::{INBOX_ID, Link, Stage, Waiting};
 use super::queue::Queue;
 use crate::connect_options::ConnectOptions;
 use crate::error::{Advice, Error};
-use crate::greeting::Greeting;
+use crate::greeting::{Greeting, MAX_PAYLOAD};
 use crate::message::Message;
 use crate::server::Host;
 use crate::subject::Subject;
 
-/// The default maximum of a server.
-const MAX_PAYLOAD: usize = 1024 * 1024;
 /// Different messages that are logged between two connections.
 const REPORTS_MAX: usize = 16;
 

@@ -6,6 +6,7 @@ use nats::{Bus, BusError};
 use testkit::nats::NatsServer;
 use testkit::proxy::Proxy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinSet, spawn_local};
 
 use crate::fixture::{LONG, ask, connected, echo, local, options, server, subscribed, until_answered};
@@ -141,7 +142,7 @@ fn invalid_frames_end_the_connection() {
         for odd in
             ["MSG a 1 -1\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "HMSG a 1 9 2\r\n", "-ERR 'Stale Connection'\r\n"]
         {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let bus = Bus::start(options(&format!("nats://{}", listener.local_addr().unwrap())));
             let serve = async {
                 for _ in 0..2 {
@@ -170,6 +171,59 @@ fn invalid_frames_end_the_connection() {
             };
             tokio::join!(serve, ask);
         }
+    });
+}
+
+/// Accepts a connection as NATS does, up to the response to the login.
+async fn greeted(listener: &TcpListener) -> TcpStream {
+    let (mut socket, _) = listener.accept().await.unwrap();
+    socket.write_all(b"INFO {\"headers\":true}\r\n").await.unwrap();
+    until_received(&mut socket, "PING\r\n").await;
+    socket.write_all(b"PONG\r\n").await.unwrap();
+    socket
+}
+
+/// Reads until a text comes, and returns all.
+async fn until_received(socket: &mut TcpStream, text: &str) -> String {
+    let mut received = Vec::new();
+    while !received.windows(text.len()).any(|bytes| bytes == text.as_bytes()) {
+        assert!(socket.read_buf(&mut received).await.unwrap() > 0);
+    }
+    String::from_utf8(received).unwrap()
+}
+
+#[test]
+fn flood_of_pings_gets_few_responses() {
+    local(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let bus = Bus::start(options(&format!("nats://{}", listener.local_addr().unwrap())));
+        let mut server = greeted(&listener).await;
+        until_received(&mut server, "PING\r\n").await;
+        let flood = "PING\r\n".repeat(100_000) + "PONG\r\n";
+        server.write_all(flood.as_bytes()).await.unwrap();
+        bus.connected().await;
+        let asked = spawn_local(async move { ask(&bus, "last", "x", HOUR).await });
+        let received = until_received(&mut server, "PUB last").await;
+        assert!((1..5_000).contains(&received.matches("PONG").count()), "{}", received.matches("PONG").count());
+        drop(server);
+        assert_eq!(asked.await.unwrap(), Err(BusError::Lost));
+    });
+}
+
+#[test]
+fn server_that_responds_to_no_ping_is_left() {
+    local(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _bus = Bus::start(options(&format!("nats://{}", listener.local_addr().unwrap())));
+        let mut server = greeted(&listener).await;
+        tokio::time::pause();
+        let talk = async {
+            while server.write_all(b"PING\r\n").await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let both = async { tokio::join!(talk, greeted(&listener)) };
+        tokio::time::timeout(Duration::from_mins(2), both).await.expect("it connects again");
     });
 }
 

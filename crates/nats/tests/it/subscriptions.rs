@@ -3,6 +3,7 @@
 use nats::BusError;
 
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::fixture::{LONG, ask, connected, local, reply, server, subscribed, text};
 
@@ -11,11 +12,11 @@ fn queue_group_shares_messages() {
     let Some(server) = server() else { return };
     local(async {
         let (client, worker) = (connected(server.address()).await, connected(server.address()).await);
-        let mut one = subscribed(&worker, "shared", Some("group")).await;
-        let mut two = subscribed(&client, "shared", Some("group")).await;
+        let mut one = subscribed(&worker, "_shared", Some("group")).await;
+        let mut two = subscribed(&client, "_shared", Some("group")).await;
         while one.try_next().is_some() {}
         for number in 0..100 {
-            client.publish(b"shared", b"", number.to_string().as_bytes()).unwrap();
+            client.publish(b"_shared", b"", number.to_string().as_bytes()).unwrap();
         }
         let mut numbers = Vec::new();
         while numbers.len() < 100 {
@@ -32,9 +33,9 @@ fn full_queue_drops_further_messages() {
     let Some(server) = server() else { return };
     local(async {
         let client = connected(server.address()).await;
-        let mut full = subscribed(&client, "full", None).await;
+        let mut full = subscribed(&client, "_full", None).await;
         for number in 0..5_000 {
-            client.publish(b"full", b"", number.to_string().as_bytes()).unwrap();
+            client.publish(b"_full", b"", number.to_string().as_bytes()).unwrap();
         }
         // The server handles commands in order.
         assert_eq!(ask(&client, "nobody", "x", LONG).await, Err(BusError::NoResponders));
@@ -42,14 +43,34 @@ fn full_queue_drops_further_messages() {
         for number in 0..4_096 {
             assert_eq!(text(&full.try_next().unwrap()), number.to_string());
         }
-        client.publish(b"full", b"", b"again").unwrap();
+        client.publish(b"_full", b"", b"again").unwrap();
         assert_eq!(text(&full.next().await.unwrap()), "again");
         let large = vec![b'x'; 1_000_000];
         for _ in 0..20 {
-            client.publish(b"full", b"", &large).unwrap();
+            client.publish(b"_full", b"", &large).unwrap();
             assert_eq!(ask(&client, "nobody", "x", LONG).await, Err(BusError::NoResponders));
         }
         assert_eq!(full.dropped(), 5_000 - 4_096 + 4, "16 MiB are kept");
+    });
+}
+
+#[test]
+fn burst_reaches_an_owner_that_runs() {
+    const COUNT: usize = 20_000;
+    let Some(server) = server() else { return };
+    local(async {
+        let (client, worker) = (connected(server.address()).await, connected(server.address()).await);
+        let mut burst = subscribed(&worker, "_burst", None).await;
+        for _ in 0..COUNT {
+            client.publish(b"_burst", b"", b"x").unwrap();
+        }
+        let receive = async {
+            for _ in 0..COUNT {
+                burst.next().await.unwrap();
+            }
+        };
+        let received = timeout(LONG, receive).await;
+        assert!(received.is_ok() && burst.dropped() == 0, "{} were dropped", burst.dropped());
     });
 }
 

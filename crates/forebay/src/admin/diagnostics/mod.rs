@@ -2,37 +2,58 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/health` | `{"findings": [{"code", "text"}]}`: what slowed the process down in the last minute |
+//! | `GET /api/config` | the configuration, with stars instead of secrets |
+//! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
+//! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
+//! | `GET /api/log` | the level and the last lines of the log |
+//! | `PUT /api/log` | another level for some time |
+
+mod config;
+mod log;
+mod overview;
+
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
-use serde::Serialize;
 
 use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
+use crate::overview::Overviews;
 use admin_api::paths;
-use admin_api::status::FindingJson;
+pub(crate) use config::ConfigurationSources;
 
 /// What every role answers about itself.
 #[derive(Clone)]
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
+    pub(crate) overviews: Overviews,
+    pub(crate) configuration: ConfigurationSources,
 }
 
-#[derive(Serialize)]
-struct HealthJson {
-    findings: Vec<FindingJson>,
-}
+/// Clients of streams get this long to see their end.
+const LAST_LINES: Duration = Duration::from_millis(50);
 
 impl Diagnostics {
+    /// Ends all streams: the process is about to end.
+    pub(crate) async fn end(&self) {
+        self.overviews.end();
+        tokio::time::sleep(LAST_LINES).await;
+    }
+
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
-    #[expect(clippy::unused_async, reason = "profiles take seconds")]
-    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
+    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
-            paths::API_HEALTH if !is_read(request.method()) => not_allowed("GET, HEAD"),
-            paths::API_HEALTH => json(StatusCode::OK, &HealthJson { findings: self.findings.now() }),
+            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE | paths::CONFIG if !is_read(request.method()) => {
+                not_allowed("GET, HEAD")
+            }
+            paths::CONFIG => self.configuration.respond().await,
+            paths::API_OVERVIEW => overview::once(&self.overviews).await,
+            paths::API_LIVE => overview::live(&self.overviews, request.method()),
+            paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
+            paths::LOG => log::respond(request, caller).await,
             _ => return None,
         })
     }

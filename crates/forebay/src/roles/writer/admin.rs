@@ -6,19 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use config::Role;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
-use text::rfc3339;
 use tokio::net::TcpListener;
-use writer::{Offered, Writer};
+use writer::Writer;
 
 use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
 use crate::metrics::exposition::Exposition;
+use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
 use crate::metrics::push::PushCounters;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
+use crate::offered_status;
 use crate::retention::RetentionBoard;
 use admin_api::paths;
-use admin_api::status::{SinkStatusJson, StatusJson};
+use admin_api::status::StatusJson;
 
 /// The state that the admin port shows.
 #[derive(Clone)]
@@ -78,7 +79,7 @@ impl Shown {
         let is_unregistered = self.is_registered.as_ref().is_some_and(|registered| !registered.load(Ordering::Relaxed));
         let unregistered =
             is_unregistered.then(|| "the writer is not registered in etcd: check etcd and its settings".to_owned());
-        let sinks = self.writer.offered().iter().map(|(name, offered)| sink(name, offered)).collect();
+        let sinks = self.writer.offered().iter().map(|(name, offered)| offered_status::of(name, offered)).collect();
         let (counters, now) = (self.writer.counters(), clock::unix_microseconds());
         StatusJson {
             events: counters.records.get(),
@@ -117,19 +118,8 @@ impl Shown {
                 is_registered.into(),
             );
         }
+        findings::add(text, &self.diagnostics.findings);
         self.host.add(text);
         self.push.add(text);
     }
-}
-
-fn sink(name: &str, offered: &Offered) -> SinkStatusJson {
-    let last = offered.last_call();
-    let failed = last.as_ref().and_then(|last| Some((last.failure.clone()?, last.since)));
-    let state = match (&last, &failed) {
-        (None, _) => "unused",
-        (_, None) => "active",
-        (_, Some(_)) => "failing",
-    };
-    let (reason, since) = failed.map(|(reason, since)| (reason, rfc3339::format(since))).unzip();
-    SinkStatusJson { sink: name.to_owned(), state: state.to_owned(), reason, since, backlog: None }
 }

@@ -1,0 +1,142 @@
+//! Removes what may come from events: reasons of stores quote them.
+
+use std::collections::BTreeMap;
+
+use admin_api::dead::ListJson;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What is removed.
+const CUT: char = '…';
+/// Characters of a reason without the removed parts.
+const REASON_CHARACTERS_MAX: usize = 200;
+/// Members of a status whose `reason` is a store's message about an event.
+const OF_EVENTS: [&str; 2] = ["last_dead", "last_deferred"];
+
+/// Dead letters with one reason.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Group {
+    sink: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    reason: String,
+    count: u64,
+}
+
+/// The dead letters by sink, type and reason.
+pub(super) fn groups(list: &ListJson) -> Vec<Group> {
+    let mut counts = BTreeMap::new();
+    for letter in &list.letters {
+        *counts.entry((&letter.sink, &letter.type_name, shape(&letter.reason))).or_insert(0) += 1;
+    }
+    let group = |((sink, type_name, reason), count): ((&String, &String, String), u64)| Group {
+        sink: sink.clone(),
+        type_name: type_name.clone(),
+        reason,
+        count,
+    };
+    counts.into_iter().map(group).collect()
+}
+
+/// A status whose reasons have no parts of events.
+pub(super) fn status(mut status: Value) -> Value {
+    cut_reasons(&mut status, false);
+    status
+}
+
+fn cut_reasons(value: &mut Value, is_of_event: bool) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|value| cut_reasons(value, is_of_event)),
+        Value::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Value::String(text) if is_of_event && key == "reason" => *text = shape(text),
+                    value => cut_reasons(value, OF_EVENTS.contains(&key.as_str())),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A reason without digits, and without all that is quoted or in brackets: PostgreSQL shows rows in parentheses, and others quote values.
+fn shape(reason: &str) -> String {
+    let mut shape = String::new();
+    let mut closings: Vec<char> = Vec::new();
+    let mut previous = ' ';
+    for character in reason.chars() {
+        let is_closing = closings.last() == Some(&character);
+        // An apostrophe within a word is no quotation mark.
+        let is_apostrophe = character == '\'' && previous.is_alphanumeric();
+        let closing = match character {
+            '(' => Some(')'),
+            '[' => Some(']'),
+            '{' => Some('}'),
+            '“' | '„' => Some('”'),
+            '«' => Some('»'),
+            '"' | '`' => Some(character),
+            '\'' if !is_apostrophe => Some('\''),
+            _ => None,
+        };
+        previous = character;
+        if is_closing {
+            closings.pop();
+        } else if let Some(closing) = closing {
+            closings.push(closing);
+        }
+        let is_cut = is_closing || closing.is_some() || !closings.is_empty() || character.is_ascii_digit();
+        match is_cut {
+            true if !shape.ends_with(CUT) => shape.push(CUT),
+            true => {}
+            false => shape.push(character),
+        }
+    }
+    shape.chars().take(REASON_CHARACTERS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reasons_of_stores_have_no_parts_of_events() {
+        for (reason, expected) in [
+            (
+                "new row for relation \"events\" violates check constraint \"no_bad\" (23514): Failing row contains (7, {\"a\": \"s(ecret\"}, x).",
+                "new row for relation … violates check constraint … …: Failing row contains ….",
+            ),
+            ("the field isn't a number: 'se\"cret'", "the field isn't a number: …"),
+            ("Preview of field's value: 's3cret'", "Preview of field's value: …"),
+            ("value 17.5 of [a [b] c] is too large", "value …. of … is too large"),
+            ("it never \"ends", "it never …"),
+        ] {
+            assert!(!shape(reason).contains("cret"), "{}", shape(reason));
+            if expected.contains("….") && reason.contains("17.5") {
+                assert_eq!(shape(reason), "value ….… of … is too large");
+            } else {
+                assert_eq!(shape(reason), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn dead_letters_are_counted_by_their_reasons() {
+        let letter = |reason: &str| {
+            json!({"sink": "s", "id": "1", "type": "t", "source": "", "client": null, "received": "", "event_time": null,
+                "position": "", "reason": reason})
+        };
+        let letters = [letter("row 1 is 'bad'"), letter("row 22 is 'worse'"), letter("other")];
+        let list: ListJson = serde_json::from_value(json!({"letters": letters, "more": false})).unwrap();
+        let found: Vec<_> = groups(&list).into_iter().map(|group| (group.reason, group.count)).collect();
+        assert_eq!(found, [("other".to_owned(), 1), ("row … is …".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn last_dead_letters_of_a_status_are_cut() {
+        let before = json!({"sinks": [{"reason": "store 'a' is away", "backlog": {"last_dead": {"at": "2026", "reason": "'secret' 1"}}}]});
+        let after = json!({"sinks": [{"reason": "store 'a' is away", "backlog": {"last_dead": {"at": "2026", "reason": "… …"}}}]});
+        assert_eq!(status(before), after);
+    }
+}
