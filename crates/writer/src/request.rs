@@ -284,7 +284,10 @@ async fn batch(
         return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
     };
     let frame = whole(body, length).await?;
-    let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    let mut batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    for (sequence, trace) in text(headers, wire::TRACES).map(wire::traces_of).unwrap_or_default() {
+        batch.trace(sequence, Some(trace));
+    }
     // A replay of dead letters sends the highest number: each record may have been sent before.
     let batch = batch.sent_after(position(headers, wire::MIN_POSITION)?, position(headers, wire::RESENT_THROUGH)?);
     frame_check::check(&batch)?;

@@ -93,7 +93,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sink-s3", &["clock", "net", "objects", "settings", "sink", "text"]),
     ("sink-sqlite", &["clock", "event", "limits", "settings", "sink"]),
     ("sink-swift", &["net", "objects", "settings", "sink", "text"]),
-    ("sink-webhook", &["clock", "limits", "net", "settings", "sink", "text"]),
+    ("sink-webhook", &["clock", "event", "limits", "net", "settings", "sink", "text"]),
     (
         "config",
         &[

@@ -15,6 +15,7 @@ use crate::log;
 use crate::metrics::exposition::{Exposition, Series, float};
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
+use crate::metrics::push::PushCounters;
 use crate::metrics::refusals;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
@@ -41,6 +42,7 @@ pub(crate) struct Metrics {
     retention: RetentionBoard,
     findings: Findings,
     host: HostMetrics,
+    push: Arc<PushCounters>,
 }
 
 impl Metrics {
@@ -53,6 +55,7 @@ impl Metrics {
         upstreams: UpstreamBoard,
         retention: RetentionBoard,
         findings: Findings,
+        push: Arc<PushCounters>,
     ) -> Self {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
@@ -72,6 +75,7 @@ impl Metrics {
             retention,
             findings,
             host: HostMetrics::default(),
+            push,
         }
     }
 
@@ -102,6 +106,7 @@ impl Metrics {
         self.process(text);
         findings::add(text, &self.findings);
         self.host.add(text);
+        self.push.add(text);
     }
 
     fn journal(&self, text: &mut Exposition) {

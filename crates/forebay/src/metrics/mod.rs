@@ -4,6 +4,7 @@ pub(crate) mod collect;
 pub(crate) mod exposition;
 pub(crate) mod findings;
 pub(crate) mod host;
+pub(crate) mod push;
 mod refusals;
 pub(crate) mod retention;
 pub(crate) mod text_format;

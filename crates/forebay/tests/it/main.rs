@@ -49,6 +49,7 @@ mod postgres;
 mod printed_commands;
 mod progress;
 mod proxies;
+mod push;
 mod quarantine;
 mod read_back;
 mod redis;

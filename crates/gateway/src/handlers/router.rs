@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::event::TraceParent;
 use http::StatusCode;
 use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
@@ -207,7 +208,8 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         is_preflight.then(|| Preflight { methods: found.methods(), headers: rules.bridges.passed(head.target.path) });
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, preflight.as_ref()));
     let headers = Headers::of(&rules.types.headers, head.bytes);
-    let envelope = Envelope { received_at, client, source, partial, headers };
+    let trace = head.fields.trace_parent.and_then(TraceParent::parse);
+    let envelope = Envelope { received_at, client, source, partial, headers, trace };
     PendingRequest {
         started: shard.clock.elapsed(),
         method: head.method,
