@@ -40,7 +40,7 @@ pub struct Examined {
 #[derive(Clone, Debug, Args)]
 pub struct DoctorFlags {
     #[command(flatten)]
-    pub examined: Examined,
+    examined: Examined,
     /// Measure fsync with a file in the data directory, and store an object in buckets and containers; both are removed
     #[arg(long)]
     pub write: bool,
@@ -52,17 +52,31 @@ pub struct DoctorFlags {
 #[derive(Clone, Debug, Args)]
 pub struct ReportFlags {
     #[command(flatten)]
-    pub examined: Examined,
+    examined: Examined,
     /// The file to write, which must not exist; - is the standard output
     #[arg(value_name = "FILE", default_value = "forebay-report.tar.gz", value_parser = path())]
     pub file: PathBuf,
 }
 
 impl DoctorFlags {
+    /// The configuration and the process.
+    #[must_use]
+    pub const fn examined(&self) -> &Examined {
+        &self.examined
+    }
+
     /// Whether the output is JSON.
     #[must_use]
     pub const fn is_json(&self) -> bool {
         self.output.is_json()
+    }
+}
+
+impl ReportFlags {
+    /// The configuration and the process.
+    #[must_use]
+    pub const fn examined(&self) -> &Examined {
+        &self.examined
     }
 }
 

@@ -14,7 +14,7 @@ use crate::memory_plan::{Plan, WriterPlan};
 use cli::Examined;
 
 /// The parts of a configuration.
-pub(super) struct Subject {
+pub(crate) struct Subject {
     pub(super) role: Role,
     pub(super) data: PathBuf,
     pub(super) sinks: Vec<(String, SinkConfig)>,
@@ -35,7 +35,7 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Reads the configuration of the role. `None` after its errors were shown.
-    pub(super) fn load(flags: &Examined, role: Role, environment: &Environment) -> Option<Self> {
+    pub(crate) fn load(flags: &Examined, role: Role, environment: &Environment) -> Option<Self> {
         let common = flags.common(role);
         common.warn_of_overlooked();
         let data = common.directory();

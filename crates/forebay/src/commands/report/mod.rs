@@ -73,17 +73,21 @@ const FLAME_GRAPH: Part =
 /// # Errors
 /// The flags can't be used, or the file can't be written.
 pub(crate) fn run(flags: &ReportFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
-    let role = flags.examined.role.or(role).unwrap_or(Role::Serve);
+    let role = flags.examined().role.or(role).unwrap_or(Role::Serve);
     let mut output = Target::open(&flags.file)?;
-    let Some(subject) = Subject::load(&flags.examined, role, environment) else {
+    let Some(subject) = Subject::load(flags.examined(), role, environment) else {
         output.discard();
         return Ok(EXIT_CONFIGURATION);
     };
-    let admin = flags.examined.admin_port(role, environment).inspect_err(|_| output.discard())?;
+    let admin = flags.examined().admin_port(role, environment).inspect_err(|_| output.discard())?;
     let mut report = Report::default();
     report.ask_all(&admin);
-    let diagnosis = diagnose(subject, flags.examined.admin_port(role, environment)?, false)?;
-    report.add("doctor.json", "what forebay doctor finds", serde_json::to_vec_pretty(&diagnosis)?);
+    let diagnosis = diagnose(subject, flags.examined().admin_port(role, environment)?, false)?;
+    report.add(
+        "doctor.json",
+        "what forebay doctor finds",
+        serde_json::to_vec_pretty(&redact::diagnosis(serde_json::to_value(&diagnosis)?))?,
+    );
     let (contents, now) = (report.contents(), clock::since_1970().as_secs());
     report.files.insert(0, (CONTENTS.to_owned(), contents.clone().into_bytes()));
     let written = archive::write(&mut output, FOLDER, &report.files, now);
