@@ -8,6 +8,7 @@ pub const CONFIG: &str = "/api/config";
 pub const DEAD: &str = "/api/dead";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";
+pub const LOG: &str = "/api/log";
 pub const METRICS: &str = "/metrics";
 pub const READY: &str = "/readyz";
 pub const RELOAD: &str = "/api/reload";

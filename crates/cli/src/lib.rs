@@ -17,6 +17,7 @@ pub mod input;
 mod interrupt;
 mod journal;
 mod load;
+mod log;
 mod next;
 pub mod output;
 mod progress;

@@ -237,6 +237,11 @@ impl Batch {
         self.entries.iter().map(|entry| self.record(entry))
     }
 
+    /// The sequence, type and receipt of each record, in the order of their sequence.
+    pub fn receipts(&self) -> impl Iterator<Item = (u64, &str, i64)> {
+        self.entries.iter().map(|entry| (entry.sequence, self.text(entry.block, entry.type_name), entry.received_at))
+    }
+
     /// The record at `index`, counted from 0.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Record<'_>> {
@@ -282,10 +287,15 @@ impl Batch {
         Self { last, ..self.with(entries) }
     }
 
+    fn text(&self, block: u32, span: Span) -> &str {
+        let bytes = &self.blocks[block as usize][span.start as usize..][..span.length as usize];
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
     fn record(&self, entry: &Entry) -> Record<'_> {
         let block = &self.blocks[entry.block as usize];
         let bytes = |span: Span| &block[span.start as usize..][..span.length as usize];
-        let text = |span| std::str::from_utf8(bytes(span)).unwrap_or_default();
+        let text = |span| self.text(entry.block, span);
         Record {
             sequence: entry.sequence,
             id: entry.id,

@@ -52,6 +52,7 @@ pub(super) async fn answer(
         Err(refused) => {
             writer.counters.refused.add(1);
             let mut response = refused.response();
+            tracing::debug!(status = response.status().as_u16(), "request of a gateway was rejected");
             if is_large {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -224,7 +225,14 @@ fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemap
     Box::pin(async move {
         let begun = Instant::now();
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
-        offered.work.batch_time.record(begun.elapsed());
+        let took = begun.elapsed();
+        offered.work.batch_time.record(took);
+        tracing::debug!(
+            lane = %batch.lane(), sink = &*batch.lane().sink, shard = batch.lane().shard, records = batch.len(),
+            bytes = batch.payload_bytes(), milliseconds = took.as_millis() as u64,
+            outcome = if report.is_ok() { "answered" } else { "failed" },
+            "batch of a gateway"
+        );
         if report.is_ok() {
             offered.work.records.add(batch.len() as u64);
             writer.counters.batches.add(1);

@@ -12,6 +12,7 @@ mod early;
 mod example;
 mod health;
 mod load;
+mod log;
 mod old_flags;
 mod output;
 #[cfg(test)]
@@ -58,6 +59,7 @@ pub use early::EarlyFile;
 pub(crate) use example::ExampleFlags;
 pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
+pub(crate) use log::LogFlags;
 pub(crate) use output::OutputFlags;
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
@@ -144,6 +146,12 @@ pub(crate) enum Command {
         after_help = "Example: forebay report --config forebay.toml\n         docker exec forebay forebay report - > report.tar.gz"
     )]
     Report(Box<ReportFlags>),
+    /// Shows the last lines of a process's log, or changes its level for some time
+    ///
+    /// A process keeps its last 1,000 lines, 256 KiB at most. Another level ends after its time, and the level of the configuration is used again. At the
+    /// level debug the log has requests, lanes and discovery, without payloads, headers and queries.
+    #[command(after_help = "Example: forebay log\n         forebay log --level debug --for 10m")]
+    Log(LogFlags),
     /// Reloads the configuration of a running server and shows the changes
     ///
     /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration is in use. Exits with 2
@@ -243,7 +251,7 @@ pub struct Common {
     /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// The lowest level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    /// The lowest level of messages on stderr: debug, info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     #[arg(skip)]

@@ -30,6 +30,7 @@ use tokio::time::sleep;
 use crate::backoff::Backoff;
 use crate::options::Options;
 use crate::status::{LaneState, LaneStatus};
+use crate::stored_times::StoredTimes;
 use batch_builder::DeliveryState;
 
 /// A lane and its dependencies.
@@ -44,6 +45,7 @@ pub(crate) struct Lane {
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,
     pub(crate) status: Arc<LaneStatus>,
+    pub(crate) stored_times: Arc<StoredTimes>,
     pub(crate) halt: watch::Receiver<Halt>,
     pub(crate) backoff: Backoff,
 }
@@ -121,6 +123,10 @@ impl Lane {
             }
             LaneState::Delivering if matches!(before, LaneState::Waiting(_)) => {
                 tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "lane delivers again");
+            }
+            _ if before != state => {
+                let state = state.name();
+                tracing::debug!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, state, "lane state");
             }
             _ => {}
         }

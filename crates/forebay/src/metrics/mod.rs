@@ -7,4 +7,5 @@ pub(crate) mod host;
 mod refusals;
 pub(crate) mod retention;
 pub(crate) mod text_format;
+mod times;
 mod upstreams;

@@ -5,8 +5,11 @@
 //! | `GET /api/config` | the configuration, with stars instead of secrets |
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
+//! | `GET /api/log` | the level and the last lines of the log |
+//! | `PUT /api/log` | another level for some time |
 
 mod config;
+mod log;
 mod overview;
 
 use std::time::Duration;
@@ -41,7 +44,7 @@ impl Diagnostics {
     }
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
-    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
+    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
             paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE | paths::CONFIG if !is_read(request.method()) => {
                 not_allowed("GET, HEAD")
@@ -50,6 +53,7 @@ impl Diagnostics {
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
+            paths::LOG => log::respond(request, caller).await,
             _ => return None,
         })
     }
