@@ -87,16 +87,18 @@ fn unquoted(message: &str) -> String {
     cut(message, |_| false)
 }
 
-/// The text with `…` for quoted parts, parts in brackets, and characters for which `is_cut` holds. Names of settings are in backticks.
-fn cut(reason: &str, is_cut: impl Fn(char) -> bool) -> String {
+/// The text with `…` for quoted parts, parts in brackets, and characters for which `is_also_cut` holds. Names of settings are in backticks.
+fn cut(reason: &str, is_also_cut: impl Fn(char) -> bool) -> String {
     let mut shape = String::new();
     let mut closings: Vec<char> = Vec::new();
     let mut previous = ' ';
-    for character in reason.chars() {
-        let is_closing = closings.last() == Some(&character);
-        let is_in_quotes = closings.last().is_some_and(|closing| !")]}".contains(*closing));
+    let mut characters = reason.chars().peekable();
+    while let Some(character) = characters.next() {
         // An apostrophe within a word is no quotation mark.
-        let is_apostrophe = character == '\'' && previous.is_alphanumeric();
+        let is_within_word = previous.is_alphanumeric() && characters.peek().is_some_and(|next| next.is_alphanumeric());
+        let is_apostrophe = character == '\'' && is_within_word;
+        let is_closing = closings.last() == Some(&character) && !is_apostrophe;
+        let is_in_quotes = closings.last().is_some_and(|closing| !")]}".contains(*closing));
         let closing = match character {
             _ if is_in_quotes => None,
             '(' => Some(')'),
@@ -114,7 +116,7 @@ fn cut(reason: &str, is_cut: impl Fn(char) -> bool) -> String {
         } else if let Some(closing) = closing {
             closings.push(closing);
         }
-        let is_cut = is_closing || closing.is_some() || !closings.is_empty() || is_cut(character);
+        let is_cut = is_closing || closing.is_some() || !closings.is_empty() || is_also_cut(character);
         match is_cut {
             true if !shape.ends_with(CUT) => shape.push(CUT),
             true => {}
@@ -141,6 +143,7 @@ mod tests {
             ("Preview of field's value: 's3cret'", "Preview of field's value: …"),
             ("value 17.5 of [a [b] cret] is too large", "value ….… of … is too large"),
             ("it never \"ends (secret)", "it never …"),
+            ("no 'it isn't secret' here", "no … here"),
         ] {
             assert_eq!(shape(reason), expected);
         }
