@@ -27,7 +27,9 @@ mod schema;
 pub mod signals;
 mod status;
 mod table;
+mod tap;
 mod token;
+mod top;
 
 pub use admin_port::AdminPort;
 pub use dead::{letter_as_json, on_one_line};

@@ -6,7 +6,7 @@ use settings::Environment;
 use crate::flags::{CheckFlags, Cli, Command, Common, DoctorFlags, DrainFlags, ReportFlags, TestFlags, TryFlags};
 use crate::{
     bench, config_command, dead, example, generated_help, health, journal, load, log, reload, route, schema, status,
-    token,
+    tap, token, top,
 };
 
 /// The next action of the binary.
@@ -47,6 +47,8 @@ pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
         Command::Health(flags) => health::run(&flags, role, environment),
         Command::Status(flags) => status::run(&flags, role, environment),
         Command::Log(flags) => log::run(&flags, role, environment),
+        Command::Top(flags) => top::run(&flags, role, environment),
+        Command::Tap(flags) => tap::run(&flags, role, environment),
         Command::Reload(flags) => reload::run(&flags, role, environment),
         Command::Journal(command) => journal::run(&command),
         Command::Dead(command) => dead::run(&command),

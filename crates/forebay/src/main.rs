@@ -23,6 +23,7 @@ mod reload;
 mod retention;
 mod roles;
 mod signals;
+mod tapping;
 mod tls;
 mod token_watch;
 mod type_info;

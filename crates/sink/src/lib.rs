@@ -23,6 +23,7 @@ mod risk;
 mod sink;
 mod store;
 mod table_name;
+mod tapped;
 
 pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
@@ -39,3 +40,4 @@ pub use risk::{ALLOW_UNSAFE, AllowedRisks, Risk};
 pub use sink::Sink;
 pub use store::{Store, StoreBinding};
 pub use table_name::{InvalidTableName, TableName, TableNameRule, quoted};
+pub use tapped::offer_stored;

@@ -13,7 +13,8 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use limits::memory::batch_memory_bytes;
 use net::lingering_close;
 use net::newcomers::Place;
-use sink::{Batch, Claim, Held, SinkError, Takeover};
+use sink::{Batch, Claim, Held, SinkError, Takeover, offer_stored};
+use tap::Point;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 use writer_protocol::frame::{self, FRAME_BYTES_MAX};
@@ -125,7 +126,7 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             check_content_type(&head.headers, &[wire::CONTENT_TYPE])?;
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(&offered, lane, &head.headers, body).await?;
-            let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
+            let work = store(writer.clone(), name.to_owned(), offered.clone(), batch.for_store(expected.mark), permit);
             return Ok(Routed::Work(offered.verified(expected, Check::AtWrite, work)));
         }
         (&Method::POST, "read") => {
@@ -221,7 +222,7 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
     })
 }
 
-fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
+fn store(writer: Arc<Writer>, name: String, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
         let begun = Instant::now();
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
@@ -237,6 +238,11 @@ fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemap
             offered.work.records.add(batch.len() as u64);
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);
+        }
+        if let Ok(outcome) = &report
+            && writer.taps.want(Point::Stored)
+        {
+            offer_stored(writer.taps, &name, &batch, outcome);
         }
         drop((batch, permit));
         answer::json(&report.map_or_else(|error| offered.failed(error), |report| Ok(report).into()))

@@ -29,6 +29,7 @@ mod send;
 mod server;
 mod token;
 mod token_flag;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,7 @@ pub(crate) use send::SendFlags;
 pub(crate) use server::CaFlag;
 pub(crate) use token::{TokenCommand, TokenList, TokenNew, TokenPlace};
 pub(crate) use token_flag::TokenFlag;
+pub(crate) use watch::{TapFlags, TopFlags};
 
 /// Accepts JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -152,6 +154,20 @@ pub(crate) enum Command {
     /// level debug the log has requests, lanes and discovery, without payloads, headers and queries.
     #[command(after_help = "Example: forebay log\n         forebay log --level debug --for 10m")]
     Log(LogFlags),
+    /// Shows rates, latencies and backlogs of a process, live
+    ///
+    /// In a terminal the screen is redrawn each second; `q` or Ctrl-C ends it. Elsewhere the command prints one screen; with --output json it
+    /// prints a line each second. Rates are over the last 10 seconds.
+    #[command(after_help = "Example: forebay top\n         forebay top --role writer --admin 10.0.0.9:9001")]
+    Top(TopFlags),
+    /// Shows live samples of the events that pass a point
+    ///
+    /// The process looks at up to 2,000 events a second, and at the first 4 KiB of each, so a burst is sampled: a note on stderr says of how many.
+    /// Ctrl-C ends it.
+    #[command(
+        after_help = "Example: forebay tap --type access --where status==500\n         forebay tap --at dead --output json"
+    )]
+    Tap(TapFlags),
     /// Reloads the configuration of a running server and shows the changes
     ///
     /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration is in use. Exits with 2

@@ -293,7 +293,7 @@ impl Lane {
     ) -> Result<(), LaneExit> {
         let mut events = run.with_reasons(part, rejected.iter().map(|rejected| (rejected.index, &rejected.reason)));
         events.retain(|event| !run.known.dead_lettered.contains(&event.sequence));
-        self.until_written(|lane| lane.dead.write(lane.name.shard, &events)).await?;
+        self.until_written(|lane| lane.write_dead(&events)).await?;
         for record in rejected.iter().filter_map(|rejected| part.get(rejected.index)) {
             run.known.dead_lettered.insert(record.sequence);
             if let Some(slot) = run.slot_of(&record) {

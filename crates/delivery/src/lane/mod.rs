@@ -15,15 +15,17 @@ mod deferred;
 mod driver;
 mod objects;
 mod session;
+mod tapped;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use aggregation::Halt;
-use dead_letters::{DeadLetters, DeliveryFiles};
+use dead_letters::{Blocked, DeadLetters, DeliveryFiles, NewDeadLetter};
 use eventlog::Shard;
 use ledger::{Ledger, Tally};
-use sink::{Batch, Claim, Held, Sink, SinkError, WriteOutcome};
+use sink::{Batch, Claim, Held, Sink, SinkError, WriteOutcome, offer_stored};
+use tap::Point;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -161,7 +163,23 @@ impl Lane {
     /// that may have been sent before.
     pub(super) async fn write_batch(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let again = self.status.advance_sent_watermark(batch.last());
-        self.sink.write(&batch.sent_after(floor, again)).await
+        let batch = batch.sent_after(floor, again);
+        let answer = self.sink.write(&batch).await;
+        if let Ok(outcome) = &answer
+            && self.options.taps.want(Point::Stored)
+        {
+            offer_stored(self.options.taps, &self.name.sink, &batch, outcome);
+        }
+        answer
+    }
+
+    /// Makes events dead letters, durably.
+    pub(crate) fn write_dead(&self, events: &[NewDeadLetter<'_>]) -> Result<(), Blocked> {
+        self.dead.write(self.name.shard, events)?;
+        if self.options.taps.want(Point::Dead) {
+            tapped::dead(self.options.taps, &self.name, events);
+        }
+        Ok(())
     }
 
     /// Everything up to `last` has its outcome, except what is lost.

@@ -17,6 +17,7 @@ use journal::disk::OsDisk;
 use limits::memory::Budgets;
 use load::ServerUrl;
 use settings::Environment;
+use tap::Taps;
 use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
@@ -35,6 +36,7 @@ use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message;
 use crate::signals::{delayed, end_at_once, runtime_with_signals};
+use crate::tapping::Tapping;
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
 use crate::type_info::TypeInfo;
@@ -205,13 +207,15 @@ impl Running {
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
         let Start { configuration, data, tokens, tls, memory, role, sources } = start;
-        let opened = Opened::start(configuration, data, memory, sinks.clone())?;
+        let taps = Taps::new();
+        let opened = Opened::start(configuration, data, memory, sinks.clone(), taps)?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
         let objects = ObjectRegistry::new(delivery.lanes().clone(), &memory);
         let options = GatewayOptions {
             tokens: tokens.clone(),
             tls: tls.intake(),
+            taps,
             objects: objects.readers(configuration, &sinks),
             ..compose::gateway_options(configuration, &memory)
         };
@@ -263,7 +267,12 @@ impl Running {
             origin: directory.origin(),
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
-            diagnostics: Diagnostics { findings: findings.clone(), overviews, configuration: sources },
+            diagnostics: Diagnostics {
+                findings: findings.clone(),
+                overviews,
+                configuration: sources,
+                tapping: Tapping::new(taps, Some(log.clone())),
+            },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;

@@ -13,6 +13,7 @@ use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
 use settings::Environment;
+use tap::Taps;
 use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
@@ -29,6 +30,7 @@ use crate::read_back::of_writer;
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
 use crate::signals::{self, runtime_with_signals};
+use crate::tapping::Tapping;
 use crate::tls::watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::{allocator, log};
@@ -75,7 +77,7 @@ async fn serve(
     let shown = tls.as_ref().map(|watch| watch.tls().clone());
     let offered = offered(configuration);
     let is_loopback = configuration.listens_on_loopback();
-    let memory = WriterPlan::of(configuration);
+    let (memory, taps) = (WriterPlan::of(configuration), Taps::new());
     if let Some(warning) = memory.warning() {
         tracing::warn!("{warning}");
     }
@@ -83,7 +85,7 @@ async fn serve(
         tracing::info!("{summary}");
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
-    let writer = Arc::new(writer.with_memory(&memory.budgets));
+    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps));
     let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
@@ -93,7 +95,7 @@ async fn serve(
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe(&writer, sources);
+    let (retention, diagnostics) = observe(&writer, sources, taps);
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -142,13 +144,17 @@ async fn serve(
 }
 
 /// Starts the tasks that observe what runs.
-fn observe(writer: &Arc<Writer>, configuration: ConfigurationSources) -> (RetentionBoard, Diagnostics) {
+fn observe(
+    writer: &Arc<Writer>,
+    configuration: ConfigurationSources,
+    taps: &'static Taps,
+) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    (retention, Diagnostics { findings, overviews, configuration })
+    (retention, Diagnostics { findings, overviews, configuration, tapping: Tapping::new(taps, None) })
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
