@@ -197,7 +197,7 @@ fn clock_of_a_store_is_compared() {
         )
     };
     assert_eq!(found(0).1, before);
-    for (ahead, words) in [(300, "300 s ahead of"), (-300, "300 s behind")] {
+    for (ahead, words) in [(300, "300 s fast"), (-300, "300 s slow")] {
         let (code, found) = found(ahead);
         let words_near = ["299 s", "300 s", "301 s"].map(|seconds| words.replace("300 s", seconds));
         let found = only_new(&before, found);

@@ -79,10 +79,10 @@ pub(crate) fn run(flags: &ReportFlags, role: Option<Role>, environment: &Environ
         output.discard();
         return Ok(EXIT_CONFIGURATION);
     };
-    let admin = flags.examined().admin_port(role, environment).inspect_err(|_| output.discard())?;
+    let admin = AdminPort::find(flags.examined(), role, environment).inspect_err(|_| output.discard())?;
     let mut report = Report::default();
     report.ask_all(&admin);
-    let diagnosis = diagnose(subject, flags.examined().admin_port(role, environment)?, false)?;
+    let diagnosis = diagnose(subject, AdminPort::find(flags.examined(), role, environment)?, false)?;
     report.add(
         "doctor.json",
         "what forebay doctor finds",
