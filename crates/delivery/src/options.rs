@@ -8,6 +8,7 @@ use aggregation::{AggregationOptions, Clock};
 use eventlog::unix_microseconds;
 use limits::memory::Budgets;
 use sink::Claim;
+use tap::Taps;
 
 /// The options of a delivery.
 #[derive(Clone)]
@@ -36,6 +37,8 @@ pub struct Options {
     /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of
     /// delivery.
     pub aggregate_threads: usize,
+    /// Those who watch events pass.
+    pub taps: &'static Taps,
 }
 
 impl Options {
@@ -55,6 +58,7 @@ impl Options {
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
             aggregate_threads: 8,
+            taps: Taps::closed(),
         }
     }
 

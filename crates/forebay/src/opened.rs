@@ -12,6 +12,7 @@ use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
 use ledger::SavedLedger;
 use limits::memory::Budgets;
+use tap::Taps;
 
 use crate::memory_plan::Plan;
 use crate::process::disk_size;
@@ -36,6 +37,7 @@ impl Opened {
         data: &Path,
         memory: Budgets,
         sinks: Vec<SinkSetup>,
+        taps: &'static Taps,
     ) -> anyhow::Result<Self> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data).map_err(unusable)?;
         let saved = SavedLedger::load(&directory)?;
@@ -52,7 +54,7 @@ impl Opened {
             &directory,
             compose::delivery(configuration, sinks),
             saved,
-            Options { memory, ..Options::new() },
+            Options { memory, taps, ..Options::new() },
         )?;
         Ok(Self { log, delivery, directory })
     }

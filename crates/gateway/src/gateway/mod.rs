@@ -20,6 +20,7 @@ use limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIME
 use net::connections::ConnectionLimiter;
 use net::lingering_close::DrainLimiter;
 use net::tls::ServerTls;
+use tap::Taps;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -83,6 +84,8 @@ pub struct GatewayOptions {
     pub drains: Arc<DrainLimiter>,
     /// The certificates, if clients must use TLS.
     pub tls: Option<Arc<ServerTls>>,
+    /// Those who watch events pass.
+    pub taps: &'static Taps,
 }
 
 impl Default for GatewayOptions {
@@ -107,6 +110,7 @@ impl Default for GatewayOptions {
             idle_timeout: IDLE_TIMEOUT,
             drains: Arc::default(),
             tls: None,
+            taps: Taps::closed(),
         }
     }
 }
@@ -163,6 +167,7 @@ impl Gateway {
             outcomes,
             shards,
             tokens: options.tokens.clone(),
+            taps: options.taps,
         };
         let (end, ended) = channel();
         let shards = start_shards(log, &shared, (options.tls.as_ref(), options.bus.as_ref()), &end)?;

@@ -112,6 +112,7 @@ fn ingest_inline<'w>(
         epoch: Epoch::Of(&shard.shared.shards),
         room: RequestBudget::remaining(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
+        taps: shard.shared.taps,
     };
     let processed = match pipeline.run(Input::Bytes(bytes), &mut workspace, &mut Unobserved) {
         Err(PipelineError::OverBudget) => {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::event::TraceParent;
 use http::StatusCode;
 use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
@@ -35,6 +36,7 @@ pub(crate) struct Router {
 pub(crate) struct PendingRequest {
     /// When the tick began in which the head was parsed.
     started: Duration,
+    method: Method,
     route: RouteName,
     envelope: Envelope,
     /// What it asks for, unless it is rejected regardless of its body.
@@ -111,6 +113,16 @@ impl Handler for Router {
 
     fn responded(&self, request: &PendingRequest, status: StatusCode, body_bytes: usize) {
         self.shard.count(request.route, status, body_bytes, request.started);
+        // One load, unless the log has the level `debug`. The path may contain anything, so its route is shown.
+        tracing::debug!(
+            method = request.method.as_str(),
+            route = request.route.as_str(),
+            status = status.as_u16(),
+            milliseconds = self.shard.clock.elapsed().saturating_sub(request.started).as_millis() as u64,
+            bytes = body_bytes,
+            source = (!request.envelope.source.is_empty()).then_some(&*request.envelope.source),
+            "request"
+        );
     }
 
     fn reject(&self, error: Box<RequestError>) -> Response {
@@ -118,6 +130,11 @@ impl Handler for Router {
         let origin = Origin { route: RouteName::Other, source: &source, client: None, named: None };
         let response = reject(&self.shard, &error.into(), &origin);
         self.shard.count(RouteName::Other, response.status, 0, self.shard.clock.elapsed());
+        tracing::debug!(
+            route = RouteName::Other.as_str(),
+            status = response.status.as_u16(),
+            "request without a valid head"
+        );
         response
     }
 
@@ -191,8 +208,17 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         is_preflight.then(|| Preflight { methods: found.methods(), headers: rules.bridges.passed(head.target.path) });
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, preflight.as_ref()));
     let headers = Headers::of(&rules.types.headers, head.bytes);
-    let envelope = Envelope { received_at, client, source, partial, headers };
-    PendingRequest { started: shard.clock.elapsed(), route: found.route, envelope, operation, varies, cors }
+    let trace = head.fields.trace_parent.and_then(TraceParent::parse);
+    let envelope = Envelope { received_at, client, source, partial, headers, trace };
+    PendingRequest {
+        started: shard.clock.elapsed(),
+        method: head.method,
+        route: found.route,
+        envelope,
+        operation,
+        varies,
+        cors,
+    }
 }
 
 /// What serves a path.

@@ -1,6 +1,7 @@
 //! The state of one core: its log, its types, and what its requests share. Nothing here is held over an await.
 
 pub(crate) mod commit_trigger;
+pub(crate) mod iterations;
 pub(crate) mod refusal_queue;
 pub(crate) mod rules;
 
@@ -17,6 +18,7 @@ use http::StatusCode;
 use limits::memory::Budgets;
 use limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
 use nats::{Bus, ConnectOptions};
+use tap::Taps;
 
 use crate::admission::{Admission, Permit, wait_queue};
 use crate::admission::{ClientBucket, FairSemaphore, ReadBudget, ReadPermit};
@@ -54,6 +56,7 @@ pub(crate) struct Shared {
     /// The logs of all shards: an original may be in any.
     pub(crate) shards: Arc<[Arc<Shard>]>,
     pub(crate) tokens: Arc<Tokens>,
+    pub(crate) taps: &'static Taps,
 }
 
 /// What the requests of a shard use.
@@ -240,6 +243,7 @@ impl ShardContext {
         let mut builder = RecordBuilder::new(params, slot, envelope.clone(), types, generated, hash);
         builder.refused_commits = self.refused_commits();
         builder.bytes_max = self.records_bytes_max();
+        builder.taps = self.shared.taps;
         builder
     }
 
