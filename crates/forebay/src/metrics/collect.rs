@@ -12,6 +12,7 @@ use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::findings::Findings;
 use crate::log;
+use crate::metrics::bus_events;
 use crate::metrics::exposition::{Exposition, Series, float};
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
@@ -355,6 +356,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     });
     times::iterations(text, gateway);
     bridges(text, gateway);
+    bus_events::add(text);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
     let refused = gateway.connections_refused();

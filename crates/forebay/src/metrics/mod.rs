@@ -1,5 +1,6 @@
 //! `/metrics`.
 
+pub(crate) mod bus_events;
 pub(crate) mod collect;
 pub(crate) mod exposition;
 pub(crate) mod findings;
