@@ -15,6 +15,7 @@ mod deferred;
 mod driver;
 mod objects;
 mod session;
+mod spanned;
 mod tapped;
 
 use std::sync::Arc;
