@@ -30,7 +30,7 @@ pub(crate) struct TapFlags {
     pub(crate) role: Option<Role>,
     #[command(flatten)]
     pub(crate) server: AdminServer,
-    /// Where events pass: received (before their steps), accepted, refused, stored or dead [default: accepted; of a writer: stored]
+    /// Where events pass: `received` (before their steps), `accepted`, `refused`, `stored` or `dead` [default: accepted; of a writer: stored]
     #[arg(long = "at", value_name = "POINT", value_parser = PossibleValuesParser::new(POINTS), hide_possible_values = true)]
     pub(crate) point: Option<String>,
     /// Only events of this type

@@ -1,4 +1,4 @@
-//! The thread of a tap: it looks at samples, and writes lines about those that match.
+//! The thread of a tap: it compares samples with the condition, and writes lines about those that match.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::lines;
 /// Between two looks. The threads that offer events don't wake this one.
 const TICK: Duration = Duration::from_millis(50);
 const TICKS_A_SECOND: u32 = 20;
-/// Events that are looked at in a tick: 2,000 a second.
+/// Events that are compared in a tick: 2,000 a second.
 const EVENTS_A_TICK: i64 = 100;
 /// Steps of the condition in a tick: some milliseconds.
 const STEPS_A_TICK: usize = 100_000;
@@ -68,7 +68,7 @@ impl Sampler {
         Self { tap, tail, view }
     }
 
-    /// Looks until the client or the process is gone.
+    /// Runs until the client or the process is gone.
     pub(super) fn run(mut self) {
         // Shards come first. Without the permission all threads are alike.
         let _ = setpriority_process(None, NICE);
@@ -108,7 +108,7 @@ impl Sampler {
 }
 
 impl View {
-    /// Looks at an event, unless enough were looked at.
+    /// Counts an event and compares it, unless there were enough in this tick.
     fn look(&mut self, passing: &Passing<'_>) {
         if self.events <= 0 || self.steps == 0 {
             return;
