@@ -107,7 +107,7 @@ impl<'q> Steps<'q> {
     }
 }
 
-/// Chooses requests, and keeps their spans until they are taken.
+/// Chooses requests, and keeps their spans until they are sent.
 #[derive(Debug)]
 pub struct SpanQueue {
     one_in: Option<NonZeroU32>,
@@ -156,7 +156,8 @@ impl SpanQueue {
     /// Adds a span for each sampled record that was written with others, up to [`RECORDS_MAX`]: a call of the store is a part of several
     /// traces. `traces` are those of records, with their sequences; only those from `first` to `last` were written.
     pub fn add_writes(&self, traces: &[(u64, TraceParent)], (first, last): (u64, u64), write: &WriteSpan<'_>) {
-        let is_written = |(sequence, trace): &&(u64, TraceParent)| trace.is_sampled && (first..=last).contains(sequence);
+        let is_written =
+            |(sequence, trace): &&(u64, TraceParent)| trace.is_sampled && (first..=last).contains(sequence);
         for (_, trace) in traces.iter().filter(is_written).take(RECORDS_MAX) {
             self.add(Span {
                 kind: SpanKind::Client,
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(sampled.len(), 10);
         assert!(sampled.iter().all(|sampled| sampled.parent.is_none()));
         assert_ne!(sampled[0].context.trace_id, sampled[1].context.trace_id);
-        assert!(queue.sample(Some(sender(true))).is_some(), "a sender's flag needs no turn");
+        assert!(queue.sample(Some(sender(true))).is_some(), "a sender's flag is enough");
     }
 
     #[test]
