@@ -4,6 +4,7 @@ pub const API_HEALTH: &str = "/api/health";
 pub const API_LIVE: &str = "/api/live";
 pub const API_OVERVIEW: &str = "/api/overview";
 pub const API_TAP: &str = "/api/tap";
+pub const CONFIG: &str = "/api/config";
 pub const DEAD: &str = "/api/dead";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";

@@ -53,7 +53,7 @@ impl Lane {
         while let Some(resent) = self.dead.read_deferred(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
                 (0..resent.len()).map(|index| (index, dead_letters::SINK_CHANGED.to_owned())).collect();
-            self.dead.write(shard, &resent.dead_letters(&reasons))?;
+            self.write_dead(&resent.dead_letters(&reasons))?;
             after = resent.last();
         }
         Ok(BTreeSet::new())
@@ -119,7 +119,7 @@ impl Lane {
         let rejected_for = |index| Some(self.dead.refused_since(shard, events.sequence(index)?)?.elapsed());
         let dead = dead_after_resend(&rejected, &retry, rejected_for, self.options.alone_max);
         if !dead.is_empty() {
-            self.dead.write(shard, &events.dead_letters(&dead))?;
+            self.write_dead(&events.dead_letters(&dead))?;
         }
         let reasons = retry.iter().filter_map(|retry| Some((events.sequence(retry.index)?, &*retry.reason)));
         self.dead.refused_for_now(shard, reasons, false);

@@ -12,9 +12,11 @@ use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::findings::Findings;
 use crate::log;
+use crate::metrics::bus_events;
 use crate::metrics::exposition::{Exposition, Series, float};
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
+use crate::metrics::push::PushCounters;
 use crate::metrics::refusals;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
@@ -41,6 +43,7 @@ pub(crate) struct Metrics {
     retention: RetentionBoard,
     findings: Findings,
     host: HostMetrics,
+    push: Arc<PushCounters>,
 }
 
 impl Metrics {
@@ -53,6 +56,7 @@ impl Metrics {
         upstreams: UpstreamBoard,
         retention: RetentionBoard,
         findings: Findings,
+        push: Arc<PushCounters>,
     ) -> Self {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
@@ -72,6 +76,7 @@ impl Metrics {
             retention,
             findings,
             host: HostMetrics::default(),
+            push,
         }
     }
 
@@ -102,6 +107,7 @@ impl Metrics {
         self.process(text);
         findings::add(text, &self.findings);
         self.host.add(text);
+        self.push.add(text);
     }
 
     fn journal(&self, text: &mut Exposition) {
@@ -350,6 +356,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     });
     times::iterations(text, gateway);
     bridges(text, gateway);
+    bus_events::add(text);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
     let refused = gateway.connections_refused();

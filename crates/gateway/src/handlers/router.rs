@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::event::TraceParent;
 use http::StatusCode;
 use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
@@ -14,7 +15,7 @@ use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
 use crate::admission::{Body, Permit};
-use crate::auth::{Authenticated, RequiredAccess, check_origin};
+use crate::auth::{Authenticated, PageRules, Preflight, RequiredAccess, check_origin};
 use crate::bridge::{BridgeTable, BridgedPath};
 use crate::error_code::ErrorCode;
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
@@ -22,6 +23,7 @@ use crate::problem::{Problem, Refused};
 use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
 use crate::shard::commit_trigger::CommitTrigger;
+use spans::{SampledRequest, Span, SpanKind, SpanValue};
 use http1::{Handler, Head, Method, RequestError, Response, Transport};
 
 /// Routes the requests of a shard.
@@ -44,6 +46,8 @@ pub(crate) struct PendingRequest {
     varies: bool,
     /// The CORS headers of its response.
     cors: Option<Arc<str>>,
+    /// The spans of the request, if it is sampled.
+    sampled: Option<Box<SampledRequest>>,
 }
 
 /// What a request asks for.
@@ -77,6 +81,24 @@ impl Router {
 
     pub(crate) const fn shard(&self) -> &ShardContext {
         &self.shard
+    }
+
+    /// Adds the span of a sampled request that is answered.
+    fn add_span(&self, request: &PendingRequest, sampled: &SampledRequest, status: StatusCode) {
+        let Some(spans) = self.shard.shared.spans else { return };
+        spans.add(Span {
+            context: sampled.context,
+            parent: sampled.parent,
+            name: format!("POST /ingest/{}", request.route.as_str()),
+            kind: SpanKind::Server,
+            began: request.envelope.received_at,
+            ended: clock::unix_microseconds(),
+            attributes: vec![
+                ("http.route", SpanValue::Text(format!("/ingest/{}", request.route.as_str()))),
+                ("http.response.status_code", SpanValue::Number(status.as_u16().into())),
+            ],
+            has_failed: status.is_server_error(),
+        });
     }
 }
 
@@ -122,6 +144,9 @@ impl Handler for Router {
             source = (!request.envelope.source.is_empty()).then_some(&*request.envelope.source),
             "request"
         );
+        if let Some(sampled) = &request.sampled {
+            self.add_span(request, sampled, status);
+        }
     }
 
     fn reject(&self, error: Box<RequestError>) -> Response {
@@ -181,12 +206,13 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let sender = authenticated.and_then(|authenticated| {
         let (cors, has_tls) = (rules.cors.as_ref(), shard.transport.tls().is_some());
+        let pages = PageRules { cors, has_tls, takes_tokens: access != RequiredAccess::Free };
         match check {
             // The response to a preflight reveals nothing.
             _ if head.method == Method::Options => {}
             PageCheck::None => {}
-            PageCheck::Origin => check_origin(head, cors, has_tls)?,
-            PageCheck::HostAndOrigin => rules.hosts.check(head, cors, has_tls)?,
+            PageCheck::Origin => check_origin(head, pages)?,
+            PageCheck::HostAndOrigin => rules.hosts.check(head, pages)?,
         }
         Ok(authenticated.map_or_else(
             || (shard.authenticator.anonymous(), None),
@@ -202,10 +228,17 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
     };
     let varies = check != PageCheck::None || rules.cors.is_some();
-    let methods = is_preflight.then(|| found.methods());
-    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
+    let preflight =
+        is_preflight.then(|| Preflight { methods: found.methods(), headers: rules.bridges.passed(head.target.path) });
+    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, preflight.as_ref()));
     let headers = Headers::of(&rules.types.headers, head.bytes);
-    let envelope = Envelope { received_at, client, source, partial, headers };
+    let sender = head.fields.trace_parent.and_then(TraceParent::parse);
+    let sampled = match shard.shared.spans {
+        Some(spans) if matches!(found.route, RouteName::Event | RouteName::Batch) => spans.sample(sender).map(Box::new),
+        _ => None,
+    };
+    let trace = sampled.as_ref().map(|sampled| sampled.context).or(sender);
+    let envelope = Envelope { received_at, client, source, partial, headers, trace };
     PendingRequest {
         started: shard.clock.elapsed(),
         method: head.method,
@@ -214,6 +247,7 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         operation,
         varies,
         cors,
+        sampled,
     }
 }
 
