@@ -3,6 +3,7 @@
 
 pub mod dead;
 pub mod health;
+pub mod log;
 pub mod overview;
 pub mod paths;
 pub mod query;

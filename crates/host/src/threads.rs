@@ -57,6 +57,17 @@ impl State {
     }
 }
 
+/// The threads that run now: the kernel's number, and the name, of which the kernel keeps 15 bytes.
+#[must_use]
+pub fn thread_names() -> Vec<(i32, String)> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let named = |task: fs::DirEntry| {
+        let name = read(&task.path().join("comm"))?.trim_end().to_owned();
+        Some((task.file_name().to_str()?.parse().ok()?, name))
+    };
+    tasks.flatten().filter_map(named).collect()
+}
+
 fn add(sum: &mut Nanoseconds, time: Nanoseconds) {
     *sum = (sum.0.saturating_add(time.0), sum.1.saturating_add(time.1));
 }
@@ -117,6 +128,12 @@ mod tests {
             times.read();
         }
         assert!(times.read()["spinner"].cpu_seconds >= before);
+    }
+
+    #[test]
+    fn threads_have_their_names() {
+        let own = thread::current().name().unwrap().chars().take(15).collect::<String>();
+        assert!(thread_names().iter().any(|(_, name)| *name == own), "{own}");
     }
 
     #[test]

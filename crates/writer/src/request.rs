@@ -53,6 +53,7 @@ pub(super) async fn answer(
         Err(refused) => {
             writer.counters.refused.add(1);
             let mut response = refused.response();
+            tracing::debug!(status = response.status().as_u16(), "request of a gateway was rejected");
             if is_large {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -225,7 +226,14 @@ fn store(writer: Arc<Writer>, name: String, offered: Offered, batch: Batch, perm
     Box::pin(async move {
         let begun = Instant::now();
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
-        offered.work.batch_time.record(begun.elapsed());
+        let took = begun.elapsed();
+        offered.work.batch_time.record(took);
+        tracing::debug!(
+            lane = %batch.lane(), sink = &*batch.lane().sink, shard = batch.lane().shard, records = batch.len(),
+            bytes = batch.payload_bytes(), milliseconds = took.as_millis() as u64,
+            outcome = if report.is_ok() { "answered" } else { "failed" },
+            "batch of a gateway"
+        );
         if report.is_ok() {
             offered.work.records.add(batch.len() as u64);
             writer.counters.batches.add(1);
@@ -276,7 +284,10 @@ async fn batch(
         return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
     };
     let frame = whole(body, length).await?;
-    let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    let mut batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    for (sequence, trace) in text(headers, wire::TRACES).map(wire::traces_of).unwrap_or_default() {
+        batch.trace(sequence, Some(trace));
+    }
     // A replay of dead letters sends the highest number: each record may have been sent before.
     let batch = batch.sent_after(position(headers, wire::MIN_POSITION)?, position(headers, wire::RESENT_THROUGH)?);
     frame_check::check(&batch)?;

@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("metrics", &[]),
     ("host", &[]),
+    ("profile", &["host"]),
     ("text", &[]),
     ("otlp", &[]),
     ("event", &["limits", "random", "text"]),
@@ -24,7 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("aggregate", &["did_you_mean", "event", "expression", "json", "limits", "text", "timestamp"]),
     ("generator", &["random"]),
     ("settings", &["did_you_mean", "limits", "text"]),
-    ("sink", &["event", "limits", "metrics", "settings", "tap", "text"]),
+    ("sink", &["clock", "event", "limits", "metrics", "settings", "tap", "text"]),
     ("clock", &[]),
     ("net", &["clock", "limits", "metrics", "text"]),
     ("nats", &["net", "random", "text"]),
@@ -92,7 +93,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sink-s3", &["clock", "net", "objects", "settings", "sink", "text"]),
     ("sink-sqlite", &["clock", "event", "limits", "settings", "sink"]),
     ("sink-swift", &["net", "objects", "settings", "sink", "text"]),
-    ("sink-webhook", &["clock", "limits", "net", "settings", "sink", "text"]),
+    ("sink-webhook", &["clock", "event", "limits", "net", "settings", "sink", "text"]),
     (
         "config",
         &[
@@ -174,6 +175,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gateway",
             "expression",
             "host",
+            "profile",
             "journal",
             "json",
             "ledger",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use access::Tokens;
 use anyhow::anyhow;
-use config::{Configuration, Role, Stopping};
+use config::{Configuration, Push, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
@@ -22,15 +22,17 @@ use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
-use crate::admin::{Admin, AdminAuth, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
+use crate::admin::{Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
 use crate::metrics::collect::Metrics;
+use crate::metrics::push::PushCounters;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
@@ -86,12 +88,15 @@ async fn serve(
     let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
     let (handle, requests) = ReloadHandle::new();
     let role = inputs.common.role().unwrap_or(Role::Serve);
-    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
+    let sources = ConfigurationSources::new(&inputs.common, &inputs.environment);
+    let (configuration_now, tokens) = (&configuration, watch.tokens());
+    let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let mut running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     running.observe();
+    running.start_push(&configuration.push, role);
     tls.follow();
     let admin_tls = tls.admin();
     let answers = running.admin.clone();
@@ -175,6 +180,7 @@ struct Start<'a> {
     tls: &'a PortsTls,
     memory: Budgets,
     role: Role,
+    sources: ConfigurationSources,
 }
 
 /// Everything that runs.
@@ -191,6 +197,7 @@ struct Running {
     findings: Findings,
     readers: Readers,
     bus_events: Option<BusEvents>,
+    push: Arc<PushCounters>,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -203,7 +210,7 @@ impl Running {
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory, role } = start;
+        let Start { configuration, data, tokens, tls, memory, role, sources } = start;
         let taps = Taps::new();
         let opened = Opened::start(configuration, data, memory, sinks.clone(), taps)?;
         let Opened { log, delivery, directory } = opened;
@@ -224,6 +231,7 @@ impl Running {
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
+        let push = Arc::<PushCounters>::default();
         let metrics = Metrics::new(
             log.clone(),
             gateway.counters().clone(),
@@ -233,6 +241,7 @@ impl Running {
             upstreams.clone(),
             retention.clone(),
             findings.clone(),
+            push.clone(),
         );
         let overview = ServerOverview::new(
             (role, directory.origin()),
@@ -267,6 +276,7 @@ impl Running {
             diagnostics: Diagnostics {
                 findings: findings.clone(),
                 overviews,
+                configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
             },
         });
@@ -285,6 +295,7 @@ impl Running {
             findings,
             readers,
             bus_events,
+            push,
             memory,
             _directory: directory,
         })
@@ -297,6 +308,13 @@ impl Running {
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
         tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+    }
+
+    /// Starts to send metrics, if the configuration has a receiver.
+    fn start_push(&self, config: &Push, role: Role) {
+        let instance = Instance { role: role.name(), id: self.admin.origin.to_string() };
+        let admin = self.admin.clone();
+        push::start(config, &instance, &self.push, Arc::new(move |text| admin.metrics.collect(text)));
     }
 
     fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {

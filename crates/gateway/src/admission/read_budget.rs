@@ -17,6 +17,8 @@ pub(crate) struct ReadBudget {
     bytes_max: usize,
     page_bytes: usize,
     taken: AtomicUsize,
+    /// The part of `taken` for answers that haven't come yet.
+    expected: AtomicUsize,
     shares: BucketUsage,
     waiting: WaitQueue,
 }
@@ -26,6 +28,13 @@ pub(crate) struct ReadBudget {
 pub(crate) struct ReadPermit {
     room: Arc<ReadBudget>,
     client: ClientBucket,
+    bytes: usize,
+}
+
+/// A part for the answer of a service that hasn't come yet, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct ExpectedAnswer {
+    permit: ReadPermit,
     bytes: usize,
 }
 
@@ -52,7 +61,8 @@ impl ReadBudget {
     pub(crate) fn new(memory: &Budgets) -> Self {
         let (bytes_max, page_bytes) = (memory.reads_bytes, memory.read_page_bytes());
         let waiting = WaitQueue::new(wait_queue::WAIT);
-        Self { bytes_max, page_bytes, taken: AtomicUsize::new(0), shares: BucketUsage::default(), waiting }
+        let [taken, expected] = [0, 0].map(AtomicUsize::new);
+        Self { bytes_max, page_bytes, taken, expected, shares: BucketUsage::default(), waiting }
     }
 
     /// Bytes of a page, at most.
@@ -105,6 +115,48 @@ impl ReadBudget {
     }
 }
 
+impl ReadBudget {
+    /// Takes bytes for the answer of a service, as many as it usually has. All answers that haven't come yet have half of the memory,
+    /// so services that are slow don't keep clients from reading events. One is always expected, whatever its size.
+    ///
+    /// # Errors
+    /// Less is left, or this client has more than its share.
+    pub(crate) fn expect(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ExpectedAnswer, Refused> {
+        let bytes_max = self.bytes_max / 2;
+        let bytes = bytes.min(bytes_max);
+        let with = |expected: usize| expected.checked_add(bytes).filter(|sum| *sum <= bytes_max);
+        let refused = || {
+            let detail = "the memory for answers of services is in use: retry later. Nothing was sent";
+            Problem::boxed(ErrorCode::Overload, detail)
+        };
+        self.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).map_err(|_| refused())?;
+        let permit = ReadPermit { room: self.clone(), client, bytes: 0 };
+        let mut answer = ExpectedAnswer { permit, bytes };
+        answer.permit.resize(bytes).map_err(|_| refused())?;
+        Ok(answer)
+    }
+}
+
+impl ExpectedAnswer {
+    /// Its memory, now that it has come and has this many bytes.
+    ///
+    /// # Errors
+    /// It has more than were expected, and less is left, or this client has more than its share.
+    pub(crate) fn received(mut self, bytes: usize) -> Result<ReadPermit, Refused> {
+        let client = self.permit.client;
+        let mut permit = self.permit.split(usize::MAX, client);
+        permit.resize(bytes)?;
+        Ok(permit)
+    }
+}
+
+impl Drop for ExpectedAnswer {
+    fn drop(&mut self) {
+        let before = self.permit.room.expected.fetch_sub(self.bytes, Ordering::Relaxed);
+        debug_assert!(before >= self.bytes, "only counted bytes are released");
+    }
+}
+
 impl ReadPermit {
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
@@ -121,6 +173,18 @@ impl ReadPermit {
         debug_assert!(before >= back, "only counted bytes are released");
         self.bytes -= back;
         self.room.waiting.wake_first();
+    }
+
+    /// Takes more, or releases some, up to so many bytes.
+    fn resize(&mut self, bytes: usize) -> Result<(), Refused> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => {
+                let mut more = self.room.take(more, self.client)?;
+                self.bytes += std::mem::take(&mut more.bytes);
+            }
+            None => self.shrink(bytes),
+        }
+        Ok(())
     }
 
     /// Passes so many of its bytes, or all, to a client.
@@ -203,6 +267,27 @@ mod tests {
         assert_eq!([one, other].map(|client| room.shares.of(client)), [0, 60]);
         drop((batch, part));
         assert_eq!((room.taken.load(Ordering::Relaxed), room.shares.of(other)), (0, 0));
+    }
+
+    #[test]
+    fn expected_answers_have_half_of_the_memory() {
+        let room = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [one, other] = some();
+        let half = READS_IN_FLIGHT_BYTES_MAX / 2;
+        let first = room.expect(half - 1, one).unwrap();
+        assert_eq!(room.expect(2, other).unwrap_err().code, ErrorCode::Overload);
+        let second = room.expect(1, other).unwrap();
+        // It is larger than expected. While it is received, others may be expected.
+        let first = first.received(half + 1000).unwrap();
+        assert_eq!((first.bytes(), room.taken.load(Ordering::Relaxed)), (half + 1000, half + 1001));
+        assert_eq!(room.expect(half - 1, other).unwrap_err().code, ErrorCode::Overload, "the whole memory");
+        assert!(second.received(half).is_err());
+        drop(first);
+        assert_eq!((room.taken.load(Ordering::Relaxed), room.expected.load(Ordering::Relaxed)), (0, 0));
+        let all = room.expect(usize::MAX, one).unwrap();
+        assert_eq!(room.shares.of(one), half, "one answer is always asked for");
+        assert_eq!(all.received(3).unwrap().bytes(), 3);
+        assert_eq!((room.taken.load(Ordering::Relaxed), room.shares.of(one)), (0, 0));
     }
 
     #[test]

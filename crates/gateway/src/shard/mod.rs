@@ -1,6 +1,7 @@
 //! The state of one core: its log, its types, and what its requests share. Nothing here is held over an await.
 
 pub(crate) mod commit_trigger;
+pub(crate) mod iterations;
 pub(crate) mod refusal_queue;
 pub(crate) mod rules;
 

@@ -2,10 +2,15 @@
 //!
 //! | request | answer |
 //! |---|---|
+//! | `GET /api/config` | the configuration, with stars instead of secrets |
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/tap?at=&type=&source=&sink=&where=&rate=` | live samples of events, a line each |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
+//! | `GET /api/log` | the level and the last lines of the log |
+//! | `PUT /api/log` | another level for some time |
 
+mod config;
+mod log;
 mod overview;
 mod tap;
 
@@ -21,12 +26,14 @@ use crate::findings::Findings;
 use crate::overview::Overviews;
 use crate::tapping::Tapping;
 use admin_api::paths;
+pub(crate) use config::ConfigurationSources;
 
 /// What every role answers about itself.
 #[derive(Clone)]
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
     pub(crate) overviews: Overviews,
+    pub(crate) configuration: ConfigurationSources,
     pub(crate) tapping: Tapping,
 }
 
@@ -42,17 +49,19 @@ impl Diagnostics {
     }
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
-    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
+    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
         Some(match request.uri().path() {
-            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE | paths::API_TAP
+            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE | paths::API_TAP | paths::CONFIG
                 if !is_read(request.method()) =>
             {
                 not_allowed("GET, HEAD")
             }
+            paths::CONFIG => self.configuration.respond().await,
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
+            paths::LOG => log::respond(request, caller).await,
             _ => return None,
         })
     }

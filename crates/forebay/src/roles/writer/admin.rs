@@ -13,6 +13,7 @@ use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
 use crate::metrics::exposition::Exposition;
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
+use crate::metrics::push::PushCounters;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
 use crate::offered_status;
@@ -30,6 +31,7 @@ pub(crate) struct Shown {
     /// When the process started, in microseconds since 1970.
     pub(crate) started: i64,
     pub(crate) host: Arc<HostMetrics>,
+    pub(crate) push: Arc<PushCounters>,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -118,5 +120,6 @@ impl Shown {
         }
         findings::add(text, &self.diagnostics.findings);
         self.host.add(text);
+        self.push.add(text);
     }
 }

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AdminAuth, Diagnostics};
+use crate::admin::{AdminAuth, ConfigurationSources, Diagnostics};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -26,6 +26,7 @@ use crate::memory_plan::WriterPlan;
 use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::of_writer;
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
@@ -52,15 +53,15 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
     log::start_thread();
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
-    let manager = ServiceManager::of(environment);
-    runtime.block_on(serve(&configuration, common, signals, hangup, &manager))
+    let (manager, sources) = (ServiceManager::of(environment), ConfigurationSources::new(common, environment));
+    runtime.block_on(serve(&configuration, common, sources, (signals, hangup), &manager))
 }
 
 async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
-    mut signals: Signals,
-    hangup: Signal,
+    sources: ConfigurationSources,
+    (mut signals, hangup): (Signals, Signal),
     manager: &ServiceManager,
 ) -> anyhow::Result<u8> {
     tokio::spawn(warn_of_hangups(hangup));
@@ -95,15 +96,17 @@ async fn serve(
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe(&writer, taps);
+    let (retention, diagnostics) = observe(&writer, sources, taps);
     let shown = Shown {
         writer: writer.clone(),
         retention,
         is_registered,
         started,
         host: Arc::default(),
+        push: Arc::default(),
         diagnostics: diagnostics.clone(),
     };
+    start_push(configuration, &listener, &shown);
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -144,13 +147,26 @@ async fn serve(
 }
 
 /// Starts the tasks that observe what runs.
-fn observe(writer: &Arc<Writer>, taps: &'static Taps) -> (RetentionBoard, Diagnostics) {
+fn observe(
+    writer: &Arc<Writer>,
+    configuration: ConfigurationSources,
+    taps: &'static Taps,
+) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    (retention, Diagnostics { findings, overviews, tapping: Tapping::new(taps, None) })
+    (retention, Diagnostics { findings, overviews, configuration, tapping: Tapping::new(taps, None) })
+}
+
+/// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
+fn start_push(configuration: &WriterConfiguration, listener: &TcpListener, shown: &Shown) {
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let id = format!("{}:{port}", host::host_name());
+    let instance = Instance { role: config::Role::Writer.name(), id };
+    let metrics = shown.clone();
+    push::start(&configuration.push, &instance, &shown.push, Arc::new(move |text| metrics.collect(text)));
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.

@@ -10,8 +10,8 @@ use event::EventId;
 use http1::{Head, Method, Response};
 use nats::{Bus, BusError, Message, Outgoing};
 
-use crate::admission::{Body, ClientBucket};
-use crate::bridge::Bridge;
+use crate::admission::{Body, ClientBucket, ExpectedAnswer};
+use crate::bridge::{Bridge, BridgeRule, Waiting};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
@@ -83,36 +83,54 @@ impl BridgeRequest {
         answered
     }
 
+    /// Whatever fails before the request is sent says so, and may be retried; afterwards nothing does.
     async fn ask(&self, shard: &ShardContext, client: ClientBucket, body: &mut Body<'_>) -> Result<Response, Refused> {
         let Bridge { rule, counters } = &*self.bridge;
         let bus = shard.bus.get().filter(|bus| bus.is_connected()).ok_or_else(|| self.unavailable())?;
-        let waiting = counters.wait(rule.max_waiting).ok_or_else(|| {
-            let detail = format!("{} requests already wait for {}: retry later", rule.max_waiting, rule.subject);
-            Problem::boxed(ErrorCode::BridgeBusy, detail)
-        })?;
-        let message = self.exchange(shard, client, body, bus).await?;
+        // A body isn't received in vain.
+        if counters.waiting() >= rule.max_waiting {
+            return Err(self.busy());
+        }
+        let bytes_max = bus.max_payload().saturating_sub(self.headers.len() + HEADER_FRAME_BYTES).min(BODY_BYTES_MAX);
+        let mut permit = shard.permit(client);
+        let sent = body.whole(bytes_max, &mut permit, |payload| self.send(shard, client, bus, payload)).await?;
+        // The message has a copy of the body.
+        drop(permit);
+        let (waiting, expected, answer) = sent?;
+        let message = answer.await.map_err(|error| self.failed(error))?;
+        counters.received(message.size());
+        let room = expected.received(message.size()).map_err(|_| self.dropped(message.size()))?;
         drop(waiting);
-        reply::response(shard, client, message).await
+        reply::response(message, room)
     }
 
-    /// Reads the body, sends it, and waits for the answer.
-    async fn exchange(
+    /// Takes a place and memory for the answer, now that the whole body is there, and sends it.
+    fn send(
         &self,
         shard: &ShardContext,
         client: ClientBucket,
-        body: &mut Body<'_>,
         bus: &Bus,
-    ) -> Result<Message, Refused> {
-        let rule = &self.bridge.rule;
-        let bytes_max = bus.max_payload().saturating_sub(self.headers.len() + HEADER_FRAME_BYTES).min(BODY_BYTES_MAX);
-        let mut permit = shard.permit(client);
-        let send = |payload: &[u8]| {
-            bus.request(&Outgoing { subject: &rule.subject, headers: &self.headers, payload }, rule.timeout)
-        };
-        let answer = body.whole(bytes_max, &mut permit, send).await?;
-        // The message has a copy of the body.
-        drop(permit);
-        answer.await.map_err(|error| self.failed(error))
+        payload: &[u8],
+    ) -> Result<(Waiting, ExpectedAnswer, impl Future<Output = Result<Message, BusError>> + use<>), Refused> {
+        let Bridge { rule, counters } = &*self.bridge;
+        let waiting = counters.wait(rule.max_waiting).ok_or_else(|| self.busy())?;
+        let expected = shard.shared.read_budget.expect(counters.expected_bytes(), client)?;
+        let outgoing = Outgoing { subject: &rule.subject, headers: &self.headers, payload };
+        Ok((waiting, expected, bus.request(&outgoing, rule.timeout)))
+    }
+
+    fn busy(&self) -> Refused {
+        let BridgeRule { max_waiting, subject, .. } = &self.bridge.rule;
+        Problem::boxed(ErrorCode::BridgeBusy, format!("{max_waiting} requests already wait for {subject}: retry later"))
+    }
+
+    fn dropped(&self, bytes: usize) -> Refused {
+        let detail = format!(
+            "the service at {} has answered with {bytes} bytes, for which there is no memory for reads now. It has done the \
+             work: retry only what may be done twice",
+            self.bridge.rule.subject
+        );
+        Problem::boxed(ErrorCode::ReplyDropped, detail)
     }
 
     fn unavailable(&self) -> Refused {
@@ -169,9 +187,9 @@ struct Lines(Vec<u8>);
 
 impl Lines {
     /// # Errors
-    /// The value has control characters, which could begin another header.
+    /// The value has control characters other than tabs: they could begin another header.
     fn add(&mut self, name: &str, value: &[u8]) -> Result<(), Refused> {
-        if value.iter().any(|byte| byte.is_ascii_control()) {
+        if value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
             let detail =
                 format!("control characters can't be passed to a service, and {name} would have one: remove it");
             return Err(Problem::bad("Control character", detail));
@@ -183,13 +201,15 @@ impl Lines {
         Ok(())
     }
 
-    /// The headers of the head that are passed: each line of them, and a valid `traceparent`.
+    /// The headers of the head that are passed: each line of them, the codings of the body, and a valid `traceparent`.
     fn add_passed(&mut self, pass: &[Box<str>], head: &[u8]) -> Result<(), Refused> {
         for line in head.split(|byte| *byte == b'\n').skip(1) {
             let Some(colon) = memchr::memchr(b':', line) else { continue };
             let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
             if name.eq_ignore_ascii_case(b"traceparent") && is_traceparent(value) {
                 self.add("traceparent", value)?;
+            } else if name.eq_ignore_ascii_case(b"content-encoding") {
+                self.add("Content-Encoding", value)?;
             } else if let Some(passed) = pass.iter().find(|passed| name.eq_ignore_ascii_case(passed.as_bytes())) {
                 self.add(passed, value)?;
             }
