@@ -211,8 +211,8 @@ impl Running {
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
         let Start { configuration, data, tokens, tls, memory, role, sources } = start;
-        let taps = Taps::new();
-        let opened = Opened::start(configuration, data, memory, sinks.clone(), taps)?;
+        let (taps, spans) = (Taps::new(), push::spans(&configuration.push));
+        let opened = Opened::start(configuration, data, memory, sinks.clone(), (taps, spans))?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
         let objects = ObjectRegistry::new(delivery.lanes().clone(), &memory);
@@ -220,6 +220,7 @@ impl Running {
             tokens: tokens.clone(),
             tls: tls.intake(),
             taps,
+            spans,
             objects: objects.readers(configuration, &sinks),
             ..compose::gateway_options(configuration, &memory)
         };
@@ -231,7 +232,7 @@ impl Running {
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
-        let push = Arc::<PushCounters>::default();
+        let push = Arc::new(PushCounters::new(spans));
         let metrics = Metrics::new(
             log.clone(),
             gateway.counters().clone(),

@@ -71,6 +71,7 @@ mod swift;
 mod taps;
 mod tls;
 mod tokens;
+mod traces;
 mod transforms;
 mod two_services;
 mod type_rules;

@@ -1,4 +1,4 @@
-//! The images that users look at: each is an event, whose image Forebay makes a separate object of.
+//! The images that users request: each is an event, whose image Forebay makes a separate object of.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ pub(super) const COUNT: u32 = 100;
 /// The usual age at which Forebay asks whether an object has changed.
 pub(super) const REVALIDATE_SECONDS: u64 = 60;
 pub(super) const CONTAINER: &str = "images";
-/// An image of 200,000 bytes in base64, but for its last letter.
+/// An image of 200,000 bytes in base64, but for its last character.
 const LETTERS: usize = 266_666;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -23,6 +23,7 @@ use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
+use crate::metrics::push::PushCounters;
 use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
@@ -79,6 +80,7 @@ async fn serve(
     let offered = offered(configuration);
     let is_loopback = configuration.listens_on_loopback();
     let (memory, taps) = (WriterPlan::of(configuration), Taps::new());
+    let spans = push::spans(&configuration.push);
     if let Some(warning) = memory.warning() {
         tracing::warn!("{warning}");
     }
@@ -86,7 +88,7 @@ async fn serve(
         tracing::info!("{summary}");
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
-    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps));
+    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
     let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
@@ -103,7 +105,7 @@ async fn serve(
         is_registered,
         started,
         host: Arc::default(),
-        push: Arc::default(),
+        push: Arc::new(PushCounters::new(spans)),
         diagnostics: diagnostics.clone(),
     };
     start_push(configuration, &listener, &shown);
