@@ -18,6 +18,7 @@ mod journal;
 mod load;
 mod next;
 pub mod output;
+mod profile;
 mod progress;
 mod reload;
 mod route;

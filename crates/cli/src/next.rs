@@ -5,7 +5,8 @@ use settings::Environment;
 
 use crate::flags::{CheckFlags, Cli, Command, Common, DrainFlags, TestFlags, TryFlags};
 use crate::{
-    bench, config_command, dead, example, generated_help, health, journal, load, reload, route, schema, status, token,
+    bench, config_command, dead, example, generated_help, health, journal, load, profile, reload, route, schema,
+    status, token,
 };
 
 /// The next action of the binary.
@@ -40,6 +41,7 @@ pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
         Command::Health(flags) => health::run(&flags, role, environment),
         Command::Status(flags) => status::run(&flags, role, environment),
         Command::Reload(flags) => reload::run(&flags, role, environment),
+        Command::Profile(flags) => profile::run(&flags, role, environment),
         Command::Journal(command) => journal::run(&command),
         Command::Dead(command) => dead::run(&command),
         Command::Route(command) => route::run(&command),

@@ -25,6 +25,7 @@ use crate::admin::{Admin, AdminAuth, Diagnostics, DryRuns, Payloads, Routes, Ser
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
+use crate::memory_use::MemoryUse;
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
@@ -260,7 +261,18 @@ impl Running {
             origin: directory.origin(),
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
-            diagnostics: Diagnostics { findings: findings.clone(), overviews },
+            diagnostics: Diagnostics {
+                findings: findings.clone(),
+                overviews,
+                memory: MemoryUse::of_server(
+                    memory,
+                    log.clone(),
+                    gateway.control().clone(),
+                    &delivery,
+                    objects.clone(),
+                ),
+                gateway: Some(gateway.control().clone()),
+            },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;

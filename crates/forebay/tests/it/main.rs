@@ -43,6 +43,7 @@ mod parquet;
 mod portable;
 mod postgres;
 mod printed_commands;
+mod profiles;
 mod progress;
 mod proxies;
 mod quarantine;

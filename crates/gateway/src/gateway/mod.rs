@@ -1,6 +1,6 @@
 //! The gateway as a whole: its threads, from start to stop.
 
-mod command;
+pub(crate) mod command;
 pub(crate) mod control;
 mod listener;
 mod shard_thread;
@@ -147,6 +147,7 @@ impl Gateway {
         let drains = options.drains.clone();
         let counters = GatewayCounters::new(shards_count, admission.clone(), drains, log.accepted().clone());
         let counters = Arc::new(counters);
+        let read_budget = Arc::new(ReadBudget::new(&memory));
         let content_hash = log.content_hash();
         let outcomes = log.delivery_watch().clone();
         let shards: Arc<[_]> = log.shards().into();
@@ -158,7 +159,7 @@ impl Gateway {
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
-            read_budget: Arc::new(ReadBudget::new(&memory)),
+            read_budget: read_budget.clone(),
             memory,
             outcomes,
             shards,
@@ -175,6 +176,7 @@ impl Gateway {
             limiter: limiter.clone(),
             types: log.types().clone(),
             counters: counters.clone(),
+            read_budget,
         };
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), limiter, tick };
         let (stop_listening, stop) = oneshot::channel();

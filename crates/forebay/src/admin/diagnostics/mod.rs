@@ -4,11 +4,18 @@
 //! |---|---|
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
+//! | `GET /debug/memory` | the memory of each owner of the memory plan, and the heap |
+//! | `GET /debug/shards` | the connections and long requests of each shard |
+//! | `POST /debug/profile` | where the CPU time of some seconds goes |
+//! | `POST /debug/heap` | what allocates memory in some seconds |
 
 mod overview;
+mod profile;
+mod shards;
 
 use std::time::Duration;
 
+use gateway::GatewayControl;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
@@ -16,6 +23,7 @@ use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
+use crate::memory_use::MemoryUse;
 use crate::overview::Overviews;
 use admin_api::paths;
 
@@ -24,6 +32,9 @@ use admin_api::paths;
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
     pub(crate) overviews: Overviews,
+    pub(crate) memory: MemoryUse,
+    /// A writer has no shards.
+    pub(crate) gateway: Option<GatewayControl>,
 }
 
 /// Clients of streams get this long to see their end.
@@ -37,14 +48,18 @@ impl Diagnostics {
     }
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
-    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
+    pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
+        const READ_ONLY: [&str; 5] =
+            [paths::API_HEALTH, paths::API_OVERVIEW, paths::API_LIVE, paths::DEBUG_MEMORY, paths::DEBUG_SHARDS];
         Some(match request.uri().path() {
-            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE if !is_read(request.method()) => {
-                not_allowed("GET, HEAD")
-            }
+            path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
+            paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory.now()),
+            paths::DEBUG_SHARDS => shards::respond(self.gateway.as_ref()?).await,
+            paths::DEBUG_PROFILE => profile::respond(request, caller, ::profile::cpu).await,
+            paths::DEBUG_HEAP => profile::respond(request, caller, ::profile::heap).await,
             _ => return None,
         })
     }

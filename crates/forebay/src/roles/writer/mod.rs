@@ -22,6 +22,7 @@ use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
+use crate::memory_use::MemoryUse;
 use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
@@ -148,7 +149,7 @@ fn observe(writer: &Arc<Writer>) -> (RetentionBoard, Diagnostics) {
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    (retention, Diagnostics { findings, overviews })
+    (retention, Diagnostics { findings, overviews, memory: MemoryUse::Writer(writer.clone()), gateway: None })
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.
