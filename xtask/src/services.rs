@@ -21,6 +21,13 @@ struct Service {
     purpose: &'static str,
 }
 
+/// A part of the package that only this package has.
+const RSYSLOG_MODULE: &str = if cfg!(target_arch = "aarch64") {
+    "/usr/lib/aarch64-linux-gnu/rsyslog/omelasticsearch.so"
+} else {
+    "/usr/lib/x86_64-linux-gnu/rsyslog/omelasticsearch.so"
+};
+
 const SERVICES: &[Service] = &[
     Service { program: "wrk", package: "wrk", purpose: "load of single requests in benchmarks" },
     Service { program: "ab", package: "apache2-utils", purpose: "the same by another program" },
@@ -64,6 +71,11 @@ const SERVICES: &[Service] = &[
     },
     Service { program: "adduser", package: "adduser", purpose: "creates the package's user" },
     Service { program: "deb-systemd-invoke", package: "init-system-helpers", purpose: "starts the package's service" },
+    Service {
+        program: RSYSLOG_MODULE,
+        package: "rsyslog-elasticsearch",
+        purpose: "rsyslog with its module for Elasticsearch, which runs in the test of an example",
+    },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

@@ -4,6 +4,7 @@
 pub mod dead;
 pub mod debug;
 pub mod health;
+pub mod log;
 pub mod overview;
 pub mod paths;
 pub mod query;

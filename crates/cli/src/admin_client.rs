@@ -1,6 +1,7 @@
 //! Asks a running process over its admin port, and words its errors for commands.
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use access::Scope;
@@ -17,6 +18,9 @@ use admin_api::dead::ProblemJson;
 
 /// The server is on this machine, or near.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// A stream has a line each second.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// A process with an admin port.
 pub(super) struct AdminClient {
@@ -76,13 +80,34 @@ impl AdminClient {
         if answer.status == 200 {
             return Ok(Ok(answer.body));
         }
-        let other = |_| {
+        self.problem(path, &answer.body).map(Err)
+    }
+
+    /// Asks for a stream, and passes on each of its lines until it ends, `take` returns false, or `stop` is set. The inner error is the server's
+    /// refusal.
+    ///
+    /// # Errors
+    /// The process can't be asked, or the stream is incomplete.
+    pub(super) fn lines(
+        &self,
+        path: &str,
+        stop: &AtomicBool,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> anyhow::Result<Result<(), ProblemJson>> {
+        let asked = self.server.lines(path, self.token.as_deref(), (CONNECT_MAX, SILENCE_MAX), stop, take);
+        match asked.map_err(|error| self.failed(&error))? {
+            None => Ok(Ok(())),
+            Some(answer) => self.problem(path, &answer.body).map(Err),
+        }
+    }
+
+    fn problem(&self, path: &str, body: &[u8]) -> anyhow::Result<ProblemJson> {
+        serde_json::from_slice(body).map_err(|_| {
             let path = path.split('?').next().unwrap_or(path);
             self.failed(&io::Error::other(format!(
                 "the server has no {path}, so it has another role or version, or isn't Forebay"
             )))
-        };
-        serde_json::from_slice(&answer.body).map(Err).map_err(other)
+        })
     }
 
     fn failed(&self, error: &io::Error) -> anyhow::Error {

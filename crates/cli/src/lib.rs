@@ -3,6 +3,7 @@
 
 pub mod admin_address;
 mod admin_client;
+mod admin_port;
 mod bench;
 mod config_command;
 mod dead;
@@ -16,6 +17,7 @@ pub mod input;
 mod interrupt;
 mod journal;
 mod load;
+mod log;
 mod next;
 pub mod output;
 mod profile;
@@ -26,10 +28,15 @@ mod schema;
 pub mod signals;
 mod status;
 mod table;
+mod tap;
 mod token;
+mod top;
 
+pub use admin_port::AdminPort;
 pub use dead::{letter_as_json, on_one_line};
-pub use flags::{CheckFlags, Cli, Common, DrainFlags, EarlyFile, TestFlags, TryFlags, role};
+pub use flags::{
+    CheckFlags, Cli, Common, DoctorFlags, DrainFlags, EarlyFile, Examined, ReportFlags, TestFlags, TryFlags, role,
+};
 pub use next::{Next, run};
 
 /// The exit code of a process whose configuration has errors.

@@ -3,10 +3,10 @@
 use config::Role;
 use settings::Environment;
 
-use crate::flags::{CheckFlags, Cli, Command, Common, DrainFlags, TestFlags, TryFlags};
+use crate::flags::{CheckFlags, Cli, Command, Common, DoctorFlags, DrainFlags, ReportFlags, TestFlags, TryFlags};
 use crate::{
-    bench, config_command, dead, example, generated_help, health, journal, load, profile, reload, route, schema,
-    status, token,
+    bench, config_command, dead, example, generated_help, health, journal, load, log, profile, reload, route, schema,
+    status, tap, token, top,
 };
 
 /// The next action of the binary.
@@ -19,6 +19,10 @@ pub enum Next {
     Writer(Common),
     /// `forebay check`.
     Check(CheckFlags),
+    /// `forebay doctor`.
+    Doctor(Box<DoctorFlags>),
+    /// `forebay report`.
+    Report(Box<ReportFlags>),
     /// `forebay drain`.
     Drain(DrainFlags),
     /// `forebay try`.
@@ -35,11 +39,16 @@ pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
         Command::Gateway(flags) => return Next::Serve(flags.into_common()),
         Command::Writer(common) => return Next::Writer(common.of_role(Role::Writer)),
         Command::Check(flags) => return Next::Check(flags),
+        Command::Doctor(flags) => return Next::Doctor(flags),
+        Command::Report(flags) => return Next::Report(flags),
         Command::Drain(flags) => return Next::Drain(flags),
         Command::Try(flags) => return Next::Try(flags),
         Command::Test(flags) => return Next::Test(flags),
         Command::Health(flags) => health::run(&flags, role, environment),
         Command::Status(flags) => status::run(&flags, role, environment),
+        Command::Log(flags) => log::run(&flags, role, environment),
+        Command::Top(flags) => top::run(&flags, role, environment),
+        Command::Tap(flags) => tap::run(&flags, role, environment),
         Command::Reload(flags) => reload::run(&flags, role, environment),
         Command::Profile(flags) => profile::run(&flags, role, environment),
         Command::Journal(command) => journal::run(&command),

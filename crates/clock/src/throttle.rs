@@ -1,8 +1,8 @@
-//! A throttle of repeated messages: the first one is due immediately, then at most one every ten seconds.
+//! A throttle of repeated messages: the first one is due immediately, then at most one in each interval.
 
 use std::time::{Duration, Instant};
 
-/// The time between two messages of the same kind.
+/// The usual time between two messages of the same kind.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// When the next message is due.
@@ -10,11 +10,16 @@ const INTERVAL: Duration = Duration::from_secs(10);
 pub struct Throttle(Option<Instant>);
 
 impl Throttle {
-    /// Whether a message is due at `now`. If so, it counts as written.
+    /// Whether a message is due at `now`. If so, it counts as written, and the next one is due ten seconds later.
     pub fn take(&mut self, now: Instant) -> bool {
+        self.take_every(INTERVAL, now)
+    }
+
+    /// The same with another interval.
+    pub fn take_every(&mut self, interval: Duration, now: Instant) -> bool {
         let is_due = self.0.is_none_or(|next| next <= now);
         if is_due {
-            self.0 = Some(now + INTERVAL);
+            self.0 = Some(now + interval);
         }
         is_due
     }
@@ -39,5 +44,7 @@ mod tests {
         assert_eq!(throttle.next(), Some(start + INTERVAL));
         assert!(throttle.take(start + INTERVAL));
         assert!(!throttle.take(start + INTERVAL));
+        let (minute, next) = (Duration::from_mins(1), start + 2 * INTERVAL);
+        assert!(throttle.take_every(minute, next) && !throttle.take_every(minute, next + INTERVAL));
     }
 }

@@ -58,6 +58,7 @@ pub use journal::Journal;
 pub use json_schema::json_schema;
 pub use load::ConfigError;
 pub use log::{Log, LogFormat, LogLevel};
+pub use masking::{masked, masked_variables};
 pub use needs_restart::needs_restart;
 pub use old_names::new_path;
 pub use push::Push;

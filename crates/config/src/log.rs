@@ -10,6 +10,8 @@ use crate::flags::Flags;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LogLevel {
+    /// For a search: what lanes, discovery and requests do.
+    Debug,
     /// For information.
     #[default]
     Info,
@@ -33,6 +35,7 @@ pub enum LogFormat {
 impl fmt::Display for LogLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Debug => "DEBUG",
             Self::Info => "INFO",
             Self::Warning => "WARN",
             Self::Error => "ERROR",
@@ -45,10 +48,17 @@ impl LogLevel {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Debug => "debug",
             Self::Info => "info",
             Self::Warning => "warning",
             Self::Error => "error",
         }
+    }
+
+    /// The level of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
     }
 }
 
@@ -65,7 +75,8 @@ const LEVEL: Setting =
     Setting::choice("level", &words(&LEVELS), "the lowest level that is logged; also `--log-level LEVEL`")
         .or(Unset::Text(LogLevel::Info.name()));
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-const LEVELS: [(&str, LogLevel); 3] = [
+const LEVELS: [(&str, LogLevel); 4] = [
+    (LogLevel::Debug.name(), LogLevel::Debug),
     (LogLevel::Info.name(), LogLevel::Info),
     (LogLevel::Warning.name(), LogLevel::Warning),
     (LogLevel::Error.name(), LogLevel::Error),

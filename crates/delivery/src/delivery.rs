@@ -15,6 +15,7 @@ use crate::options::Options;
 use crate::setup::Setup;
 use crate::start_error::StartError;
 use crate::status::{CheckpointCounters, LaneBoard};
+use crate::stored_times::StoredTimes;
 use crate::supervisor::Supervisor;
 
 /// A running delivery. If it is dropped without [`Delivery::stop`], it ends immediately, and the next start recovers
@@ -25,6 +26,7 @@ pub struct Delivery {
     ledger: Arc<Ledger>,
     control: DeliveryControl,
     lanes: LaneBoard,
+    stored_times: Arc<StoredTimes>,
     aggregates: AggregateBoard,
     checkpoints: Arc<CheckpointCounters>,
     dead_letters: DeadLetterService,
@@ -46,6 +48,7 @@ impl Delivery {
         let (ledger, lanes, checkpoints) =
             (supervisor.ledger.clone(), supervisor.board.clone(), supervisor.checkpoint_counters());
         let (dead_letters, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
+        let stored_times = supervisor.stored_times.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
         let (commands, received) = watch::channel(Command::Run);
         let (control, changes) = mpsc::channel(CHANGES_MAX);
@@ -56,7 +59,8 @@ impl Delivery {
         };
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
-        Ok(Self { commands, control, thread: Some(thread), ledger, lanes, aggregates, checkpoints, dead_letters })
+        let thread = Some(thread);
+        Ok(Self { commands, control, thread, ledger, lanes, stored_times, aggregates, checkpoints, dead_letters })
     }
 
     /// The ledger.
@@ -75,6 +79,12 @@ impl Delivery {
     #[must_use]
     pub const fn lanes(&self) -> &LaneBoard {
         &self.lanes
+    }
+
+    /// How long events took from receipt to storage.
+    #[must_use]
+    pub const fn stored_times(&self) -> &Arc<StoredTimes> {
+        &self.stored_times
     }
 
     /// The aggregates, by name.

@@ -18,6 +18,7 @@ mod setup;
 mod start_error;
 mod status;
 mod status_source;
+mod stored_times;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -29,3 +30,4 @@ pub use options::Options;
 pub use setup::{Setup, SinkSetup};
 pub use start_error::StartError;
 pub use status::{CheckpointCounters, LaneBoard, LaneState, LaneStatus};
+pub use stored_times::StoredTimes;

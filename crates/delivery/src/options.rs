@@ -8,6 +8,8 @@ use aggregation::{AggregationOptions, Clock};
 use eventlog::unix_microseconds;
 use limits::memory::Budgets;
 use sink::Claim;
+use spans::SpanQueue;
+use tap::Taps;
 
 /// The options of a delivery.
 #[derive(Clone)]
@@ -36,6 +38,10 @@ pub struct Options {
     /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of
     /// delivery.
     pub aggregate_threads: usize,
+    /// Those who watch events pass.
+    pub taps: &'static Taps,
+    /// The spans of sampled events, if they are sent somewhere.
+    pub spans: Option<&'static SpanQueue>,
 }
 
 impl Options {
@@ -55,6 +61,8 @@ impl Options {
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
             aggregate_threads: 8,
+            taps: Taps::closed(),
+            spans: None,
         }
     }
 

@@ -21,6 +21,19 @@ pub enum LaneState {
     Stopped(String),
 }
 
+impl LaneState {
+    /// A word for it, as in metrics.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Delivering => "delivering",
+            Self::Waiting(_) => "waiting",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+}
+
 /// The status of one lane.
 pub struct LaneStatus {
     lane: Lane,

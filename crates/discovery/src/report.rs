@@ -29,6 +29,8 @@ impl LookUpReport {
             tracing::info!(upstream, "{service} returned {} {noun}: {list}", labels.len());
         } else if self.has_failed {
             tracing::info!(upstream, "{service} responds again");
+        } else {
+            tracing::debug!(upstream, servers = self.upstream.servers().len(), "{service} returned the same writers");
         }
         self.has_failed = false;
     }
@@ -40,6 +42,9 @@ impl LookUpReport {
             let (upstream, service) = (&*self.upstream.config().name, self.service);
             let message = "the last known writers stay in use, and the look-up is repeated";
             tracing::warn!(upstream, reason, "{service} returned no writers: {message}");
+        } else {
+            let (upstream, service) = (&*self.upstream.config().name, self.service);
+            tracing::debug!(upstream, reason, "{service} returned no writers again");
         }
         self.has_failed = true;
     }

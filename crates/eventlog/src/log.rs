@@ -156,6 +156,7 @@ impl EventLog {
             dedup: dedup.clone(),
             disk_guard: disk_guard.clone(),
             budgets: options.memory,
+            long_syncs: Arc::default(),
         };
         let new =
             |(shard, journal)| Shard::new(shard, journal, inline, shared.clone(), JournalFailure(failure.clone()));

@@ -29,11 +29,14 @@ use crate::request_range::RequestRange;
 use crate::shard_counters::ShardCounters;
 use crate::shard_head::{self, Head};
 use crate::type_registry::TypeId;
-use clock::unix_microseconds;
+use clock::{Throttle, unix_microseconds};
 
 /// How often a batch is appended that depends on events which aren't durable yet. It waits for each block of others once, unless they
 /// depend on it.
 const BATCH_ATTEMPTS_MAX: usize = 16;
+
+/// An fdatasync of this length is logged.
+const LONG_SYNC: Duration = Duration::from_secs(1);
 
 /// The state that all shards of a log share.
 #[derive(Clone)]
@@ -42,6 +45,8 @@ pub(crate) struct SharedState {
     pub(crate) dedup: Arc<DedupIndex>,
     pub(crate) disk_guard: Arc<DiskGuard>,
     pub(crate) budgets: limits::memory::Budgets,
+    /// When a long fdatasync is logged next.
+    pub(crate) long_syncs: Arc<Mutex<Throttle>>,
 }
 
 /// A shard's log: a gateway appends to it, lanes read from it.
@@ -290,6 +295,13 @@ impl Shard {
         DedupLookup::new(&self.shared.dedup, &mut head.open.indexed, position)
     }
 
+    /// The events and bytes that wait for the next commit.
+    #[must_use]
+    pub fn uncommitted(&self) -> (u64, usize) {
+        let head = self.head();
+        (head.open.records, head.appender.open_block().padded_bytes())
+    }
+
     /// Commits the events that were appended in this tick. Call it when the shard's runtime has nothing else to do.
     pub fn commit_pending(self: &Arc<Self>) {
         let mut head = self.head();
@@ -369,6 +381,9 @@ impl Shard {
             Ok(block) => {
                 self.counters.commit_time.record(times.whole);
                 self.counters.sync_time.record(times.sync);
+                if times.sync >= LONG_SYNC {
+                    self.log_long_sync(times.sync, group.records, block.bytes().len());
+                }
                 self.counters.commits.add(1);
                 self.counters.records.add(group.records);
                 self.counters.commit_bytes.record(block.bytes().len() as u64);
@@ -393,6 +408,21 @@ impl Shard {
                 CommitStatus::Failed
             }
         });
+    }
+
+    /// At most once a minute for all shards.
+    #[cold]
+    fn log_long_sync(&self, took: Duration, events: u64, bytes: usize) {
+        let mut due = self.shared.long_syncs.lock().unwrap_or_else(PoisonError::into_inner);
+        if due.take_every(Duration::from_mins(1), Instant::now()) {
+            tracing::warn!(
+                shard = self.number,
+                milliseconds = took.as_millis() as u64,
+                events,
+                bytes,
+                "an fdatasync took more than 1 s, and responses waited for it: check the disk and its other users"
+            );
+        }
     }
 
     /// Back-pressure: waits while the disk writes a block and the open one has no room for `bytes` of records. So on a slow disk

@@ -19,11 +19,13 @@ mod offered_status;
 mod opened;
 mod overview;
 mod process;
+mod push;
 mod read_back;
 mod reload;
 mod retention;
 mod roles;
 mod signals;
+mod tapping;
 mod tls;
 mod token_watch;
 mod type_info;
@@ -65,6 +67,8 @@ fn main() -> ExitCode {
         Next::Serve(common) => exit(roles::serve::run(&common, &environment)),
         Next::Writer(common) => exit(roles::writer::run(&common, &environment)),
         Next::Check(flags) => exit(commands::check::run(flags, role, &environment)),
+        Next::Doctor(flags) => exit(commands::doctor::run(&flags, role, &environment)),
+        Next::Report(flags) => exit(commands::report::run(&flags, role, &environment)),
         Next::Drain(flags) => exit(commands::drain::run(&flags, role, &environment)),
         Next::Try(flags) => exit(commands::try_event::run(&flags, &environment)),
         Next::Test(flags) => exit(commands::test::run(&flags, &environment)),

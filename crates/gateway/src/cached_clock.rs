@@ -29,9 +29,9 @@ impl CachedClock {
         self.elapsed.store(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether the tick has lasted longer than this.
-    pub(crate) fn is_over(&self, longest: Duration) -> bool {
-        self.start.elapsed() > self.elapsed() + longest
+    /// How long the tick has lasted.
+    pub(crate) fn tick_time(&self) -> Duration {
+        self.start.elapsed().saturating_sub(self.elapsed())
     }
 
     /// Microseconds since 1970, UTC.

@@ -1,9 +1,10 @@
 //! What a gateway has done, for metrics. Each shard has separate cells, which are summed when they are read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
+use clock::Throttle;
 use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
 use metrics::{Counter, Histogram, HistogramSnapshot};
@@ -58,6 +59,8 @@ impl StatusClass {
 pub(crate) struct ShardCells {
     requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
     times: [Histogram; RouteName::ALL.len()],
+    /// From a wake-up of its event loop to the commit.
+    pub(crate) iterations: Histogram,
     /// What its runtime has measured, once it runs.
     pub(crate) runtime: OnceLock<RuntimeMetrics>,
     /// Whether it is connected to the bus, if there is one.
@@ -89,6 +92,7 @@ pub struct GatewayCounters {
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_refused: Counter,
     pub(crate) bridges: BridgeBoard,
+    long_iterations: Mutex<Throttle>,
 }
 
 impl GatewayCounters {
@@ -112,6 +116,7 @@ impl GatewayCounters {
             connections_accepted,
             connections_refused,
             bridges: BridgeBoard::default(),
+            long_iterations: Mutex::default(),
         }
     }
 
@@ -162,6 +167,21 @@ impl GatewayCounters {
     #[must_use]
     pub fn request_time(&self, route: RouteName) -> HistogramSnapshot {
         self.merged(|cells| &cells.times[route as usize])
+    }
+
+    /// How long the iterations of each shard's event loop took, from a wake-up to the commit.
+    pub fn iteration_times(&self) -> impl Iterator<Item = HistogramSnapshot> {
+        self.shards.iter().map(|cells| cells.iterations.snapshot())
+    }
+
+    /// Whether a long iteration is to be logged: once a minute for all shards.
+    pub(crate) fn is_long_iteration_due(&self, now: Instant) -> bool {
+        self.long_iterations.lock().unwrap_or_else(PoisonError::into_inner).take_every(Duration::from_mins(1), now)
+    }
+
+    /// Open connections of a shard.
+    pub(crate) fn connections_of(&self, shard: usize) -> usize {
+        self.admission.connections_of(shard)
     }
 
     /// How long each shard's thread was at work, without the commits that it waits for.

@@ -104,11 +104,13 @@ pub enum ErrorCode {
     BadReply,
     /// The servers of the bus don't allow requests to the subject.
     BusRefused,
+    /// The service has answered, and there was no memory for the answer.
+    ReplyDropped,
 }
 
 impl ErrorCode {
     /// Each code with its name, the status of a request that is rejected as a whole, and its title.
-    const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::BusRefused as usize + 1] = [
+    const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::ReplyDropped as usize + 1] = [
         (Self::Json, "json", StatusCode::BAD_REQUEST, "Invalid JSON"),
         (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "Invalid UTF-8"),
         (Self::Depth, "depth", StatusCode::BAD_REQUEST, "JSON nested too deeply"),
@@ -161,6 +163,7 @@ impl ErrorCode {
         (Self::BusLost, "bus_lost", StatusCode::BAD_GATEWAY, "Connection to the bus lost"),
         (Self::BadReply, "bad_reply", StatusCode::BAD_GATEWAY, "Unusable answer of the service"),
         (Self::BusRefused, "bus_refused", StatusCode::BAD_GATEWAY, "Request rejected by the bus"),
+        (Self::ReplyDropped, "reply_dropped", StatusCode::BAD_GATEWAY, "No memory for the answer"),
     ];
 
     /// Every code.

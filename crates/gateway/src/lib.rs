@@ -43,6 +43,7 @@ mod refusals;
 mod responses;
 mod route;
 mod shard;
+mod tapped;
 
 pub use bridge::{
     BridgeAccess, BridgeBoard, BridgeCounters, BridgeRule, InvalidMethod, InvalidPass, InvalidPath, Methods,

@@ -66,6 +66,24 @@ pub fn container_stats() -> ContainerStats {
     Groups::of_process().stats(&read)
 }
 
+/// Reads the figures of recorded files: `root` has the files of `/proc` and of the groups below it, by their paths.
+#[must_use]
+pub fn container_stats_in(root: &Path) -> ContainerStats {
+    let read = |path: &Path| read(&root.join(path.strip_prefix("/").unwrap_or(path)));
+    Groups::read_by(&read).stats(&read)
+}
+
+/// The threads of this process's group, and their maximum, if there is one.
+pub(crate) fn group_threads() -> Option<(u64, u64)> {
+    Groups::of_process().figure("pids", |_, file| threads_in(file), &read)
+}
+
+/// Both versions have the same files.
+fn threads_in(file: &dyn Fn(&str) -> Option<String>) -> Option<(u64, u64)> {
+    let number = |name: &str| file(name)?.trim().parse().ok();
+    Some((number("pids.current")?, number("pids.max")?))
+}
+
 /// The folder of this process's group of version 2, if there is that hierarchy.
 pub(crate) fn unified_folder() -> Option<PathBuf> {
     let groups = Groups::of_process();
@@ -90,6 +108,10 @@ struct Group {
 
 impl Groups {
     fn of_process() -> Self {
+        Self::read_by(&read)
+    }
+
+    fn read_by(read: Read<'_>) -> Self {
         let text = |path: &str| read(Path::new(path)).unwrap_or_default();
         Self { cgroup: text("/proc/self/cgroup"), mountinfo: text("/proc/self/mountinfo") }
     }
@@ -271,7 +293,7 @@ impl Mount {
 }
 
 /// White space in a path is written as three octal digits.
-fn unescaped(path: &str) -> PathBuf {
+pub(crate) fn unescaped(path: &str) -> PathBuf {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .into_iter()
         .fold(path.to_owned(), |path, (escape, letter)| path.replace(escape, letter))
@@ -301,6 +323,15 @@ mod tests {
         let groups = Groups { cgroup: cgroup.to_owned(), mountinfo: mountinfo.to_owned() };
         let found = groups.memory_limit(&|path| files.get(path).cloned())?;
         Some((found.bytes, found.file.display().to_string()))
+    }
+
+    #[test]
+    fn group_without_a_limit_of_threads_has_none() {
+        let group = |max: &'static str| {
+            threads_in(&move |file| Some(if file == "pids.max" { max.to_owned() } else { "12\n".to_owned() }))
+        };
+        assert_eq!((group("100\n"), group("max\n")), (Some((12, 100)), None));
+        assert_eq!(threads_in(&|_| None), None);
     }
 
     const TWO: &str = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";

@@ -2,6 +2,8 @@
 //! when it is asked for; what can't be read is absent.
 
 mod control_group;
+mod file_system;
+mod kernel;
 mod mappings;
 mod pressure;
 mod process;
@@ -10,7 +12,9 @@ mod threads;
 use std::fs;
 use std::path::Path;
 
-pub use control_group::{ContainerStats, MemoryLimit, ReadsWrites, container_stats, memory_limit};
+pub use control_group::{ContainerStats, MemoryLimit, ReadsWrites, container_stats, container_stats_in, memory_limit};
+pub use file_system::{FileSystem, file_system};
+pub use kernel::{KernelSettings, TaskLimits, kernel_settings, task_limits};
 pub use mappings::{CodeMapping, code_mappings, main_stack_end};
 pub use pressure::{Pressure, Stall, pressure};
 pub use process::{ProcessStats, cpu_steal, process_stats};

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use http::Request;
@@ -69,6 +70,27 @@ impl ServerConnector {
         let request = Request::builder().method(method).uri(self.target.url(path));
         let request = with_token(request, token).body(full(body.to_vec())).map_err(io::Error::other)?;
         self.client(connect_max, UNLIMITED)?.exchange(request, limit)
+    }
+}
+
+impl ServerConnector {
+    /// Sends a GET request and passes on each line of the response as it comes, until the end, `take` returns false, or `stop` is
+    /// set. Connecting may take `connect_max`, and the server may be silent for `silence_max`. Returns the response instead if its status isn't
+    /// 200.
+    ///
+    /// # Errors
+    /// There is no response, or it is incomplete.
+    pub fn lines(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        (connect_max, silence_max): (Duration, Duration),
+        stop: &AtomicBool,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> io::Result<Option<ServerResponse>> {
+        let request = with_token(Request::builder().uri(self.target.url(path)), token);
+        let request = request.body(full(Vec::new())).map_err(io::Error::other)?;
+        self.client(connect_max, silence_max)?.lines(request, stop, take)
     }
 }
 

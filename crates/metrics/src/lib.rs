@@ -45,6 +45,12 @@ pub const fn bounds(smallest: u64) -> [u64; BOUNDED_BUCKETS] {
     bounds
 }
 
+/// The bucket that a value falls into.
+#[must_use]
+pub fn bucket_of(bounds: &[u64; BOUNDED_BUCKETS], value: u64) -> usize {
+    bounds.partition_point(|bound| *bound < value)
+}
+
 /// The upper bounds of a [`Histogram`] in nanoseconds: 50 µs and then twice as much each time, up to 26 s.
 pub const BUCKET_BOUNDS: [u64; BOUNDED_BUCKETS] = bounds(50_000);
 
@@ -94,7 +100,7 @@ impl HistogramSnapshot {
         Self { buckets, nanoseconds: self.nanoseconds.saturating_sub(before.nanoseconds) }
     }
 
-    /// The duration that `percent` of 100 values don't exceed, about: values are taken to be evenly spread over their bucket. `None` without
+    /// The duration that `percent` of 100 values don't exceed, about: it assumes that values are evenly spread over their bucket. `None` without
     /// values. Beyond the last bound it is that bound.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
@@ -142,6 +148,15 @@ impl SizeHistogram {
         self.cells.record(&self.bounds, size);
     }
 
+    /// Counts many sizes: how many fell into each bucket, and their sum.
+    pub fn add(&self, buckets: &Buckets, sum: u64) {
+        let counted = self.cells.buckets.iter().zip(buckets).filter(|(_, count)| **count > 0);
+        for (cell, count) in counted {
+            cell.fetch_add(*count, Ordering::Relaxed);
+        }
+        self.cells.sum.fetch_add(sum, Ordering::Relaxed);
+    }
+
     /// The counts as they are now.
     #[must_use]
     pub fn snapshot(&self) -> SizeSnapshot {
@@ -157,8 +172,7 @@ struct Cells {
 
 impl Cells {
     fn record(&self, bounds: &[u64; BOUNDED_BUCKETS], value: u64) {
-        let bucket = bounds.partition_point(|bound| *bound < value);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        self.buckets[bucket_of(bounds, value)].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
@@ -206,6 +220,9 @@ mod tests {
         let snapshot = sizes.snapshot();
         assert_eq!((snapshot.bounds[0], snapshot.bounds[1]), (512, 1024));
         assert_eq!((snapshot.buckets[0], snapshot.buckets[1], snapshot.buckets[BOUNDED_BUCKETS]), (1, 2, 1));
+        let before = snapshot.sum;
+        sizes.add(&snapshot.buckets, 7);
+        assert_eq!((sizes.snapshot().buckets[1], sizes.snapshot().sum), (4, before + 7));
 
         let histogram = Histogram::new();
         histogram.record(Duration::from_micros(60));

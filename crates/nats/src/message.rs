@@ -66,7 +66,8 @@ impl Message {
     }
 
     /// Bytes that it keeps in memory.
-    pub(crate) const fn size(&self) -> usize {
+    #[must_use]
+    pub const fn size(&self) -> usize {
         size_of::<Self>() + self.frame.len()
     }
 }

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use ::sink::{
-    Batch, Capabilities, Mark, Reason, RejectedRecord, Sink, SinkError, Store, StoreBinding, WriteOutcome, make_visible,
+    Batch, Capabilities, Examination, Mark, Reason, RejectedRecord, Sink, SinkError, Store, StoreBinding, WriteOutcome,
+    make_visible,
 };
 use async_trait::async_trait;
 use http_body_util::BodyExt;
@@ -118,6 +119,10 @@ impl Store for ObjectSink {
 
     async fn connect(&self) -> Result<(), SinkError> {
         self.store.connect().await
+    }
+
+    async fn examine(&self, may_write: bool) -> Result<Examination, SinkError> {
+        self.store.examine(may_write).await
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {

@@ -1,6 +1,6 @@
 //! What a store of whole objects implements.
 
-use ::sink::{Mark, Reason, SinkError, StoreBinding};
+use ::sink::{Examination, Mark, Reason, SinkError, StoreBinding};
 use async_trait::async_trait;
 
 use crate::memory_budget::MemoryBudget;
@@ -32,6 +32,11 @@ pub trait ObjectStore: Send + Sync + 'static {
 
     /// Connects to the store, creates what is missing in it and checks what exists.
     async fn connect(&self) -> Result<(), SinkError>;
+
+    /// See [`Sink::examine`](::sink::Sink::examine).
+    async fn examine(&self, _may_write: bool) -> Result<Examination, SinkError> {
+        Ok(Examination::default())
+    }
 
     /// The store id of the container or directory. It is created if there is none.
     async fn mark(&self) -> Result<Mark, SinkError>;

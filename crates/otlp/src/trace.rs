@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use crate::common::{KeyValue, Resource, Scope};
+use crate::attributes::{InstrumentationScope, KeyValue, Resource};
 
 /// The kind of a span within a process.
 pub const INTERNAL: i32 = 1;
@@ -37,7 +37,7 @@ pub struct ResourceSpans {
 pub struct ScopeSpans {
     /// The scope.
     #[prost(message, optional, tag = "1")]
-    pub scope: Option<Scope>,
+    pub scope: Option<InstrumentationScope>,
     /// Its spans.
     #[prost(message, repeated, tag = "2")]
     pub spans: Vec<Span>,

@@ -72,6 +72,11 @@ impl Environment {
         self.set(&format!("{name}{FILE}"))?.ok().map(str::to_owned)
     }
 
+    /// The value of a variable as it is set, which may be a secret. `None` if it isn't set, or isn't UTF-8.
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.to_str()
+    }
+
     fn set(&self, name: &str) -> Option<Result<&str, InvalidVariable>> {
         let value = self.0.get(name)?.to_str().map(without_line_breaks).ok_or(InvalidVariable::NotText);
         (value != Ok("")).then_some(value)

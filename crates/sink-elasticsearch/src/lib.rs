@@ -11,6 +11,7 @@ mod conflict;
 mod data_stream;
 mod durability;
 mod error;
+mod examine;
 mod fault;
 mod fields;
 mod index;

@@ -53,6 +53,22 @@ struct Ask<'a> {
     content: Option<(&'static str, Bytes)>,
 }
 
+/// A response.
+struct Answer {
+    status: StatusCode,
+    body: Bytes,
+    /// The server's time since 1970, if it says it.
+    date: Option<Duration>,
+}
+
+/// What the check of the version has found.
+pub(super) struct Checked {
+    /// The product and its version; `None` if the user may not read them.
+    pub(super) product: Option<String>,
+    /// The server's time since 1970, if it says it.
+    pub(super) date: Option<Duration>,
+}
+
 /// A node's description of itself.
 #[derive(Deserialize)]
 struct About {
@@ -80,16 +96,19 @@ impl Server {
     }
 
     /// Checks the store's kind and version.
-    pub(super) async fn check_version(&self) -> Result<(), Failure> {
-        let (status, body) = self.ask(Ask { method: Method::GET, path: "/", content: None }).await?;
+    pub(super) async fn check_version(&self) -> Result<Checked, Failure> {
+        let asked = Ask { method: Method::GET, path: "/", content: None };
+        let Answer { status, body, date } = self.ask_for(asked, ANSWER_BYTES_MAX).await?;
         // A user with write access may not be allowed to read this.
         if status == StatusCode::FORBIDDEN {
-            return Ok(());
+            return Ok(Checked { product: None, date });
         }
         let body = success_body(status, body)?;
         let about = serde_json::from_slice::<About>(&body)
             .map_err(|_| Failure::Misfit("it isn't Elasticsearch or OpenSearch: set `url` to such a server".into()))?;
-        about.version.check()
+        about.version.check()?;
+        let name = if about.version.distribution.is_some() { "OpenSearch" } else { "Elasticsearch" };
+        Ok(Checked { product: Some(format!("{name} {}", about.version.number)), date })
     }
 
     /// Installs a template, unless there is one of its name.
@@ -173,7 +192,7 @@ impl Server {
     /// Also if the response is longer: [`Failure::is_long_answer`].
     pub(super) async fn search(&self, path: &str, question: String, bytes_max: usize) -> Result<Bytes, Failure> {
         let content = Some((JSON, question.into()));
-        let (status, body) = self.ask_for(Ask { method: Method::POST, path, content }, bytes_max).await?;
+        let Answer { status, body, .. } = self.ask_for(Ask { method: Method::POST, path, content }, bytes_max).await?;
         success_body(status, body)
     }
 
@@ -193,10 +212,11 @@ impl Server {
 
     /// Tries nodes in rotation, until one has received the request.
     async fn ask(&self, ask: Ask<'_>) -> Result<(StatusCode, Bytes), Failure> {
-        self.ask_for(ask, ANSWER_BYTES_MAX).await
+        let Answer { status, body, .. } = self.ask_for(ask, ANSWER_BYTES_MAX).await?;
+        Ok((status, body))
     }
 
-    async fn ask_for(&self, ask: Ask<'_>, bytes_max: usize) -> Result<(StatusCode, Bytes), Failure> {
+    async fn ask_for(&self, ask: Ask<'_>, bytes_max: usize) -> Result<Answer, Failure> {
         let Ask { method, path, content } = ask;
         let content = match content {
             Some((kind, body)) => Some(self.packed(kind, body).await?),
@@ -207,7 +227,7 @@ impl Server {
             let Some(node) = self.endpoints.get(number) else { break };
             let answered = self.ask_node(node, &method, path, content.as_ref(), bytes_max).await;
             match answered {
-                Ok((status, _)) if matches!(status.as_u16(), 502..=504) => self.nodes.mark_down(number),
+                Ok(ref answer) if matches!(answer.status.as_u16(), 502..=504) => self.nodes.mark_down(number),
                 Ok(_) => self.nodes.mark_healthy(number),
                 Err(_) => self.nodes.mark_down(number),
             }
@@ -226,7 +246,7 @@ impl Server {
         path: &str,
         content: Option<&Packed>,
         bytes_max: usize,
-    ) -> Result<(StatusCode, Bytes), HttpFailure> {
+    ) -> Result<Answer, HttpFailure> {
         let mut request = Request::new(content.map_or_else(empty, |content| full(content.body.clone())));
         *request.method_mut() = method.clone();
         *request.uri_mut() = node.endpoint.url(path)?;
@@ -241,8 +261,8 @@ impl Server {
             }
         }
         let answer = self.client.send(request).await?;
-        let status = answer.status();
-        Ok((status, answer.bytes(bytes_max).await?))
+        let (status, date) = (answer.status(), answer.date());
+        Ok(Answer { status, body: answer.bytes(bytes_max).await?, date })
     }
 
     /// Compresses on a separate thread, because the delivering thread serves other lanes.

@@ -14,13 +14,14 @@ use crate::config::ElasticsearchConfig;
 use crate::data_stream::DataStreams;
 use crate::durability::Durability;
 use crate::error::Failure;
+use crate::examine;
 use crate::limiter::Limiter;
 use crate::mark;
 use crate::reader::Reader;
 use crate::server::Server;
 use sink::close_signal::CloseSignal;
 use sink::read_pool::ReadPool;
-use sink::{Batch, Mark, Reason, SinkError, Store, WriteOutcome};
+use sink::{Batch, Examination, Mark, Reason, SinkError, Store, WriteOutcome};
 
 /// Searches that run at the same time, each over its own connection.
 const READERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
@@ -86,6 +87,10 @@ impl Store for Elasticsearch {
             Ok(())
         })
         .await
+    }
+
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        self.call(examine::examine(&self.config, &self.server)).await
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {

@@ -28,7 +28,7 @@ pub(super) struct StreamInfo {
     pub(super) config: StreamConfig,
     /// The server's clock.
     #[serde(default)]
-    ts: String,
+    pub(super) ts: String,
 }
 
 /// The part of a stream's configuration that matters here.
@@ -80,13 +80,19 @@ impl StoredMessage {
 
 /// The stream, which is created if it is missing and `create` allows it.
 pub(super) async fn stream(session: &mut Session, config: &NatsConfig) -> Result<StreamConfig, Failure> {
+    match (find(session, config).await?, config.creation) {
+        (Some(info), _) => Ok(info.config),
+        (None, Some(creation)) => create(session, config, creation).await,
+        (None, None) => Err(Failure::Misfit("the stream doesn't exist, and `create = false`: create it".to_owned())),
+    }
+}
+
+/// The stream; `None` if it doesn't exist.
+pub(super) async fn find(session: &mut Session, config: &NatsConfig) -> Result<Option<StreamInfo>, Failure> {
     let subject = format!("$JS.API.STREAM.INFO.{}", config.stream);
     match request::<StreamInfo>(session, &subject, b"").await? {
-        Ok(info) => Ok(info.config),
-        Err(error) if error.err_code == NO_STREAM => match config.creation {
-            Some(creation) => create(session, config, creation).await,
-            None => Err(Failure::Misfit("the stream doesn't exist, and `create = false`: create it".to_owned())),
-        },
+        Ok(info) => Ok(Some(info)),
+        Err(error) if error.err_code == NO_STREAM => Ok(None),
         Err(error) => Err(Failure::JetStream(error)),
     }
 }

@@ -9,6 +9,7 @@ mod api_error;
 mod config;
 mod cursor;
 mod error;
+mod examine;
 mod lane_state;
 mod mapping;
 mod mark;

@@ -10,6 +10,7 @@ use event::Lane;
 use super::config::NatsConfig;
 use super::cursor;
 use super::error::Failure;
+use super::examine;
 use super::lane_state::LaneState;
 use super::mark;
 use super::preflight::Durability;
@@ -18,7 +19,7 @@ use nats::Session;
 use sink::close_signal::CloseSignal;
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Examination, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a server may acknowledge messages before they are on its disk: two minutes by default. Segments are kept
 /// for this long, and slightly longer.
@@ -75,6 +76,10 @@ impl Store for Nats {
             Ok(())
         })
         .await
+    }
+
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        self.unless_closed(examine::examine(&self.config)).await
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {

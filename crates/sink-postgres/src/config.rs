@@ -178,6 +178,11 @@ impl FromStr for QualifiedName {
 }
 
 impl QualifiedName {
+    /// The schema, if the name has one.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_ref().map(TableName::as_str)
+    }
+
     /// The name, quoted for SQL.
     pub(super) fn quoted(&self) -> String {
         self.in_schema(&quoted(&self.table))

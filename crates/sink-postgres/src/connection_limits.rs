@@ -27,6 +27,11 @@ impl PoolLimits {
     pub const READERS: NonZeroUsize = NonZeroUsize::new(8).expect("it isn't 0");
     /// The same for a shard: there may be many shards, and each has few of the reads.
     pub const READERS_OF_SHARD: NonZeroUsize = NonZeroUsize::new(2).expect("it isn't 0");
+
+    /// Those of a shard of a sink with these, which has no limits of its own.
+    pub(crate) fn of_shard(self) -> Self {
+        Self { readers: self.readers.min(Self::READERS_OF_SHARD), ..self }
+    }
 }
 
 impl Default for PoolLimits {
@@ -49,4 +54,18 @@ pub enum Pooler {
     Detect,
     /// There is one, and it keeps a session's server process.
     Session,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shard_has_few_readers() {
+        let readers_of_shard = |readers| {
+            let readers = NonZeroUsize::new(readers).unwrap_or(PoolLimits::READERS);
+            PoolLimits { readers, ..PoolLimits::default() }.of_shard().readers.get()
+        };
+        assert_eq!([1, 2, 8, 100].map(readers_of_shard), [1, 2, 2, 2]);
+    }
 }

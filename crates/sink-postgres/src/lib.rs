@@ -12,6 +12,7 @@ mod creation;
 mod creation_lock;
 mod durability;
 mod error;
+mod examine;
 mod kind;
 mod mapping;
 mod mark;

@@ -68,7 +68,7 @@ const SETTINGS: &[Setting] = &[
     Setting::new(
         "shards",
         Kind::Names(&Kind::Table(SHARD)),
-        "other databases, each a table `[sinks.X.shards.NAME]`; settings that it lacks are the sink's. Each is the sink `X-NAME`",
+        "other databases, each a table `[sinks.X.shards.NAME]`; settings that it lacks are the sink's, with at most 2 `max_readers`. Each is the sink `X-NAME`",
     )
     .example("{ acme = { url = \"postgres://acme/events\" } }"),
     Setting::new(
@@ -456,8 +456,7 @@ impl StoreConfig for PostgresConfig {
         reader.check_keys(section, names(SHARD));
         let server = server(reader, section);
         let ca = ca(reader, section, folders.configuration).or_else(|| self.ca.clone());
-        let otherwise = PoolLimits { readers: PoolLimits::READERS_OF_SHARD, ..self.connections };
-        let connections = connections(reader, section, otherwise);
+        let connections = connections(reader, section, self.connections.of_shard());
         Some(Box::new(Self { server: server?, ca, connections, ..self.clone() }))
     }
 

@@ -10,13 +10,14 @@ use event::read::{Found, Lookup, Page, Query, ReadError};
 
 use super::config::PostgresConfig;
 use super::error::Failure;
+use super::examine;
 use super::pool::Pool;
 use super::reader::Reader;
 use super::transaction;
 use sink::close_signal::CloseSignal;
 use sink::lane_states::LaneStates;
 use sink::read_pool::ReadPool;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Examination, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a standby may lag when it takes over, without the loss of an event: segments are kept for this long.
 const SETTLE: Duration = Duration::from_mins(1);
@@ -69,6 +70,10 @@ impl Store for Postgres {
             Ok(())
         })
         .await
+    }
+
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        self.unless_closed(examine::examine(&self.config)).await
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {

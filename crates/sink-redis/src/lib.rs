@@ -11,6 +11,7 @@ mod config;
 mod connecting;
 mod deployment;
 mod error;
+mod examine;
 mod execute;
 mod fault;
 mod invalid_url;

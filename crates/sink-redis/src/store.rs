@@ -13,6 +13,7 @@ use super::config::RedisConfig;
 use super::connecting;
 use super::deployment::Deployment;
 use super::error::Failure;
+use super::examine;
 use super::execute::Execute;
 use super::mark;
 use super::protocol::{Answer, Command};
@@ -22,7 +23,7 @@ use super::slot_cursors::Places;
 use sink::close_signal::CloseSignal;
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Examination, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a replica may lag when it takes over, or a disk may lag, without the loss of an event: segments are kept
 /// for this long.
@@ -78,6 +79,10 @@ impl Store for Redis {
             Ok(())
         })
         .await
+    }
+
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        self.unless_closed(examine::examine(&self.config)).await
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {

@@ -16,7 +16,7 @@ use objects::over_http::{
 };
 use objects::read::ObjectStoreReader;
 use objects::{Manifest, MemoryBudget, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
-use sink::{Mark, Reason, SinkError, StoreBinding};
+use sink::{Examination, Mark, Reason, SinkError, StoreBinding};
 
 use super::caller::Caller;
 use super::config::RemoteObjectsConfig;
@@ -75,6 +75,15 @@ impl ObjectStore for RemoteObjects {
     async fn connect(&self) -> Result<(), SinkError> {
         let (here, caller) = (ObjectLimits::from(&self.uploader.rules), &self.writers.caller);
         caller.connect(|info| here.check(info.objects, &caller.config().sink)).await
+    }
+
+    /// The writers ask their own stores, as at a start of the gateway.
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        let mut found = Examination::default();
+        self.connect().await?;
+        found.see("the writers answer, and have the same store");
+        found.warn_of_loss(self.warning().map(|warning| warning.to_string()));
+        Ok(found)
     }
 
     async fn mark(&self) -> Result<Mark, SinkError> {

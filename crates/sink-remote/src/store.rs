@@ -13,7 +13,9 @@ use crate::caller::{Caller, SILENCE_MAX, odd};
 use crate::config::RemoteConfig;
 use crate::exchange::{Call, Content};
 use sink::read_pool::{PooledReader, ReadPool};
-use sink::{Batch, Capabilities, Claim, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome};
+use sink::{
+    Batch, Capabilities, Claim, Examination, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome,
+};
 use writer_protocol::frame;
 use writer_protocol::read::{PageJson, QueryJson};
 use writer_protocol::{ClaimQuery, HeldAnswer, Outcome, wire};
@@ -66,6 +68,15 @@ impl Store for Remote {
 
     async fn connect(&self) -> Result<(), SinkError> {
         self.shared.caller.connect(|_| Ok(())).await
+    }
+
+    /// The writers ask their own stores, as at a start of the gateway.
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        let mut found = Examination::default();
+        self.connect().await?;
+        found.see("the writers answer, and have the same store");
+        found.warn_of_loss(self.warning().map(|warning| warning.to_string()));
+        Ok(found)
     }
 
     async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {

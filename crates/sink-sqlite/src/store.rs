@@ -1,5 +1,7 @@
 //! The store: the handle of the thread that owns the file.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
@@ -13,8 +15,10 @@ use crate::error;
 use crate::reader::Reader;
 use crate::writer::{Job, Reply, Writer};
 use sink::read_pool::ReadPool;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Retention, SinkError, Store, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Examination, Held, Mark, Retention, SinkError, Store, Takeover, WriteOutcome};
 
+/// The beginning of each file that isn't empty.
+const HEAD: &[u8; 16] = b"SQLite format 3\0";
 /// Readers, each with a connection: a page that takes long doesn't delay lookups by ids.
 const READERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 
@@ -75,6 +79,30 @@ impl Store for Sqlite {
 
     async fn connect(&self) -> Result<(), SinkError> {
         self.call(Job::Connect).await
+    }
+
+    /// Reads the beginning of the file, and not through SQLite, which would create files next to it.
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        let path = &self.config.path;
+        let mut found = Examination::default();
+        found.see(format!("SQLite {}", rusqlite::version()));
+        let mut head = [0; HEAD.len()];
+        match File::open(path).map(|mut file| file.read(&mut head)) {
+            Ok(Ok(0)) => found.see(format!("{} is empty", path.display())),
+            Ok(Ok(_)) if head == *HEAD => found.see(format!("{} is a database", path.display())),
+            Ok(Ok(_)) => found.fail(
+                format!("{} is no database, or is damaged", path.display()),
+                "Move it away, or restore a copy of it",
+            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                found.see(format!("{} doesn't exist yet", path.display()));
+            }
+            Ok(Err(error)) | Err(error) => found.fail(
+                format!("{} can't be read: {error}", path.display()),
+                "Run the command as the user that runs Forebay, or give that user the file",
+            ),
+        }
+        Ok(found)
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use sink::close_signal::CloseSignal;
-use sink::{Batch, SinkError, Store, WriteOutcome};
+use sink::{Batch, Examination, SinkError, Store, WriteOutcome};
 
 use crate::config::WebhookConfig;
 use crate::error::Failure;
@@ -24,6 +24,11 @@ impl Webhook {
 
 #[async_trait]
 impl Store for Webhook {
+    /// Asks for the root of the receiver: the path of `url` may accept events.
+    async fn examine(&self, _: bool) -> Result<Examination, SinkError> {
+        self.sender.examine().await.map_err(|failure| failure.into_sink_error(&self.sender.config.url))
+    }
+
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         if let Some(rejected) = batch.misnamed() {
             return Ok(rejected);

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use event::TraceParent;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -12,8 +13,9 @@ use super::config::{HookUrl, WebhookConfig};
 use super::error::Failure;
 use super::mapping;
 use super::outcome::Outcome;
-use net::http_client::{HttpClient, HttpOptions, shortened};
-use sink::{Batch, Reason, Record, Retry, RetryScope, SinkError, WriteOutcome};
+use http::Request;
+use net::http_client::{HttpClient, HttpOptions, empty, shortened};
+use sink::{Batch, Examination, Reason, Record, Retry, RetryScope, SinkError, WriteOutcome};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,7 +120,7 @@ impl Sender {
     async fn attempt(&self, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
         let record = batch.get(index).filter(|_| !attempts.is_away.load(Ordering::Relaxed));
         let Some(record) = record else { return (index, None) };
-        let outcome = self.send(&record).await;
+        let outcome = self.send(&record, batch.trace_of(record.sequence)).await;
         match &outcome {
             Outcome::Taken => attempts.has_taken.store(true, Ordering::Relaxed),
             Outcome::Unclear(_) if attempts.has_taken.load(Ordering::Relaxed) => {}
@@ -128,10 +130,10 @@ impl Sender {
         (index, Some(outcome))
     }
 
-    async fn send(&self, record: &Record<'_>) -> Outcome {
+    async fn send(&self, record: &Record<'_>, trace: Option<TraceParent>) -> Outcome {
         // It is never closed.
         let _permit = self.permits.acquire().await;
-        let request = match mapping::request(&self.config, record) {
+        let request = match mapping::request(&self.config, record, trace) {
             Ok(request) => request,
             // Messages of other types may have a URL.
             Err(failure) => return Outcome::Unclear(failure),
@@ -145,6 +147,20 @@ impl Sender {
             }
             Err(failure) => Outcome::Away(Failure::Http(failure)),
         }
+    }
+
+    /// Sends `HEAD /`, whose response shows the connection and the clock.
+    pub(super) async fn examine(&self) -> Result<Examination, Failure> {
+        let mut found = Examination::default();
+        let root = format!("{}/", self.config.url);
+        let request = Request::head(root).body(empty()).map_err(|_| Failure::Url)?;
+        found.begin_clock();
+        let answer = self.client.send(request).await.map_err(Failure::Http)?;
+        if let Some(date) = answer.date() {
+            found.compare_clock(date, Duration::from_secs(1));
+        }
+        found.see("the receiver answers; whether it accepts events is seen with the first one");
+        Ok(found)
     }
 
     /// Closes the connections that wait.

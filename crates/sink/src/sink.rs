@@ -10,7 +10,8 @@ use event::read::{Found, Lookup, Page, Query, ReadError};
 
 use crate::outcome::make_visible;
 use crate::{
-    Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, Retention, SinkError, Store, Takeover, WriteOutcome,
+    Batch, Capabilities, Claim, Cursor, Examination, Held, Mark, Reason, Retention, SinkError, Store, Takeover,
+    WriteOutcome,
 };
 
 /// A sink: the handle of one store of any kind. It is the only way to call a [`Store`], so no store's text reaches a
@@ -47,6 +48,15 @@ impl Sink {
     /// [`SinkError`] says whether it may pass or needs an operator.
     pub async fn connect(&self) -> Result<(), SinkError> {
         self.0.connect().await.map_err(SinkError::visible)
+    }
+
+    /// Looks at the store: connection, version, clock, rights and settings. It creates nothing, unless `may_write`: then it may store an
+    /// object that it removes again. The caller limits the time.
+    ///
+    /// # Errors
+    /// [`SinkError`] if the store can't be used at all.
+    pub async fn examine(&self, may_write: bool) -> Result<Examination, SinkError> {
+        self.0.examine(may_write).await.map(Examination::visible).map_err(SinkError::visible)
     }
 
     /// The lane's cursor in the store, for readers. Delivery calls [`Self::held`], whose claims it needs as well.

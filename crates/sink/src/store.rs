@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use event::Lane;
 use event::read::{Found, Lookup, Page, Query, ReadError, StoredEvent};
 
-use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, Retention, SinkError, Takeover, WriteOutcome};
+use crate::{
+    Batch, Capabilities, Claim, Examination, Held, Mark, Reason, Retention, SinkError, Takeover, WriteOutcome,
+};
 
 /// One store, as its crate implements it. Everyone else calls it through a [`Sink`](crate::Sink).
 ///
@@ -26,6 +28,11 @@ pub trait Store: Any + Send + Sync {
     /// See [`Sink::connect`](crate::Sink::connect).
     async fn connect(&self) -> Result<(), SinkError> {
         Ok(())
+    }
+
+    /// See [`Sink::examine`](crate::Sink::examine).
+    async fn examine(&self, _may_write: bool) -> Result<Examination, SinkError> {
+        Ok(Examination::default())
     }
 
     /// See [`Sink::held`](crate::Sink::held). A transactional store implements this and [`Self::claim`].

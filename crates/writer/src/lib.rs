@@ -31,6 +31,8 @@ use net::lingering_close::DrainLimiter;
 use net::newcomers::Newcomers;
 use net::tls::ServerTls;
 use sink::{Mark, Sink};
+use spans::SpanQueue;
+use tap::Taps;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use writer_protocol::frame::FRAME_BYTES_MAX;
@@ -130,6 +132,8 @@ pub struct Writer {
     reads: ReadRoom,
     drains: Arc<DrainLimiter>,
     phase: watch::Sender<Phase>,
+    taps: &'static Taps,
+    spans: Option<&'static SpanQueue>,
     budgets: WriterBudgets,
 }
 
@@ -168,7 +172,8 @@ impl Writer {
         let phase = watch::Sender::new(Phase::Serving);
         let (counters, drains) = (WriterCounters::default(), Arc::default());
         let reads = ReadRoom::new(&budgets);
-        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, budgets }
+        let taps = Taps::closed();
+        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps, spans: None, budgets }
             .with_memory(&budgets)
     }
 
@@ -193,6 +198,18 @@ impl Writer {
         let batches = self.budgets.sink_batches_bytes;
         let sinks = self.offered.iter().map(|(name, sink)| part(Some(name.clone()), &sink.room, batches));
         sinks.chain([part(None, self.reads.free(), self.budgets.reads_bytes)]).collect()
+    }
+
+    /// The same writer, which records the calls of its stores for sampled events.
+    #[must_use]
+    pub fn with_spans(self, spans: Option<&'static SpanQueue>) -> Self {
+        Self { spans, ..self }
+    }
+
+    /// The same writer, whose stored events pass these taps.
+    #[must_use]
+    pub fn with_taps(self, taps: &'static Taps) -> Self {
+        Self { taps, ..self }
     }
 
     /// The counters.

@@ -13,7 +13,9 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use limits::memory::batch_memory_bytes;
 use net::lingering_close;
 use net::newcomers::Place;
-use sink::{Batch, Claim, Held, SinkError, Takeover};
+use sink::{Batch, Claim, Held, SinkError, Takeover, offer_stored};
+use spans::{SpanQueue, WriteSpan};
+use tap::Point;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 use writer_protocol::frame::{self, FRAME_BYTES_MAX};
@@ -52,6 +54,7 @@ pub(super) async fn answer(
         Err(refused) => {
             writer.counters.refused.add(1);
             let mut response = refused.response();
+            tracing::debug!(status = response.status().as_u16(), "request of a gateway was rejected");
             if is_large {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -124,7 +127,7 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             check_content_type(&head.headers, &[wire::CONTENT_TYPE])?;
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(&offered, lane, &head.headers, body).await?;
-            let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
+            let work = store(writer.clone(), name.to_owned(), offered.clone(), batch.for_store(expected.mark), permit);
             return Ok(Routed::Work(offered.verified(expected, Check::AtWrite, work)));
         }
         (&Method::POST, "read") => {
@@ -220,19 +223,46 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
     })
 }
 
-fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
+fn store(writer: Arc<Writer>, name: String, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
         let begun = Instant::now();
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
-        offered.work.batch_time.record(begun.elapsed());
+        let took = begun.elapsed();
+        offered.work.batch_time.record(took);
+        if let Some(spans) = writer.spans
+            && !batch.traces().is_empty()
+        {
+            add_span(spans, &name, &batch, took, report.is_ok());
+        }
+        tracing::debug!(
+            lane = %batch.lane(), sink = &*batch.lane().sink, shard = batch.lane().shard, records = batch.len(),
+            bytes = batch.payload_bytes(), milliseconds = took.as_millis() as u64,
+            outcome = if report.is_ok() { "answered" } else { "failed" },
+            "batch of a gateway"
+        );
         if report.is_ok() {
             offered.work.records.add(batch.len() as u64);
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);
         }
+        if let Ok(outcome) = &report
+            && writer.taps.want(Point::Stored)
+        {
+            offer_stored(writer.taps, &name, &batch, outcome);
+        }
         drop((batch, permit));
         answer::json(&report.map_or_else(|error| offered.failed(error), |report| Ok(report).into()))
     })
+}
+
+/// Adds a span for each sampled record of a batch whose write has just ended.
+fn add_span(spans: &SpanQueue, sink: &str, batch: &Batch, took: Duration, is_answered: bool) {
+    let ended = clock::unix_microseconds();
+    let began = ended.saturating_sub(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
+    let outcome = if is_answered { "answered" } else { "failed" };
+    let records = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+    let write = WriteSpan { sink, records, outcome, has_failed: !is_answered, time: (began, ended) };
+    spans.add_writes(batch.traces(), (batch.first(), batch.last()), &write);
 }
 
 /// A web page can't send these types to another host's port without a CORS preflight.
@@ -270,7 +300,10 @@ async fn batch(
         return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
     };
     let frame = whole(body, length).await?;
-    let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    let mut batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    for (sequence, trace) in text(headers, wire::TRACES).map(wire::traces_of).unwrap_or_default() {
+        batch.trace(sequence, Some(trace));
+    }
     // A replay of dead letters sends the highest number: each record may have been sent before.
     let batch = batch.sent_after(position(headers, wire::MIN_POSITION)?, position(headers, wire::RESENT_THROUGH)?);
     frame_check::check(&batch)?;

@@ -5,12 +5,14 @@ mod bench;
 mod check;
 mod config_command;
 mod dead;
+mod doctor;
 mod drain;
 mod dry_run;
 mod early;
 mod example;
 mod health;
 mod load;
+mod log;
 mod old_flags;
 mod output;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod send;
 mod server;
 mod token;
 mod token_flag;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -51,12 +54,14 @@ pub(crate) use bench::BenchFlags;
 pub use check::CheckFlags;
 pub(crate) use config_command::ConfigCommand;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
+pub use doctor::{DoctorFlags, Examined, ReportFlags};
 pub use drain::DrainFlags;
 pub use dry_run::{TestFlags, TryFlags};
 pub use early::EarlyFile;
 pub(crate) use example::ExampleFlags;
 pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
+pub(crate) use log::LogFlags;
 pub(crate) use output::OutputFlags;
 pub(crate) use profile::{ProfileFlags, ProfileFormat};
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
@@ -65,6 +70,7 @@ pub(crate) use send::SendFlags;
 pub(crate) use server::CaFlag;
 pub(crate) use token::{TokenCommand, TokenList, TokenNew, TokenPlace};
 pub(crate) use token_flag::TokenFlag;
+pub(crate) use watch::{TapFlags, TopFlags};
 
 /// Accepts JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -128,6 +134,42 @@ pub(crate) enum Command {
         after_help = "Example: forebay status --config forebay.toml\n         forebay status --role writer --output json"
     )]
     Status(StatusFlags),
+    /// Checks disk, limits, clock, stores, tokens and certificates of a process
+    ///
+    /// It works with and without a running process, and changes nothing unless you set --write. Each line says what was seen and what to do. Exits with 0
+    /// if there is no problem, with 3 if there is one, and with 2 if the configuration is wrong. Warnings don't change the exit code.
+    #[command(
+        after_help = "Example: forebay doctor --config forebay.toml\n         forebay doctor --role writer --config writer.toml --output json"
+    )]
+    Doctor(Box<DoctorFlags>),
+    /// Writes status, metrics, log, profile and findings to one file
+    ///
+    /// It asks the running process over its admin port, for 20 seconds, and runs `forebay doctor`. The file has no payloads, headers, queries and secrets:
+    /// you can give it to a colleague. The command prints the content of the file, and what it left out.
+    #[command(
+        after_help = "Example: forebay report --config forebay.toml\n         docker exec forebay forebay report - > report.tar.gz"
+    )]
+    Report(Box<ReportFlags>),
+    /// Shows the last lines of a process's log, or changes its level for some time
+    ///
+    /// A process keeps its last 1,000 lines, 256 KiB at most. Another level ends after its time, and the level of the configuration is used again. At the
+    /// level debug the log has requests, lanes and discovery, without payloads, headers and queries.
+    #[command(after_help = "Example: forebay log\n         forebay log --level debug --for 10m")]
+    Log(LogFlags),
+    /// Shows rates, latencies and backlogs of a process, live
+    ///
+    /// In a terminal the screen is redrawn each second; `q` or Ctrl-C ends it. Elsewhere the command prints one screen; with --output json it
+    /// prints a line each second. Rates are over the last 10 seconds.
+    #[command(after_help = "Example: forebay top\n         forebay top --role writer --admin 10.0.0.9:9001")]
+    Top(TopFlags),
+    /// Shows live samples of the events that pass a point
+    ///
+    /// The process compares up to 2,000 events a second, and keeps the first 4 KiB of each. So a burst is sampled: a note on stderr says of how many.
+    /// Ctrl-C ends it.
+    #[command(
+        after_help = "Example: forebay tap --type access --where status==500\n         forebay tap --at dead --output json"
+    )]
+    Tap(TapFlags),
     /// Reloads the configuration of a running server and shows the changes
     ///
     /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration is in use. Exits with 2
@@ -234,7 +276,7 @@ pub struct Common {
     /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// The lowest level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    /// The lowest level of messages on stderr: debug, info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     #[arg(skip)]

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use settings::Environment;
+
 mod layout;
 mod tables;
 
@@ -26,6 +28,19 @@ pub(crate) fn hidden(text: &str, is_configuration: bool) -> Cow<'_, str> {
         }
     }
     shown
+}
+
+/// The text of a configuration's file as it may be shown to others.
+#[must_use]
+pub fn masked(text: &str) -> String {
+    hidden(text, true).into_owned()
+}
+
+/// The variables of Forebay, each as `NAME=VALUE` as it may be shown to others.
+#[must_use]
+pub fn masked_variables(environment: &Environment) -> Vec<String> {
+    let shown = |name| masked(&format!("{name}={}", environment.raw(name)?)).into();
+    environment.own_names().filter_map(shown).collect()
 }
 
 /// As many stars as the character has bytes. Lines stay lines.

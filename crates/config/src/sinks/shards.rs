@@ -9,7 +9,7 @@ use std::fmt::Write;
 use ::sink::Folders;
 use json::JsonPointer;
 use ledger::Condition;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, pointer};
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, pointer};
 use sink_remote::RemoteConfig;
 
 use crate::sinks::kinds;
@@ -38,7 +38,7 @@ pub(crate) struct Shard {
     pub(crate) sink: SinkName,
     pub(crate) span: SourceSpan,
     pub(crate) store: SinkConfig,
-    values: Vec<String>,
+    values: Located<Vec<String>>,
 }
 
 /// Reads them. `None` if the sink has none, or after an error, which is reported.
@@ -75,7 +75,11 @@ pub(crate) fn read(
     }
     let all: Vec<Shard> = tables.iter().filter_map(|table| shard(reader, section, table, folders, common)).collect();
     check_values(reader, &section.key_path(SHARDS).to_string(), &all);
-    (reader.errors() == errors_before).then_some(Shards { member: by.value, all })
+    let shards = Shards { member: by.value, all };
+    if reader.errors() == errors_before {
+        shards.check_length(reader, &section.key_path(SHARDS).to_string());
+    }
+    (reader.errors() == errors_before).then_some(shards)
 }
 
 /// The member of a payload at a pointer, as conditions write it.
@@ -127,10 +131,12 @@ fn shard(
     };
     let values = reader.texts(section, "values");
     let values = match values {
-        Some(values) => values.value.into_iter().map(|found| found.value).collect(),
-        None => vec![section.name().to_owned()],
+        Some(Located { value, span }) => {
+            Located { value: value.into_iter().map(|found| found.value).collect::<Vec<_>>(), span }
+        }
+        None => Located { value: vec![section.name().to_owned()], span: section.span().clone() },
     };
-    if values.is_empty() {
+    if values.value.is_empty() {
         let title = format!("missing value for `{}`", section.key_path("values"));
         reader.push(Diagnostic::new(title, section.span().clone(), "this shard would get no event"));
     }
@@ -141,7 +147,7 @@ fn shard(
 fn check_values(reader: &mut SettingsReader<'_>, table: &str, shards: &[Shard]) {
     let mut first: BTreeMap<&str, &Shard> = BTreeMap::new();
     for shard in shards {
-        for value in &shard.values {
+        for value in &shard.values.value {
             if let Some(other) = first.insert(value, shard) {
                 let title = format!("conflict: `{table}` has {} twice", quoted(value));
                 let mistake = Diagnostic::new(title, shard.span.clone(), "here again");
@@ -152,16 +158,26 @@ fn check_values(reader: &mut SettingsReader<'_>, table: &str, shards: &[Shard]) 
 }
 
 impl Shards {
+    /// Reports values that are too long for the condition of the common database, which names them all. A route's own
+    /// condition may still be too long together with them.
+    fn check_length(&self, reader: &mut SettingsReader<'_>, table: &str) {
+        let Err(invalid) = self.others_condition().parse::<Condition>() else { return };
+        let length = |shard: &&Shard| shard.values.value.iter().map(String::len).sum::<usize>();
+        let Some(longest) = self.all.iter().max_by_key(length) else { return };
+        let title = format!("invalid value for `{table}`: the values of all shards are too long together");
+        let mistake = Diagnostic::new(title, longest.values.span.clone(), invalid.message());
+        let help = "one condition names all of them: use fewer or shorter values, or give some tenants another sink";
+        reader.push(mistake.help(help.to_owned()));
+    }
+
     /// The routes that a route to the sink is expanded to: one to the common database, and one to each shard.
     ///
     /// # Errors
     /// The reason why its condition can't be built.
     pub(crate) fn spread(&self, route: &Route) -> Result<Vec<Route>, String> {
-        let all: Vec<&String> = self.all.iter().flat_map(|shard| &shard.values).collect();
-        let others = format!("!{}", self.one_of_condition(&all));
-        let mut routes = vec![Route { to: route.to.clone(), when: Some(narrowed(route, &others)?) }];
+        let mut routes = vec![Route { to: route.to.clone(), when: Some(narrowed(route, &self.others_condition())?) }];
         for shard in &self.all {
-            let its = self.one_of_condition(&shard.values.iter().collect::<Vec<_>>());
+            let its = self.one_of_condition(&shard.values.value);
             routes.push(Route { to: shard.sink.clone(), when: Some(narrowed(route, &its)?) });
         }
         Ok(routes)
@@ -171,14 +187,19 @@ impl Shards {
     pub(crate) fn by_value(&self) -> BTreeMap<String, SinkName> {
         let of_shard = |shard: &Shard| {
             let pair = |value: &String| (value.clone(), shard.sink.clone());
-            shard.values.iter().map(pair).collect::<Vec<_>>()
+            shard.values.value.iter().map(pair).collect::<Vec<_>>()
         };
         self.all.iter().flat_map(of_shard).collect()
     }
 
+    /// The condition of the common database.
+    fn others_condition(&self) -> String {
+        format!("!{}", self.one_of_condition(self.all.iter().flat_map(|shard| &shard.values.value)))
+    }
+
     /// The condition that the member has one of these values. It is always true or false: an absent value is in no list.
-    fn one_of_condition(&self, values: &[&String]) -> String {
-        let forms: Vec<String> = values.iter().map(|value| forms(value)).collect();
+    fn one_of_condition<'v>(&self, values: impl IntoIterator<Item = &'v String>) -> String {
+        let forms: Vec<String> = values.into_iter().map(|value| forms(value)).collect();
         format!("({} in [{}])", self.member, forms.join(", "))
     }
 }

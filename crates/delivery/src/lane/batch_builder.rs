@@ -11,6 +11,7 @@ use sink::Batch;
 
 use crate::log_cursor::records_at;
 use crate::log_cursor::{ChunkResult, Consumed};
+use crate::stored_times::BatchTimes;
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]
@@ -43,6 +44,8 @@ pub(crate) struct BatchBuilder {
     lost: u64,
     oldest: Option<i64>,
     undecided: Undecided,
+    /// Records of the batch that became dead letters or are deferred.
+    not_stored: BTreeSet<u64>,
 }
 
 impl BatchBuilder {
@@ -59,6 +62,7 @@ impl BatchBuilder {
             lost: 0,
             oldest: None,
             undecided: Vec::new(),
+            not_stored: BTreeSet::new(),
         }
     }
 
@@ -180,10 +184,12 @@ impl BatchBuilder {
     fn push(&mut self, sequence: u64, record: &JournalRecord<'_>, block: &Bytes) {
         self.oldest.get_or_insert(record.received_at);
         self.batch.push(block, &as_sent(record, sequence));
+        self.batch.trace(sequence, record.trace);
     }
 
     /// An event that counted as stored becomes a dead letter.
-    pub(crate) fn mark_dead(&mut self, slot: usize) {
+    pub(crate) fn mark_dead(&mut self, slot: usize, sequence: u64) {
+        self.not_stored.insert(sequence);
         let outcomes = self.by_slot.of(slot);
         debug_assert!(outcomes.stored > 0, "an event that dies was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);
@@ -191,10 +197,24 @@ impl BatchBuilder {
     }
 
     /// An event that counted as stored is deferred, so it is pending.
-    pub(crate) fn mark_deferred(&mut self, slot: usize) {
+    pub(crate) fn mark_deferred(&mut self, slot: usize, sequence: u64) {
+        self.not_stored.insert(sequence);
         let outcomes = self.by_slot.of(slot);
         debug_assert!(outcomes.stored > 0, "an event that is deferred was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);
+    }
+
+    /// Counts the times of the records that the store has, now that the batch has ended.
+    pub(crate) fn count_times(&self, rules: &mut RouteFilter, times: &mut BatchTimes, now: i64) {
+        for (sequence, type_name, received_at) in self.batch.receipts() {
+            if !self.not_stored.contains(&sequence)
+                && let Some(slot) = rules.slot_of(type_name, sequence)
+                && let Some(name) = rules.name(slot)
+            {
+                times.count(slot, name, now.saturating_sub(received_at));
+            }
+        }
+        times.flush();
     }
 
     pub(crate) fn tally(&self, rules: &RouteFilter) -> Tally {

@@ -10,6 +10,7 @@ use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Reason, Record, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
 
+use super::spanned::add_span;
 use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
 use crate::lane::core::{BatchProgress, Happened, Judgement, Newest, Next, Policy, Wait, is_batch_due, left};
 use crate::lane::deferred::Retries;
@@ -17,6 +18,7 @@ use crate::lane::session::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::status::LaneState;
+use crate::stored_times::BatchTimes;
 
 /// The number of newest events to send: the largest of these that fits into a batch.
 const NEWEST: [u64; 4] = [64, 16, 4, 1];
@@ -29,6 +31,7 @@ pub(super) struct BatchSession {
     pub(super) retries: Retries,
     pub(super) known: DeliveryState,
     pub(super) policy: Policy,
+    pub(super) times: BatchTimes,
     /// The position up to which this lane has brought a transactional store. With another cursor it is another store.
     pub(super) store_at: u64,
     pub(super) began: Instant,
@@ -151,6 +154,7 @@ impl Lane {
             rules: RouteFilter::new(self.ledger.clone(), self.name.clone()),
             retries: Retries::new(self.backoff.another()),
             policy: Policy { claim: self.claim, fenced, defers: self.defers(), alone_max: self.options.alone_max },
+            times: BatchTimes::new(self.stored_times.clone(), self.name.sink.clone()),
             store_at: known.fence,
             known,
             began: now,
@@ -231,7 +235,7 @@ impl Lane {
 
     /// Pauses before the next attempt, or until an event arrives that the core waits for.
     async fn wait_as(&mut self, reader: &BatchReader, wait: &Wait, is_full: bool) {
-        let pause = self.begin_wait(&wait.reason);
+        let pause = self.begin_wait(&wait.reason, wait.is_of_event);
         if wait.is_outage() {
             self.dead.outage(self.name.shard);
         }
@@ -246,6 +250,7 @@ impl Lane {
 
     fn advance_cursor(&self, run: &mut BatchSession) {
         let last = run.builder.batch().last();
+        run.builder.count_times(&mut run.rules, &mut run.times, (self.options.clock)());
         self.advance_cursor_to(last, &run.builder.tally(&run.rules), run.builder.lost());
         run.known.dead_lettered = run.known.dead_lettered.split_off(&(last + 1));
         run.builder = self.builder(last + 1);
@@ -256,13 +261,34 @@ impl Lane {
     pub(super) async fn send(&self, part: &Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let started = Instant::now();
         let answer = self.write_batch(part.clone(), floor).await;
-        self.status.write_time.record(started.elapsed());
+        let took = started.elapsed();
+        self.status.write_time.record(took);
+        self.show_write(part, &answer, took);
+        if let Some(spans) = self.options.spans
+            && !part.traces().is_empty()
+        {
+            add_span(spans, &self.name.sink, part, took, &answer);
+        }
         match &answer {
             Ok(WriteOutcome::Committed) => self.supersede(part, &BTreeSet::new()),
             Ok(WriteOutcome::Partial { refused, retry }) => self.supersede(part, &left(refused, retry)),
             Ok(WriteOutcome::Rejected { .. }) | Err(_) => {}
         }
         answer
+    }
+
+    fn show_write(&self, part: &Batch, answer: &Result<WriteOutcome, SinkError>, took: Duration) {
+        tracing::debug!(
+            lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = part.last(),
+            records = part.len(), bytes = part.payload_bytes(), milliseconds = took.as_millis() as u64,
+            outcome = match answer {
+                Ok(WriteOutcome::Committed) => "stored",
+                Ok(WriteOutcome::Partial { .. }) => "partly stored",
+                Ok(WriteOutcome::Rejected { .. }) => "rejected",
+                Err(_) => "failed",
+            },
+            "lane wrote a batch"
+        );
     }
 
     /// Makes rejected records dead letters, durably.
@@ -273,11 +299,11 @@ impl Lane {
     ) -> Result<(), LaneExit> {
         let mut events = run.with_reasons(part, rejected.iter().map(|rejected| (rejected.index, &rejected.reason)));
         events.retain(|event| !run.known.dead_lettered.contains(&event.sequence));
-        self.until_written(|lane| lane.dead.write(lane.name.shard, &events)).await?;
+        self.until_written(|lane| lane.write_dead(&events)).await?;
         for record in rejected.iter().filter_map(|rejected| part.get(rejected.index)) {
             run.known.dead_lettered.insert(record.sequence);
             if let Some(slot) = run.slot_of(&record) {
-                run.builder.mark_dead(slot);
+                run.builder.mark_dead(slot, record.sequence);
             }
         }
         Ok(())
@@ -293,7 +319,7 @@ impl Lane {
         let count = self.until_written(|lane| lane.dead.defer(lane.name.shard, &events)).await?;
         for record in deferred.iter().take(count).filter_map(|retry| part.get(retry.index)) {
             if let Some(slot) = run.slot_of(&record) {
-                run.builder.mark_deferred(slot);
+                run.builder.mark_deferred(slot, record.sequence);
             }
         }
         if count < deferred.len() {

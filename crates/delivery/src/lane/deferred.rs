@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use dead_letters::{Blocked, DeferredEnd};
+use event::TypeName;
 use objects::ObjectSink;
 use sink::Batch;
 use tokio::time::Instant;
@@ -52,7 +53,7 @@ impl Lane {
         while let Some(resent) = self.dead.read_deferred(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
                 (0..resent.len()).map(|index| (index, dead_letters::SINK_CHANGED.to_owned())).collect();
-            self.dead.write(shard, &resent.dead_letters(&reasons))?;
+            self.write_dead(&resent.dead_letters(&reasons))?;
             after = resent.last();
         }
         Ok(BTreeSet::new())
@@ -114,10 +115,11 @@ impl Lane {
         let passed: Vec<u64> = passed.filter_map(|index| events.sequence(index)).collect();
         self.dead.end_deferred(shard, &passed, DeferredEnd::Stored)?;
         self.supersede(&batch, &left);
+        self.count_resent(&batch, &left);
         let rejected_for = |index| Some(self.dead.refused_since(shard, events.sequence(index)?)?.elapsed());
         let dead = dead_after_resend(&rejected, &retry, rejected_for, self.options.alone_max);
         if !dead.is_empty() {
-            self.dead.write(shard, &events.dead_letters(&dead))?;
+            self.write_dead(&events.dead_letters(&dead))?;
         }
         let reasons = retry.iter().filter_map(|retry| Some((events.sequence(retry.index)?, &*retry.reason)));
         self.dead.refused_for_now(shard, reasons, false);
@@ -126,6 +128,17 @@ impl Lane {
         }
         retries.after = events.last();
         Ok(())
+    }
+
+    fn count_resent(&self, batch: &Batch, left: &BTreeSet<usize>) {
+        let now = (self.options.clock)();
+        let receipts = batch.receipts().enumerate().filter(|(index, _)| !left.contains(index));
+        for (_, (_, type_name, received_at)) in receipts {
+            if let Ok(name) = TypeName::new(type_name) {
+                let age = (now.saturating_sub(received_at), 1);
+                self.stored_times.add(&name, &self.name.sink, std::iter::once(age));
+            }
+        }
     }
 
     /// The store has the records of a batch, except those at the indices in `left`: lower revisions that are deferred

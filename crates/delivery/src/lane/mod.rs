@@ -15,21 +15,25 @@ mod deferred;
 mod driver;
 mod objects;
 mod session;
+mod spanned;
+mod tapped;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use aggregation::Halt;
-use dead_letters::{DeadLetters, DeliveryFiles};
+use dead_letters::{Blocked, DeadLetters, DeliveryFiles, NewDeadLetter};
 use eventlog::Shard;
 use ledger::{Ledger, Tally};
-use sink::{Batch, Claim, Held, Sink, SinkError, WriteOutcome};
+use sink::{Batch, Claim, Held, Sink, SinkError, WriteOutcome, offer_stored};
+use tap::Point;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
 use crate::options::Options;
 use crate::status::{LaneState, LaneStatus};
+use crate::stored_times::StoredTimes;
 use batch_builder::DeliveryState;
 
 /// A lane and its dependencies.
@@ -44,9 +48,13 @@ pub(crate) struct Lane {
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,
     pub(crate) status: Arc<LaneStatus>,
+    pub(crate) stored_times: Arc<StoredTimes>,
     pub(crate) halt: watch::Receiver<Halt>,
     pub(crate) backoff: Backoff,
 }
+
+/// Is logged instead of a store's message that may quote an event.
+const OF_EVENT: &str = "the store rejects an event for now; `forebay route list` shows its message";
 
 /// Why a session of a lane ends.
 pub(crate) enum LaneExit {
@@ -105,30 +113,40 @@ impl Lane {
 
     /// Enters a state. The log shows why a lane waits, once for each reason, and when the wait is over.
     pub(crate) fn enter(&self, state: LaneState) {
+        self.enter_as(state, None);
+    }
+
+    /// The same with another reason in the log.
+    fn enter_as(&self, state: LaneState, logged: Option<&str>) {
         let before = self.status.set(state.clone());
         match &state {
             LaneState::Waiting(reason) if before != state => {
+                let reason = logged.unwrap_or(reason);
                 tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason, "lane waits: events stay in the journal, and the lane retries");
             }
             LaneState::Delivering if matches!(before, LaneState::Waiting(_)) => {
                 tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "lane delivers again");
             }
+            _ if before != state => {
+                let state = state.name();
+                tracing::debug!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, state, "lane state");
+            }
             _ => {}
         }
     }
 
-    /// An attempt has failed: returns how long to pause.
-    pub(crate) fn begin_wait(&mut self, reason: &str) -> Duration {
+    /// An attempt has failed: returns how long to pause. A reason that is about an event may quote it, so it isn't logged.
+    pub(crate) fn begin_wait(&mut self, reason: &str, is_of_event: bool) -> Duration {
         self.status.retries.add(1);
         self.status.contacts.interrupted();
-        self.enter(LaneState::Waiting(reason.to_owned()));
+        self.enter_as(LaneState::Waiting(reason.to_owned()), is_of_event.then_some(OF_EVENT));
         let pause = self.backoff.next();
         self.sink.retry_max().map_or(pause, |longest| pause.min(longest))
     }
 
     /// Pauses after a failed attempt.
     pub(crate) async fn wait(&mut self, reason: &str) {
-        let pause = self.begin_wait(reason);
+        let pause = self.begin_wait(reason, false);
         self.pause(pause, std::future::pending()).await;
     }
 
@@ -146,7 +164,23 @@ impl Lane {
     /// that may have been sent before.
     pub(super) async fn write_batch(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let again = self.status.advance_sent_watermark(batch.last());
-        self.sink.write(&batch.sent_after(floor, again)).await
+        let batch = batch.sent_after(floor, again);
+        let answer = self.sink.write(&batch).await;
+        if let Ok(outcome) = &answer
+            && self.options.taps.want(Point::Stored)
+        {
+            offer_stored(self.options.taps, &self.name.sink, &batch, outcome);
+        }
+        answer
+    }
+
+    /// Makes events dead letters, durably.
+    pub(crate) fn write_dead(&self, events: &[NewDeadLetter<'_>]) -> Result<(), Blocked> {
+        self.dead.write(self.name.shard, events)?;
+        if self.options.taps.want(Point::Dead) {
+            tapped::dead(self.options.taps, &self.name, events);
+        }
+        Ok(())
     }
 
     /// Everything up to `last` has its outcome, except what is lost.

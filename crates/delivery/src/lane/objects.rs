@@ -16,7 +16,7 @@ use crate::lane::core::is_object_due;
 use crate::lane::session::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
-use crate::objects::{Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
+use crate::objects::{Account, Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
 use crate::status::LaneState;
 
 /// What a lane has read, gathered and begun to upload since it took its position.
@@ -171,7 +171,10 @@ impl Lane {
         loop {
             match content.next() {
                 Ok(Some(_)) => {}
-                Ok(None) => return Ok(content.account()),
+                Ok(None) => {
+                    let Account { tally, lost, .. } = content.account();
+                    return Ok((tally, lost));
+                }
                 Err(error) => return Err(Blocked::Retry(error.to_string())),
             }
         }
@@ -270,9 +273,14 @@ impl Lane {
         mut attempted: Attempted,
     ) -> bool {
         let mut has_waited = false;
-        let (tally, lost) = loop {
+        let Account { tally, lost, receipts } = loop {
             let (answer, took) = attempted;
             self.status.write_time.record(took);
+            tracing::debug!(
+                lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = intent.last,
+                milliseconds = took.as_millis() as u64, outcome = if answer.is_ok() { "stored" } else { "failed" },
+                "lane wrote an object"
+            );
             match answer {
                 Ok(written) => break written,
                 Err(error) => self.wait(&error.to_string()).await,
@@ -283,6 +291,10 @@ impl Lane {
         self.enter(LaneState::Delivering);
         self.backoff.reset();
         self.status.batches.add(1);
+        let now = (self.options.clock)();
+        for (name, receipts) in receipts {
+            self.stored_times.add(&name, &self.name.sink, receipts.ages(now));
+        }
         self.advance_cursor_to(intent.last, &tally, lost);
         has_waited
     }

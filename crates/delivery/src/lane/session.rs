@@ -64,7 +64,7 @@ impl Lane {
         let records = records_at(&chunk, &sequences).into_iter().zip(undecided);
         let events: Vec<NewDeadLetter<'_>> =
             records.map(|((sequence, record), (_, reason))| NewDeadLetter { sequence, record, reason }).collect();
-        self.until_written(|lane| lane.dead.write(lane.name.shard, &events)).await?;
+        self.until_written(|lane| lane.write_dead(&events)).await?;
         self.enter(LaneState::Delivering);
         Ok(())
     }

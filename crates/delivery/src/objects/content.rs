@@ -13,6 +13,7 @@ use objects::{NoParts, Parts, Period};
 use sink::Batch;
 
 use crate::objects::intent::{Kept, ObjectIntent};
+use crate::stored_times::Receipts;
 
 /// A run of positions, and which of its events are wanted.
 pub(crate) struct Content {
@@ -35,12 +36,26 @@ pub(crate) struct Content {
     rules: RouteFilter,
     /// Positions up to here are counted already.
     counted: u64,
-    outcomes: BTreeMap<TypeName, OutcomeCounts>,
+    outcomes: BTreeMap<TypeName, (OutcomeCounts, Receipts)>,
     lost: u64,
 }
 
-/// The outcomes of events, and how many positions could not be read.
-pub(crate) type Account = (Tally, u64);
+/// The outcomes of events, how many positions could not be read, and when the stored events were received.
+#[derive(Default)]
+pub(crate) struct Account {
+    pub(crate) tally: Tally,
+    pub(crate) lost: u64,
+    pub(crate) receipts: Vec<(TypeName, Receipts)>,
+}
+
+impl Account {
+    /// Adds that of another object.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.tally.extend(other.tally);
+        self.lost += other.lost;
+        self.receipts.extend(other.receipts);
+    }
+}
 
 impl Content {
     /// All events of a run that the rules route to the sink. Positions up to `counted` are counted already.
@@ -122,9 +137,14 @@ impl Content {
         reader.read(self.last)
     }
 
-    /// The outcomes of the written events, and how many positions could not be read.
+    /// What became of the events.
     pub(crate) fn account(self) -> Account {
-        (self.outcomes.into_iter().collect(), self.lost)
+        let mut account = Account { lost: self.lost, ..Account::default() };
+        for (name, (outcomes, receipts)) in self.outcomes {
+            account.tally.push((name.clone(), outcomes));
+            account.receipts.push((name, receipts));
+        }
+        account
     }
 
     fn part(&mut self, chunk: &LogChunk) -> Batch {
@@ -170,10 +190,13 @@ impl Content {
             part.push(block, &as_sent(record, sequence));
         }
         if let Some(name) = slot.filter(|_| sequence > self.counted).and_then(|slot| self.rules.name(slot)) {
-            let outcomes = match self.outcomes.get_mut(name) {
-                Some(outcomes) => outcomes,
+            let (outcomes, receipts) = match self.outcomes.get_mut(name) {
+                Some(counted) => counted,
                 None => self.outcomes.entry(name.clone()).or_default(),
             };
+            if is_kept {
+                receipts.add(record.received_at);
+            }
             *(match (is_dead_lettered, is_kept) {
                 (true, _) => &mut outcomes.dead,
                 (false, true) => &mut outcomes.stored,

@@ -33,7 +33,7 @@ mod object_builder;
 mod uploads;
 mod version1;
 
-pub(crate) use content::Content;
+pub(crate) use content::{Account, Content};
 pub(crate) use intent::ObjectIntent;
 pub(crate) use intent_log::IntentLog;
 pub(crate) use object_builder::ObjectBuilder;

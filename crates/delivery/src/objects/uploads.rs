@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ledger::Tally;
 use limits::OBJECTS_IN_FLIGHT;
 use objects::ObjectSink;
 use sink::SinkError;
@@ -19,11 +18,9 @@ use crate::objects::content::{Account, Content};
 pub(crate) type Attempted = (Result<Account, SinkError>, Duration);
 
 async fn write(store: &ObjectSink, intent: &ObjectIntent, contents: Vec<Content>) -> Result<Account, SinkError> {
-    let mut written = (Tally::new(), 0);
+    let mut written = Account::default();
     for (object, content) in intent.objects.iter().zip(contents) {
-        let (tally, lost) = store.put(&object.manifest, content).await?.account();
-        written.0.extend(tally);
-        written.1 += lost;
+        written.add(store.put(&object.manifest, content).await?.account());
     }
     Ok(written)
 }

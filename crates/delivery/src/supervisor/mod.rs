@@ -24,6 +24,7 @@ use crate::options::Options;
 use crate::retention::Checkpointer;
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
+use crate::stored_times::StoredTimes;
 
 /// How long a sink may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
@@ -44,6 +45,7 @@ pub(crate) struct Supervisor {
     options: Arc<Options>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) board: LaneBoard,
+    pub(crate) stored_times: Arc<StoredTimes>,
     backoffs: u64,
     /// Requests that wait until their events are stored ask it, as long as it exists.
     _source: Arc<dyn DeliveryStatusSource>,
@@ -138,6 +140,7 @@ impl Supervisor {
                 dead: dead.clone(),
                 options: self.options.clone(),
                 status,
+                stored_times: self.stored_times.clone(),
                 halt: self.lanes.halt(),
                 backoff: Backoff::new(seed, self.options.retry_max),
             });

@@ -64,6 +64,7 @@ impl Supervisor {
             options,
             ledger,
             board,
+            stored_times: Arc::default(),
             backoffs: 0,
             _source: source,
         };

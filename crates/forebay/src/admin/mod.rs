@@ -47,7 +47,7 @@ use admin_api::reload::ReloadJson;
 pub(crate) use auth::AdminAuth;
 use auth::Caller;
 pub(crate) use body::AdminBody;
-pub(crate) use diagnostics::Diagnostics;
+pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
@@ -207,7 +207,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/health, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
+            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
                 .into(),
         ),
     }

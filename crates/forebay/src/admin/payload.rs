@@ -43,30 +43,39 @@ impl Payloads {
             return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_encoding", detail.into()));
         }
         let place = self.places.acquire().await.map_err(|_| stopping())?;
-        let late = || {
-            let detail = format!("the payload didn't arrive within {} seconds: send it again", BODY_TIMEOUT.as_secs());
-            problem(StatusCode::REQUEST_TIMEOUT, "timeout", detail)
-        };
-        let read = timeout(BODY_TIMEOUT, read(request.body_mut())).await;
+        let read = timeout(BODY_TIMEOUT, read(request.body_mut(), EVENT_BYTES_MAX)).await;
         Ok((read.unwrap_or_else(|_| Err(late()))?, place))
     }
 }
 
-async fn read(body: &mut Incoming) -> Result<Vec<u8>, AdminResponse> {
+/// A body of few bytes, which needs no permit.
+///
+/// # Errors
+/// The answer: the body is longer than `bytes_max`, too slow, or incomplete.
+pub(super) async fn read_small(body: &mut Incoming, bytes_max: usize) -> Result<Vec<u8>, AdminResponse> {
+    timeout(BODY_TIMEOUT, read(body, bytes_max)).await.unwrap_or_else(|_| Err(late()))
+}
+
+fn late() -> AdminResponse {
+    let detail = format!("the payload didn't arrive within {} seconds: send it again", BODY_TIMEOUT.as_secs());
+    problem(StatusCode::REQUEST_TIMEOUT, "timeout", detail)
+}
+
+async fn read(body: &mut Incoming, bytes_max: usize) -> Result<Vec<u8>, AdminResponse> {
     let (mut bytes, mut length) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| problem(StatusCode::BAD_REQUEST, "bad_request", error.to_string()))?;
         let Ok(data) = frame.into_data() else { continue };
         length += data.len();
-        if length <= EVENT_BYTES_MAX {
+        if length <= bytes_max {
             bytes.extend_from_slice(&data);
         } else if length > UNREAD_MAX {
             break;
         }
     }
-    if length <= EVENT_BYTES_MAX {
+    if length <= bytes_max {
         return Ok(bytes);
     }
-    let detail = format!("an event has at most {EVENT_BYTES_MAX} bytes: send a smaller payload");
+    let detail = format!("the payload may have {bytes_max} bytes: send a smaller one");
     Err(problem(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail))
 }

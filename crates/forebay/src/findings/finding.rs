@@ -5,7 +5,7 @@ use std::time::Duration;
 use admin_api::health::FindingLevel;
 use metrics::{BUCKET_BOUNDS, HistogramSnapshot};
 
-use super::sample::Sample;
+use super::sample::MinuteSample;
 
 /// The container's limit held it for this share of the time.
 const THROTTLED_MIN: f64 = 0.05;
@@ -37,7 +37,10 @@ pub(super) struct Finding {
 }
 
 /// What the time from the first of `earlier` to `now` shows. Nothing without an earlier sample.
-pub(super) fn findings<'a>(earlier: impl Iterator<Item = &'a Sample> + Clone, now: &'a Sample) -> Vec<Finding> {
+pub(super) fn findings<'a>(
+    earlier: impl Iterator<Item = &'a MinuteSample> + Clone,
+    now: &'a MinuteSample,
+) -> Vec<Finding> {
     let Some(before) = earlier.clone().next() else { return Vec::new() };
     let passed = Passed { before, now };
     let mut found = passed.cpu();
@@ -50,15 +53,15 @@ pub(super) fn findings<'a>(earlier: impl Iterator<Item = &'a Sample> + Clone, no
 }
 
 /// The share of the time between two samples in which the container's limit held it, from 0 to 1.
-pub(super) fn throttled(before: &Sample, now: &Sample) -> Option<f64> {
+pub(super) fn throttled(before: &MinuteSample, now: &MinuteSample) -> Option<f64> {
     let [earlier, later] = [before, now].map(|sample| sample.container.throttled_seconds);
     Some(((later? - earlier?) / (now.at - before.at).as_secs_f64()).clamp(0.0, 1.0))
 }
 
 /// The time between two samples: a minute, or less after a start.
 struct Passed<'a> {
-    before: &'a Sample,
-    now: &'a Sample,
+    before: &'a MinuteSample,
+    now: &'a MinuteSample,
 }
 
 impl Passed<'_> {
@@ -71,7 +74,7 @@ impl Passed<'_> {
     }
 
     /// How much a count has grown.
-    fn more(&self, of: impl Fn(&Sample) -> u64) -> u64 {
+    fn more(&self, of: impl Fn(&MinuteSample) -> u64) -> u64 {
         of(self.now).saturating_sub(of(self.before))
     }
 
@@ -169,7 +172,7 @@ impl Passed<'_> {
         })
     }
 
-    fn descriptors<'a>(&self, samples: impl Iterator<Item = &'a Sample>) -> Option<Finding> {
+    fn descriptors<'a>(&self, samples: impl Iterator<Item = &'a MinuteSample>) -> Option<Finding> {
         let open = samples.filter_map(|sample| sample.process.open_fds).max().unwrap_or_default();
         let max = self.now.process.max_fds.unwrap_or(u64::MAX);
         let (failed, span) = (self.more(|sample| sample.accept_errors), self.span());

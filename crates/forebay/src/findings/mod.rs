@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 pub(crate) use finding::CODES;
 use finding::Finding;
-use sample::Sample;
+use sample::MinuteSample;
 
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ struct Inner {
 #[derive(Default)]
 struct Seen {
     /// The oldest first.
-    samples: VecDeque<Sample>,
+    samples: VecDeque<MinuteSample>,
     /// Since when there are the present findings, by code: microseconds since 1970.
     since: BTreeMap<&'static str, i64>,
 }
@@ -87,13 +87,13 @@ impl Findings {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sample(&self) -> Sample {
-        Sample::take(self.0.server.as_ref(), &self.0.threads)
+    fn sample(&self) -> MinuteSample {
+        MinuteSample::take(self.0.server.as_ref(), &self.0.threads)
     }
 }
 
 impl Seen {
-    fn keep(&mut self, sample: Sample) {
+    fn keep(&mut self, sample: MinuteSample) {
         self.samples.push_back(sample);
         if self.samples.len() > KEPT {
             self.samples.pop_front();
@@ -101,16 +101,17 @@ impl Seen {
     }
 
     /// The sample to compare with.
-    fn before(&self, now: &Sample) -> Option<&Sample> {
+    fn before(&self, now: &MinuteSample) -> Option<&MinuteSample> {
         self.samples.front().filter(|before| now.at.saturating_duration_since(before.at) >= INTERVAL)
     }
 
-    fn judge(&mut self, now: &Sample) -> Vec<FindingJson> {
+    fn judge(&mut self, now: &MinuteSample) -> Vec<FindingJson> {
         let earlier = self.samples.iter().filter(|_| self.before(now).is_some());
         let found = finding::findings(earlier, now);
         self.since.retain(|code, _| found.iter().any(|finding| finding.code == *code));
         let mut shown = |Finding { code, level, text }: Finding| {
-            let since = rfc3339::format(*self.since.entry(code).or_insert(now.clock));
+            let since = *self.since.entry(code).or_insert(now.clock);
+            let since = rfc3339::format_short(since - since.rem_euclid(1_000_000));
             FindingJson { code: code.to_owned(), level, since, text }
         };
         found.into_iter().map(&mut shown).collect()
@@ -118,7 +119,7 @@ impl Seen {
 }
 
 /// The figures of the time between two samples.
-fn host(before: Option<&Sample>, now: &Sample) -> HostJson {
+fn host(before: Option<&MinuteSample>, now: &MinuteSample) -> HostJson {
     let cpu = before.and_then(|before| {
         let used = now.process.cpu_seconds? - before.process.cpu_seconds?;
         Some(used / (now.at - before.at).as_secs_f64())

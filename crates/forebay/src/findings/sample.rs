@@ -15,7 +15,7 @@ const SHARD_THREADS: &str = "shard-";
 
 /// The figures of one moment. What can't be read is `None`.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct MinuteSample {
     pub(super) at: Instant,
     /// Microseconds since 1970.
     pub(super) clock: i64,
@@ -37,7 +37,7 @@ pub(crate) struct Sample {
     pub(super) disk_free_bytes: Option<u64>,
 }
 
-impl Sample {
+impl MinuteSample {
     pub(super) fn take(server: Option<&ServerSources>, threads: &ThreadTimes) -> Self {
         let (steal, cpus) = cpu_steal();
         let main = main_thread();

@@ -6,15 +6,15 @@ use admin_api::health::{FindingJson, FindingLevel, HostJson};
 use host::{ContainerStats, ProcessStats};
 use metrics::Histogram;
 
-use super::sample::Sample;
+use super::sample::MinuteSample;
 use super::{CODES, INTERVAL, KEPT, Seen, host};
 
 const SHARDS: usize = 2;
 const MINUTE: Duration = Duration::from_mins(1);
 const MIB: u64 = 1 << 20;
 
-fn idle(at: Instant) -> Sample {
-    Sample {
+fn idle(at: Instant) -> MinuteSample {
+    MinuteSample {
         at,
         clock: 1_000_000,
         process: ProcessStats {
@@ -46,13 +46,13 @@ fn idle(at: Instant) -> Sample {
 }
 
 /// The sample some time after another one, in which nothing happened.
-fn later(sample: &Sample, passed: Duration) -> Sample {
+fn later(sample: &MinuteSample, passed: Duration) -> MinuteSample {
     let clock = sample.clock + i64::try_from(passed.as_micros()).unwrap();
-    Sample { at: sample.at + passed, clock, ..sample.clone() }
+    MinuteSample { at: sample.at + passed, clock, ..sample.clone() }
 }
 
 /// What a changed minute shows.
-fn found(change: impl FnOnce(&mut Sample)) -> Vec<FindingJson> {
+fn found(change: impl FnOnce(&mut MinuteSample)) -> Vec<FindingJson> {
     let before = idle(Instant::now());
     let mut now = later(&before, MINUTE);
     change(&mut now);
@@ -61,15 +61,15 @@ fn found(change: impl FnOnce(&mut Sample)) -> Vec<FindingJson> {
     seen.judge(&now)
 }
 
-fn codes(change: impl FnOnce(&mut Sample)) -> Vec<String> {
+fn codes(change: impl FnOnce(&mut MinuteSample)) -> Vec<String> {
     found(change).into_iter().map(|finding| finding.code).collect()
 }
 
-fn waits(now: &mut Sample, shard: usize, seconds: f64) {
+fn waits(now: &mut MinuteSample, shard: usize, seconds: f64) {
     *now.run_wait.get_mut(&format!("shard-{shard}")).unwrap() += seconds;
 }
 
-fn throttle(now: &mut Sample, seconds: f64) {
+fn throttle(now: &mut MinuteSample, seconds: f64) {
     now.container.throttled_seconds = now.container.throttled_seconds.map(|before| before + seconds);
 }
 
@@ -116,7 +116,7 @@ fn wait_for_the_hypervisor_is_no_neighbour() {
 
 #[test]
 fn shard_without_a_cpu_is_not_full() {
-    let busy = |now: &mut Sample| {
+    let busy = |now: &mut MinuteSample| {
         waits(now, 1, 50.0);
         now.busy[1] = MINUTE;
     };
@@ -164,7 +164,7 @@ fn descriptors_count_at_their_highest() {
     peak.process.open_fds = Some(950);
     seen.keep(later(&idle(peak.at), Duration::ZERO));
     seen.keep(later(&peak, INTERVAL));
-    let now = Sample { at: peak.at + MINUTE, clock: peak.clock + 60_000_000, ..idle(peak.at) };
+    let now = MinuteSample { at: peak.at + MINUTE, clock: peak.clock + 60_000_000, ..idle(peak.at) };
     assert_eq!(seen.judge(&now).len(), 1, "within the minute");
 }
 
@@ -177,7 +177,7 @@ fn dropped_lines_and_a_jump_are_found() {
 
 #[test]
 fn unreadable_figures_show_nothing() {
-    let unreadable = |now: &mut Sample| {
+    let unreadable = |now: &mut MinuteSample| {
         now.process = ProcessStats::default();
         now.container = ContainerStats::default();
         now.run_wait.clear();
@@ -206,7 +206,7 @@ fn finding_keeps_its_beginning_and_ends_a_minute_later() {
     }
     let present: Vec<usize> = (0..shown.len()).filter(|at| shown[*at].is_some()).collect();
     assert_eq!(present, (1..=KEPT).collect::<Vec<_>>(), "{shown:?}");
-    assert!(shown[1..=KEPT].iter().all(|since| since.as_deref() == Some("1970-01-01T00:00:21.000000Z")), "{shown:?}");
+    assert!(shown[1..=KEPT].iter().all(|since| since.as_deref() == Some("1970-01-01T00:00:21Z")), "{shown:?}");
 }
 
 #[test]

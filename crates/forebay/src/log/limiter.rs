@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use config::LogLevel;
+
 /// Messages of one kind in one [`WINDOW`].
 const MESSAGES_MAX: u32 = 20;
+/// The same at the level `debug`, where most messages are about single requests and batches.
+const DEBUG_MESSAGES_MAX: u32 = 1_000;
 const WINDOW: Duration = Duration::from_secs(10);
 /// This much of a message, without its digits, is its kind, together with its subject. The rest may be an error message.
 const KIND_CHARACTERS: usize = 40;
@@ -39,6 +43,7 @@ impl Limiter {
     /// Decides on a message about `subject`, as a sink: many messages about one hide none about another.
     pub(super) fn judge<'a>(
         &mut self,
+        level: LogLevel,
         message: &str,
         subject: impl Iterator<Item = &'a str>,
         now: Instant,
@@ -51,7 +56,8 @@ impl Limiter {
         if now.duration_since(window.since) >= WINDOW {
             (window.since, window.written) = (now, 0);
         }
-        if window.written >= MESSAGES_MAX {
+        let max = if level == LogLevel::Debug { DEBUG_MESSAGES_MAX } else { MESSAGES_MAX };
+        if window.written >= max {
             window.suppressed += 1;
             return LogDecision::Suppress;
         }
@@ -80,7 +86,7 @@ mod tests {
         let start = Instant::now();
         let mut judge = |message: &str, seconds| {
             let subject = std::iter::once("search");
-            limiter.judge(message, subject, start + Duration::from_secs(seconds))
+            limiter.judge(LogLevel::Info, message, subject, start + Duration::from_secs(seconds))
         };
         for number in 0..20 {
             assert_eq!(judge(&format!("lane {number} waits"), 0), LogDecision::Write { suppressed: 0 }, "{number}");
@@ -93,10 +99,19 @@ mod tests {
     }
 
     #[test]
+    fn debug_has_room_for_single_requests() {
+        let mut limiter = Limiter::new();
+        let start = Instant::now();
+        let mut judge = || limiter.judge(LogLevel::Debug, "request", std::iter::empty(), start);
+        (0..1_000).for_each(|number| assert_eq!(judge(), LogDecision::Write { suppressed: 0 }, "{number}"));
+        assert_eq!(judge(), LogDecision::Suppress);
+    }
+
+    #[test]
     fn messages_about_one_sink_suppress_none_about_another() {
         let mut limiter = Limiter::new();
         let start = Instant::now();
-        let mut judge = |sink| limiter.judge("lane waits", std::iter::once(sink), start);
+        let mut judge = |sink| limiter.judge(LogLevel::Info, "lane waits", std::iter::once(sink), start);
         while judge("search") != LogDecision::Suppress {}
         assert_eq!(judge("archive"), LogDecision::Write { suppressed: 0 });
     }
@@ -106,9 +121,9 @@ mod tests {
         let mut limiter = Limiter::new();
         let start = Instant::now();
         for letter in (0..2_000_u32).filter_map(|number| char::from_u32(0x4e00 + number)) {
-            limiter.judge(&letter.to_string(), std::iter::empty(), start);
+            limiter.judge(LogLevel::Info, &letter.to_string(), std::iter::empty(), start);
         }
-        limiter.judge("last", std::iter::empty(), start + WINDOW);
+        limiter.judge(LogLevel::Info, "last", std::iter::empty(), start + WINDOW);
         assert_eq!(limiter.kinds.len(), 1);
     }
 }

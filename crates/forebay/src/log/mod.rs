@@ -1,8 +1,10 @@
 //! The log on stderr: one event after the other, each with its time, level, message and fields, as text or JSON. Payloads and secrets are
 //! never part of an event. Repeated messages are counted instead. In a server no caller ever waits for stderr.
 
+mod level;
 mod limiter;
 mod line;
+mod recent;
 pub(crate) mod refusals;
 mod subscriber;
 mod writer;
@@ -16,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use config::{LogFormat, LogLevel};
 use metrics::Counter;
-use tracing::level_filters::LevelFilter;
 
+pub(crate) use level::{choose, levels};
 use limiter::{Limiter, LogDecision};
 use line::Line;
 use subscriber::LogSubscriber;
@@ -26,7 +28,6 @@ use writer::Writer;
 /// The target of events that are never suppressed, because the caller limits their number.
 pub(crate) const UNLIMITED: &str = "unlimited";
 
-static LEAST: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
 static FORMAT: AtomicU8 = AtomicU8::new(LogFormat::Text as u8);
 static LIMITER: Mutex<Limiter> = Mutex::new(Limiter::new());
 static SUPPRESSED: Counter = Counter::new();
@@ -43,9 +44,7 @@ pub(crate) fn subscribe() {
 /// How events are written from now on, and from which level.
 pub(crate) fn configure(format: LogFormat, least: LogLevel) {
     FORMAT.store(format as u8, Ordering::Relaxed);
-    LEAST.store(least as u8, Ordering::Relaxed);
-    // `tracing` remembers for each event whether it is written.
-    tracing::callsite::rebuild_interest_cache();
+    level::configure(least);
 }
 
 /// Events that were left out because there were too many of their kind.
@@ -56,6 +55,11 @@ pub(crate) fn suppressed() -> u64 {
 /// Lines that were dropped because nothing read stderr, or because a write to it failed.
 pub(crate) fn dropped() -> u64 {
     WRITER.dropped().get()
+}
+
+/// The last lines that were written, or wait for that, the oldest first. A command has none.
+pub(crate) fn recent() -> Vec<String> {
+    WRITER.recent()
 }
 
 /// From now on a thread writes the log, and nothing else waits for stderr.
@@ -106,20 +110,11 @@ pub(crate) fn is_json() -> bool {
     FORMAT.load(Ordering::Relaxed) == LogFormat::Json as u8
 }
 
-/// The lowest level that is written.
-fn least() -> LevelFilter {
-    match LEAST.load(Ordering::Relaxed) {
-        least if least == LogLevel::Info as u8 => LevelFilter::INFO,
-        least if least == LogLevel::Warning as u8 => LevelFilter::WARN,
-        _ => LevelFilter::ERROR,
-    }
-}
-
 /// Writes an event, or counts it if there were too many of its kind.
 fn write(mut line: Line<'_>, is_limited: bool) {
     if is_limited {
         let mut limiter = LIMITER.lock().unwrap_or_else(PoisonError::into_inner);
-        let decision = limiter.judge(line.message, line.subject(), Instant::now());
+        let decision = limiter.judge(line.level, line.message, line.subject(), Instant::now());
         drop(limiter);
         match decision {
             LogDecision::Suppress => return SUPPRESSED.add(1),

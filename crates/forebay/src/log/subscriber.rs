@@ -9,8 +9,9 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
+use super::level::least;
 use super::line::Line;
-use super::{UNLIMITED, least, write};
+use super::{UNLIMITED, write};
 
 /// The field with the time of an event that happened earlier: microseconds since 1970, UTC.
 const TIME: &str = "time";
@@ -33,7 +34,8 @@ impl Subscriber for LogSubscriber {
         let level = match *metadata.level() {
             Level::ERROR => LogLevel::Error,
             Level::WARN => LogLevel::Warning,
-            _ => LogLevel::Info,
+            Level::INFO => LogLevel::Info,
+            _ => LogLevel::Debug,
         };
         let at = found.at.unwrap_or_else(clock::unix_microseconds);
         let line = Line { at, level, message: &found.message, fields: found.fields };

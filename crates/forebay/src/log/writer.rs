@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use metrics::Counter;
 
+use super::recent::RecentLines;
+
 /// Bytes of lines that wait. Lines beyond it are dropped and counted.
 const QUEUE_BYTES_MAX: usize = 256 << 10;
 /// A descriptor in non-blocking mode that is full is tried again after this long.
@@ -27,6 +29,7 @@ struct Queue {
     dropped: u64,
     has_thread: bool,
     is_writing: bool,
+    recent: RecentLines,
 }
 
 /// The lines that wait, and the thread that writes them.
@@ -38,13 +41,25 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) const fn new() -> Self {
-        let queue = Queue { entries: VecDeque::new(), bytes: 0, dropped: 0, has_thread: false, is_writing: false };
+        let queue = Queue {
+            entries: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            has_thread: false,
+            is_writing: false,
+            recent: RecentLines::new(),
+        };
         Self { queue: Mutex::new(queue), changed: Condvar::new(), dropped: Counter::new() }
     }
 
     /// Lines that were dropped so far.
     pub(super) const fn dropped(&self) -> &Counter {
         &self.dropped
+    }
+
+    /// The last lines that were queued, and weren't dropped.
+    pub(super) fn recent(&self) -> Vec<String> {
+        self.lock().recent.lines()
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -71,6 +86,7 @@ impl Writer {
             return None;
         }
         queue.bytes += line.len();
+        queue.recent.add(&line);
         let dropped_before = std::mem::take(&mut queue.dropped);
         queue.entries.push_back(Entry { dropped_before, line });
         drop(queue);
@@ -93,7 +109,9 @@ impl Writer {
         loop {
             let Entry { dropped_before, line } = self.next();
             dropped += dropped_before;
-            if dropped > 0 && write(&mut output, &notice(dropped)).is_ok() {
+            let notice = if dropped > 0 { notice(dropped) } else { String::new() };
+            if dropped > 0 && write(&mut output, &notice).is_ok() {
+                self.lock().recent.add(&notice);
                 dropped = 0;
             }
             // An empty line carries the count of dropped lines alone.
@@ -178,6 +196,9 @@ mod tests {
         assert_eq!(lines.next().unwrap(), "fatal");
         WRITER.queue("again\n".into(), false);
         assert_eq!(lines.next().unwrap(), "again");
+        let recent = WRITER.recent();
+        assert!(recent.contains(&"first".to_owned()) && !recent.contains(&line(999).trim_end().to_owned()));
+        assert_eq!(recent.last().unwrap(), "again");
         WRITER.flush(Duration::from_secs(60));
         assert!(WRITER.lock().entries.is_empty());
     }

@@ -5,19 +5,22 @@ use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateFigures, AggregateStatus};
 use dead_letters::{DeadCounters, DeadLetterService};
-use delivery::{CheckpointCounters, Delivery, LaneBoard, LaneState, LaneStatus};
+use delivery::{CheckpointCounters, Delivery, LaneBoard, LaneStatus, StoredTimes};
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{GatewayCounters, RouteName, StatusClass};
 use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::findings::Findings;
 use crate::log;
+use crate::metrics::bus_events;
 use crate::metrics::exposition::{Exposition, Series, float};
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
+use crate::metrics::push::PushCounters;
 use crate::metrics::refusals;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
+use crate::metrics::times;
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
@@ -30,6 +33,7 @@ pub(crate) struct Metrics {
     gateway: Arc<GatewayCounters>,
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
+    stored_times: Arc<StoredTimes>,
     aggregates: AggregateBoard,
     checkpoints: Arc<CheckpointCounters>,
     dead_letters: DeadLetterService,
@@ -39,6 +43,7 @@ pub(crate) struct Metrics {
     retention: RetentionBoard,
     findings: Findings,
     host: HostMetrics,
+    push: Arc<PushCounters>,
 }
 
 impl Metrics {
@@ -51,6 +56,7 @@ impl Metrics {
         upstreams: UpstreamBoard,
         retention: RetentionBoard,
         findings: Findings,
+        push: Arc<PushCounters>,
     ) -> Self {
         let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
@@ -60,6 +66,7 @@ impl Metrics {
             gateway,
             ledger,
             lanes,
+            stored_times: delivery.stored_times().clone(),
             aggregates,
             checkpoints,
             dead_letters,
@@ -69,6 +76,7 @@ impl Metrics {
             retention,
             findings,
             host: HostMetrics::default(),
+            push,
         }
     }
 
@@ -82,6 +90,7 @@ impl Metrics {
         let (rows, filtered) = self.ledger.snapshot_with_filtered();
         ledger(text, &rows);
         self::filtered(text, &filtered);
+        times::stored(text, &self.stored_times);
         unread_times(text, &self.log);
         dead_letters(text, &rows, &self.dead_letters);
         let errors = self.ledger.errors().get();
@@ -98,6 +107,7 @@ impl Metrics {
         self.process(text);
         findings::add(text, &self.findings);
         self.host.add(text);
+        self.push.add(text);
     }
 
     fn journal(&self, text: &mut Exposition) {
@@ -344,7 +354,9 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
             series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
         });
     });
+    times::iterations(text, gateway);
     bridges(text, gateway);
+    bus_events::add(text);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());
     let refused = gateway.connections_refused();
@@ -396,7 +408,8 @@ fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
         "State of the lane, by sink, shard and state: 1 for the current state, 0 for the others.",
         |series| {
             each_lane(lanes, |labels, lane| {
-                let now = state_name(&lane.state());
+                let state = lane.state();
+                let now = state.name();
                 for state in ["connecting", "delivering", "waiting", "stopped"] {
                     series.count(&[labels[0], labels[1], ("state", state)], u64::from(state == now));
                 }
@@ -481,15 +494,6 @@ fn each_lane(lanes: &[Arc<LaneStatus>], mut add: impl FnMut(&[(&str, &str); 2], 
 fn each_shard(shards: &[Arc<Shard>], mut add: impl FnMut(&[(&str, &str)], &Shard)) {
     for shard in shards {
         add(&[("shard", &shard.number().to_string())], shard);
-    }
-}
-
-const fn state_name(state: &LaneState) -> &'static str {
-    match state {
-        LaneState::Connecting => "connecting",
-        LaneState::Delivering => "delivering",
-        LaneState::Waiting(_) => "waiting",
-        LaneState::Stopped(_) => "stopped",
     }
 }
 

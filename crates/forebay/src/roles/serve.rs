@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use access::Tokens;
 use anyhow::anyhow;
-use config::{Configuration, Role, Stopping};
+use config::{Configuration, Push, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
@@ -17,25 +17,29 @@ use journal::disk::OsDisk;
 use limits::memory::Budgets;
 use load::ServerUrl;
 use settings::Environment;
+use tap::Taps;
 use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
-use crate::admin::{Admin, AdminAuth, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
+use crate::admin::{Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
 use crate::memory_use::MemoryUse;
 use crate::metrics::collect::Metrics;
+use crate::metrics::push::PushCounters;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message;
 use crate::signals::{delayed, end_at_once, runtime_with_signals};
+use crate::tapping::Tapping;
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
 use crate::type_info::TypeInfo;
@@ -85,12 +89,15 @@ async fn serve(
     let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
     let (handle, requests) = ReloadHandle::new();
     let role = inputs.common.role().unwrap_or(Role::Serve);
-    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
+    let sources = ConfigurationSources::new(&inputs.common, &inputs.environment);
+    let (configuration_now, tokens) = (&configuration, watch.tokens());
+    let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let mut running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     running.observe();
+    running.start_push(&configuration.push, role);
     tls.follow();
     let admin_tls = tls.admin();
     let answers = running.admin.clone();
@@ -174,6 +181,7 @@ struct Start<'a> {
     tls: &'a PortsTls,
     memory: Budgets,
     role: Role,
+    sources: ConfigurationSources,
 }
 
 /// Everything that runs.
@@ -190,6 +198,7 @@ struct Running {
     findings: Findings,
     readers: Readers,
     bus_events: Option<BusEvents>,
+    push: Arc<PushCounters>,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -202,14 +211,17 @@ impl Running {
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory, role } = start;
-        let opened = Opened::start(configuration, data, memory, sinks.clone())?;
+        let Start { configuration, data, tokens, tls, memory, role, sources } = start;
+        let (taps, spans) = (Taps::new(), push::spans(&configuration.push));
+        let opened = Opened::start(configuration, data, memory, sinks.clone(), (taps, spans))?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
         let objects = ObjectRegistry::new(delivery.lanes().clone(), &memory);
         let options = GatewayOptions {
             tokens: tokens.clone(),
             tls: tls.intake(),
+            taps,
+            spans,
             objects: objects.readers(configuration, &sinks),
             ..compose::gateway_options(configuration, &memory)
         };
@@ -221,6 +233,7 @@ impl Running {
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
+        let push = Arc::new(PushCounters::new(spans));
         let metrics = Metrics::new(
             log.clone(),
             gateway.counters().clone(),
@@ -230,6 +243,7 @@ impl Running {
             upstreams.clone(),
             retention.clone(),
             findings.clone(),
+            push.clone(),
         );
         let overview = ServerOverview::new(
             (role, directory.origin()),
@@ -272,6 +286,8 @@ impl Running {
                     objects.clone(),
                 ),
                 gateway: Some(gateway.control().clone()),
+                configuration: sources,
+                tapping: Tapping::new(taps, Some(log.clone())),
             },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
@@ -289,6 +305,7 @@ impl Running {
             findings,
             readers,
             bus_events,
+            push,
             memory,
             _directory: directory,
         })
@@ -301,6 +318,13 @@ impl Running {
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
         tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+    }
+
+    /// Starts to send metrics, if the configuration has a receiver.
+    fn start_push(&self, config: &Push, role: Role) {
+        let instance = Instance { role: role.name(), id: self.admin.origin.to_string() };
+        let admin = self.admin.clone();
+        push::start(config, &instance, &self.push, Arc::new(move |text| admin.metrics.collect(text)));
     }
 
     fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {

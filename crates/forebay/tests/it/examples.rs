@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use testkit::nats::NatsServer;
 use testkit::opensearch::OpenSearch;
+use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
 use testkit::redis::RedisServer;
@@ -200,6 +201,31 @@ fn log_shippers_example_works() {
     server.wait_delivered();
     assert_eq!(count(&example.folder.data(), "select count(*) from logs"), 5, "a resent batch is stored once");
     assert!(wait_until(|| count(&example.folder.data(), "select count(*) from rejected") == 1));
+}
+
+#[test]
+fn log_to_elasticsearch_example_works() {
+    let Some(search) = OpenSearch::shared() else { return };
+    let example = Written::new("log-to-elasticsearch");
+    let log = example.path("forebay.log");
+    let mut rsyslog = Command::new("rsyslogd");
+    rsyslog.args(["-n", "-f", &example.path("rsyslog.conf"), "-i", &example.path("pid")]);
+    rsyslog.envs([("LOG", &log), ("STATE", &example.path(""))]);
+    let url = format!("http://{}", search.address());
+    let Ok(rsyslog) = rsyslog.env("SEARCH_URL", url).stdout(Stdio::null()).spawn() else {
+        return skipped::report("rsyslog isn't there (cargo xtask services installs it)");
+    };
+    let _rsyslog = Running(rsyslog);
+    // The banner is in the log, as JSON.
+    let mut command = forebay();
+    command.args(["serve", "--config", &example.path("forebay.toml")]).stderr(fs::File::create(&log).unwrap());
+    let server = Server::start_at(command, &example.folder.data(), [free_address(), free_address()]);
+    example.expect_posted(&server.url(), &[]);
+    let found = || {
+        search.done("POST", "/forebay-log-*/_refresh?allow_no_indices=true", "");
+        search.get("/forebay-log-*/_search?q=code:schema").contains("\"type\":\"order\"")
+    };
+    assert!(wait_until(found), "{}", example.read("forebay.log"));
 }
 
 #[test]

@@ -216,6 +216,11 @@ impl Server {
         kibibytes << 10
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.0.id()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.intake)
     }

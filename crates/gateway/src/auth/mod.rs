@@ -5,8 +5,8 @@ mod cors;
 mod forwarded;
 mod trusted_proxies;
 
-pub(crate) use allowed_hosts::{AllowedHosts, check_origin};
-pub(crate) use cors::Cors;
+pub(crate) use allowed_hosts::{AllowedHosts, PageRules, check_origin};
+pub(crate) use cors::{Cors, Preflight};
 pub(crate) use trusted_proxies::TrustedProxies;
 
 use std::cell::{Cell, RefCell};

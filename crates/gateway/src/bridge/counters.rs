@@ -13,7 +13,7 @@ use crate::error_code::ErrorCode;
 /// The answers of services, by class of status.
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 /// The answers of Forebay in place of a service.
-const CODES: [ErrorCode; 7] = [
+const CODES: [ErrorCode; 8] = [
     ErrorCode::NoWorker,
     ErrorCode::BusUnavailable,
     ErrorCode::BridgeBusy,
@@ -21,7 +21,12 @@ const CODES: [ErrorCode; 7] = [
     ErrorCode::BusLost,
     ErrorCode::BadReply,
     ErrorCode::BusRefused,
+    ErrorCode::ReplyDropped,
 ];
+/// Bytes that an answer is expected to have at least.
+const ANSWER_BYTES_MIN: usize = 4 * 1024;
+/// Each answer changes the expectation by one part in so many of its difference.
+const ANSWERS_REMEMBERED: usize = 8;
 /// Requests that were rejected before they were sent, for another reason, such as their size.
 const REJECTED: &str = "rejected";
 
@@ -30,6 +35,8 @@ const REJECTED: &str = "rejected";
 pub struct BridgeCounters {
     answers: [Counter; CLASSES.len() + CODES.len() + 1],
     waiting: AtomicUsize,
+    /// The mean of the answers' sizes, of which the later ones count more; 0 before the first one.
+    answer_bytes: AtomicUsize,
     time: Histogram,
 }
 
@@ -62,6 +69,28 @@ impl BridgeCounters {
         let at = CODES.iter().position(|known| *known == code).unwrap_or(CODES.len());
         self.answers[CLASSES.len() + at].add(1);
         self.time.record(elapsed);
+    }
+
+    /// Bytes that the next answer is expected to have; `None` before the first answer.
+    pub(crate) fn expected_bytes(&self) -> Option<usize> {
+        Some(self.answer_bytes.load(Ordering::Relaxed))
+            .filter(|bytes| *bytes > 0)
+            .map(|bytes| bytes.max(ANSWER_BYTES_MIN))
+    }
+
+    /// Learns from an answer's size. Shards may overwrite each other's changes: it is an estimate.
+    pub(crate) fn received(&self, bytes: usize) {
+        let mean = match self.answer_bytes.load(Ordering::Relaxed) {
+            0 => bytes,
+            before => before - before / ANSWERS_REMEMBERED + bytes / ANSWERS_REMEMBERED,
+        };
+        self.answer_bytes.store(mean.max(1), Ordering::Relaxed);
+    }
+
+    /// Expects small answers, if there was none.
+    pub(crate) fn assume_small(&self) {
+        // Otherwise the answers say more.
+        let _ = self.answer_bytes.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// A place for a request that waits, unless so many wait already.
@@ -102,6 +131,23 @@ impl BridgeBoard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn expectation_follows_the_answers() {
+        let counters = BridgeCounters::default();
+        assert_eq!(counters.expected_bytes(), None);
+        counters.received(1_000_000);
+        assert_eq!(counters.expected_bytes(), Some(1_000_000));
+        (0..50).for_each(|_| counters.received(500_000));
+        assert!((500_000..520_000).contains(&counters.expected_bytes().unwrap()), "{:?}", counters.expected_bytes());
+        (0..50).for_each(|_| counters.received(10));
+        assert_eq!(counters.expected_bytes(), Some(ANSWER_BYTES_MIN));
+        let silent = BridgeCounters::default();
+        silent.assume_small();
+        assert_eq!(silent.expected_bytes(), Some(ANSWER_BYTES_MIN));
+        silent.assume_small();
+        assert_eq!(silent.answer_bytes.load(Ordering::Relaxed), 1, "once");
+    }
 
     #[test]
     fn answers_have_labels_and_places_are_released() {

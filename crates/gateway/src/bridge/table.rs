@@ -41,7 +41,7 @@ impl BridgeTable {
             match &mut found {
                 None => found = Some(BridgedPath { bridge: bridge.clone(), methods }),
                 // Another path that matches too has precedence.
-                Some(first) if first.bridge.rule.path.precedence(&bridge.rule.path).is_ne() => break,
+                Some(first) if !first.bridge.shares_path(bridge) => break,
                 Some(first) => {
                     if !first.bridge.rule.methods.has(method) {
                         first.bridge = bridge.clone();
@@ -52,9 +52,22 @@ impl BridgeTable {
         }
         found
     }
+
+    /// The names of the headers that the bridges of a path pass on.
+    pub(crate) fn passed(&self, path: &str) -> Vec<Box<str>> {
+        let of_path = self.0.iter().filter(|bridge| bridge.rule.path.matches(path));
+        let first = of_path.clone().next();
+        let own = of_path.filter(|bridge| first.is_some_and(|first| bridge.shares_path(first)));
+        own.flat_map(|bridge| bridge.rule.pass.iter().cloned().chain(["traceparent".into()])).collect()
+    }
 }
 
 impl Bridge {
+    /// Whether another one is for other methods of the same path.
+    fn shares_path(&self, other: &Self) -> bool {
+        self.rule.path.precedence(&other.rule.path).is_eq()
+    }
+
     /// The access that its requests need.
     pub(crate) const fn access(&self) -> RequiredAccess {
         match self.rule.access {
@@ -85,8 +98,10 @@ mod tests {
 
     #[test]
     fn literal_path_precedes_and_methods_share_a_path() {
-        let rules =
+        let mut rules =
             [rule("/a/b", &["GET"]), rule("/a/{x}", &["GET"]), rule("/a/{y}", &["PUT", "POST"]), rule("/c", &["GET"])];
+        rules[1].pass = vec!["one".into()];
+        rules[2].pass = vec!["two".into()];
         let table = BridgeTable::new(&rules, &BridgeBoard::default());
         let find = |path: &str, method| {
             let found = table.find(path, method)?;
@@ -99,5 +114,7 @@ mod tests {
         assert_eq!(find("/a/7", Method::Put), Some(("POST,PUT /a/{y}".into(), all)));
         assert_eq!(find("/a/7", Method::Delete).unwrap().1, all);
         assert_eq!(find("/b", Method::Get), None);
+        let passed = |path| table.passed(path).join(" ");
+        assert_eq!(["/a/b", "/a/7", "/b"].map(passed), ["traceparent", "one traceparent two traceparent", ""]);
     }
 }

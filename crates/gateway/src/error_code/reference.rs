@@ -257,6 +257,11 @@ const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
             "Allow the account of `[bus]` to publish to the subject.",
             No,
         ),
+        Code::ReplyDropped => (
+            "The service has answered. The answers that clients have not received yet leave no memory for this one. See [memory](../guides/bridge.md#memory).",
+            "Retry what may be carried out twice. Let the service send smaller answers, or give Forebay more memory.",
+            No,
+        ),
     }
 }
 

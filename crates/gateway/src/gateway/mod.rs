@@ -20,6 +20,8 @@ use limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIME
 use net::connections::ConnectionLimiter;
 use net::lingering_close::DrainLimiter;
 use net::tls::ServerTls;
+use spans::SpanQueue;
+use tap::Taps;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -83,6 +85,10 @@ pub struct GatewayOptions {
     pub drains: Arc<DrainLimiter>,
     /// The certificates, if clients must use TLS.
     pub tls: Option<Arc<ServerTls>>,
+    /// Those who watch events pass.
+    pub taps: &'static Taps,
+    /// The spans of sampled requests, if they are sent somewhere.
+    pub spans: Option<&'static SpanQueue>,
 }
 
 impl Default for GatewayOptions {
@@ -107,6 +113,8 @@ impl Default for GatewayOptions {
             idle_timeout: IDLE_TIMEOUT,
             drains: Arc::default(),
             tls: None,
+            taps: Taps::closed(),
+            spans: None,
         }
     }
 }
@@ -164,6 +172,8 @@ impl Gateway {
             outcomes,
             shards,
             tokens: options.tokens.clone(),
+            taps: options.taps,
+            spans: options.spans,
         };
         let (end, ended) = channel();
         let shards = start_shards(log, &shared, (options.tls.as_ref(), options.bus.as_ref()), &end)?;

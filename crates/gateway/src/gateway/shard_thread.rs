@@ -24,6 +24,7 @@ use crate::handlers::quarantine_task;
 use crate::handlers::router::Router;
 use crate::ingest::offload;
 use crate::shard::commit_trigger::{CommitTrigger, commit_on_park};
+use crate::shard::iterations::Iterations;
 use crate::shard::{OFFLOADED_MAX, ShardContext, Shared};
 use http1::{ConnectionState, OpenConnections, OpenRequest, Order, TickPart, Transport};
 use net::connections::ConnectionPermit;
@@ -64,7 +65,7 @@ impl Drop for OpenConnection {
 ///
 /// # Errors
 /// The operating system has no room for it.
-fn runtime(log: &Arc<Shard>, clock: &Arc<CachedClock>) -> io::Result<LocalRuntime> {
+fn runtime(iterations: &Iterations, clock: &Arc<CachedClock>) -> io::Result<LocalRuntime> {
     let mut builder = Builder::new_current_thread();
     builder
         .enable_io()
@@ -73,7 +74,7 @@ fn runtime(log: &Arc<Shard>, clock: &Arc<CachedClock>) -> io::Result<LocalRuntim
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(BLOCKING_KEEP_ALIVE)
         .on_thread_start(offload::lower_priority);
-    commit_on_park(&mut builder, log, clock).build_local(LocalOptions::default())
+    commit_on_park(&mut builder, iterations, clock).build_local(LocalOptions::default())
 }
 
 /// Runs a shard until a command ends it and no connection is left. `started` receives whether it could begin.
@@ -86,7 +87,8 @@ pub(super) fn run(
     started: impl FnOnce(io::Result<()>),
 ) {
     let clock = Arc::new(CachedClock::new());
-    let begin = || Ok((runtime(log, &clock)?, getrandom::u64()?));
+    let iterations = Iterations::new(index, log.clone(), shared.counters.clone());
+    let begin = || Ok((runtime(&iterations, &clock)?, getrandom::u64()?));
     match begin() {
         Ok((runtime, seed)) => {
             started(Ok(()));
@@ -95,7 +97,7 @@ pub(super) fn run(
             let is_ending = Rc::new(Cell::new(false));
             let timer = CoarseTimer::new(clock.clone(), is_ending.clone());
             let transport = Rc::new(Transport::new(tls, shared.counters.drains().clone(), is_ending.clone()));
-            let commit = CommitTrigger::new(log.clone(), clock.clone());
+            let commit = CommitTrigger::new(iterations, clock.clone());
             let shard = ShardContext::new(index, log.clone(), shared, clock, timer, transport, seed);
             let shard_loop = ShardLoop {
                 router: Router::new(shard, commit),

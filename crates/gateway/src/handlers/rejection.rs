@@ -9,7 +9,9 @@ use crate::refusals::{RefusalSample, TypeLabel};
 use crate::responses;
 use crate::route::RouteName;
 use crate::shard::ShardContext;
+use crate::tapped;
 use http1::Response;
+use tap::Point;
 
 /// The request that is rejected.
 pub(super) struct Origin<'a> {
@@ -37,6 +39,9 @@ pub(super) fn reject(shard: &ShardContext, refused: &Refused, origin: &Origin<'_
             RefusalSample::of(&rules.types, &label, name.as_ref(), (origin.source, client), refused as &Problem, None)
         };
         counters.refusal_samples.add(sample);
+        if shard.shared.taps.want(Point::Refused) {
+            tapped::sample(shard.shared.taps, &sample());
+        }
     }
     responses::problem(refused)
 }

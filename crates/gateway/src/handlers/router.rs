@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::event::TraceParent;
 use http::StatusCode;
 use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
@@ -14,7 +15,7 @@ use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
 use crate::admission::{Body, Permit};
-use crate::auth::{Authenticated, RequiredAccess, check_origin};
+use crate::auth::{Authenticated, PageRules, Preflight, RequiredAccess, check_origin};
 use crate::bridge::{BridgeTable, BridgedPath};
 use crate::error_code::ErrorCode;
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
@@ -23,6 +24,7 @@ use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
 use crate::shard::commit_trigger::CommitTrigger;
 use http1::{Handler, Head, Method, RequestError, Response, Transport};
+use spans::{SampledRequest, Span, SpanKind, SpanValue};
 
 /// Routes the requests of a shard.
 pub(crate) struct Router {
@@ -35,6 +37,7 @@ pub(crate) struct Router {
 pub(crate) struct PendingRequest {
     /// When the tick began in which the head was parsed.
     started: Duration,
+    method: Method,
     route: RouteName,
     envelope: Envelope,
     /// What it asks for, unless it is rejected regardless of its body.
@@ -43,6 +46,8 @@ pub(crate) struct PendingRequest {
     varies: bool,
     /// The CORS headers of its response.
     cors: Option<Arc<str>>,
+    /// The spans of the request, if it is sampled.
+    sampled: Option<Box<SampledRequest>>,
 }
 
 /// What a request asks for.
@@ -76,6 +81,24 @@ impl Router {
 
     pub(crate) const fn shard(&self) -> &ShardContext {
         &self.shard
+    }
+
+    /// Adds the span of a sampled request that is answered.
+    fn add_span(&self, request: &PendingRequest, sampled: &SampledRequest, status: StatusCode) {
+        let Some(spans) = self.shard.shared.spans else { return };
+        spans.add(Span {
+            context: sampled.context,
+            parent: sampled.parent,
+            name: format!("POST /ingest/{}", request.route.as_str()),
+            kind: SpanKind::Server,
+            began: request.envelope.received_at,
+            ended: clock::unix_microseconds(),
+            attributes: vec![
+                ("http.route", SpanValue::Text(format!("/ingest/{}", request.route.as_str()))),
+                ("http.response.status_code", SpanValue::Number(status.as_u16().into())),
+            ],
+            has_failed: status.is_server_error(),
+        });
     }
 }
 
@@ -111,6 +134,19 @@ impl Handler for Router {
 
     fn responded(&self, request: &PendingRequest, status: StatusCode, body_bytes: usize) {
         self.shard.count(request.route, status, body_bytes, request.started);
+        // One load, unless the log has the level `debug`. The path may contain anything, so its route is shown.
+        tracing::debug!(
+            method = request.method.as_str(),
+            route = request.route.as_str(),
+            status = status.as_u16(),
+            milliseconds = self.shard.clock.elapsed().saturating_sub(request.started).as_millis() as u64,
+            bytes = body_bytes,
+            source = (!request.envelope.source.is_empty()).then_some(&*request.envelope.source),
+            "request"
+        );
+        if let Some(sampled) = &request.sampled {
+            self.add_span(request, sampled, status);
+        }
     }
 
     fn reject(&self, error: Box<RequestError>) -> Response {
@@ -118,6 +154,11 @@ impl Handler for Router {
         let origin = Origin { route: RouteName::Other, source: &source, client: None, named: None };
         let response = reject(&self.shard, &error.into(), &origin);
         self.shard.count(RouteName::Other, response.status, 0, self.shard.clock.elapsed());
+        tracing::debug!(
+            route = RouteName::Other.as_str(),
+            status = response.status.as_u16(),
+            "request without a valid head"
+        );
         response
     }
 
@@ -165,12 +206,13 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let sender = authenticated.and_then(|authenticated| {
         let (cors, has_tls) = (rules.cors.as_ref(), shard.transport.tls().is_some());
+        let pages = PageRules { cors, has_tls, takes_tokens: access != RequiredAccess::Free };
         match check {
             // The response to a preflight reveals nothing.
             _ if head.method == Method::Options => {}
             PageCheck::None => {}
-            PageCheck::Origin => check_origin(head, cors, has_tls)?,
-            PageCheck::HostAndOrigin => rules.hosts.check(head, cors, has_tls)?,
+            PageCheck::Origin => check_origin(head, pages)?,
+            PageCheck::HostAndOrigin => rules.hosts.check(head, pages)?,
         }
         Ok(authenticated.map_or_else(
             || (shard.authenticator.anonymous(), None),
@@ -186,11 +228,27 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
     };
     let varies = check != PageCheck::None || rules.cors.is_some();
-    let methods = is_preflight.then(|| found.methods());
-    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
+    let preflight =
+        is_preflight.then(|| Preflight { methods: found.methods(), headers: rules.bridges.passed(head.target.path) });
+    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, preflight.as_ref()));
     let headers = Headers::of(&rules.types.headers, head.bytes);
-    let envelope = Envelope { received_at, client, source, partial, headers };
-    PendingRequest { started: shard.clock.elapsed(), route: found.route, envelope, operation, varies, cors }
+    let sender = head.fields.trace_parent.and_then(TraceParent::parse);
+    let sampled = match shard.shared.spans {
+        Some(spans) if matches!(found.route, RouteName::Event | RouteName::Batch) => spans.sample(sender).map(Box::new),
+        _ => None,
+    };
+    let trace = sampled.as_ref().map(|sampled| sampled.context).or(sender);
+    let envelope = Envelope { received_at, client, source, partial, headers, trace };
+    PendingRequest {
+        started: shard.clock.elapsed(),
+        method: head.method,
+        route: found.route,
+        envelope,
+        operation,
+        varies,
+        cors,
+        sampled,
+    }
 }
 
 /// What serves a path.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use event::{Origin, TypeName};
 use eventlog::ContentHash;
 use limits::BLOCK_BYTES_MAX;
+use tap::Taps;
 
 use super::ack_mode::AckMode;
 use super::envelope::{EventContext, Headers};
@@ -87,6 +88,7 @@ impl DryRun {
             epoch: Epoch::Known(0),
             room: RequestBudget::remaining(0, 0, BLOCK_BYTES_MAX),
             budget: &mut CostBudget::unlimited(),
+            taps: Taps::closed(),
         };
         let processed =
             pipeline.run(Input::Bytes(bytes), &mut self.workspace, trace).map_err(PipelineError::into_problem)?;

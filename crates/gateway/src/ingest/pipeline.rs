@@ -24,6 +24,7 @@ use json::batch::Item;
 use json::text::read_string;
 use json::{RejectionCode, ValueIndex, ValueView};
 use limits::TRANSFORM_WORK_MAX;
+use tap::{Point, Taps};
 use transform::{Context, DerivedEvent, Filtered, Scratch, Several, StepError, TransformOutcome, WindowMark, Windows};
 
 use super::ack_mode::AckMode;
@@ -35,6 +36,7 @@ use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::event_types::{CostBudget, IdRule, OverBudget, Slot, TransformHandle, TypeCache};
 use crate::problem::{Problem, Refused};
+use crate::tapped;
 
 /// A payload as the client sent it.
 #[derive(Clone, Copy)]
@@ -185,6 +187,8 @@ pub(crate) struct Pipeline<'a> {
     pub(crate) room: RequestBudget,
     /// What the pipeline may cost.
     pub(crate) budget: &'a mut CostBudget,
+    /// Those who watch events pass.
+    pub(crate) taps: &'static Taps,
 }
 
 impl Pipeline<'_> {
@@ -207,7 +211,13 @@ impl Pipeline<'_> {
             Some(slot) => slot,
             None => type_of(self.types, payload, self.budget)?,
         };
-        self.process(slot, payload, fault, values, scratch, observer).map_err(|stop| match stop {
+        let processed = self.process(slot, payload, fault, values, scratch, observer);
+        // An event that costs too much is processed a second time.
+        if self.taps.want(Point::Received) && !matches!(processed, Err(PipelineError::OverBudget)) {
+            let EventContext { source, received_at, .. } = self.context;
+            tapped::received(self.taps, self.types, slot, (source, received_at), payload);
+        }
+        processed.map_err(|stop| match stop {
             PipelineError::Rejected(problem) => PipelineError::Rejected(self.named_in(problem, Some(slot))),
             PipelineError::OverBudget => PipelineError::OverBudget,
         })

@@ -12,6 +12,6 @@ pub(crate) use counts::RefusalCounts;
 pub use counts::{QuarantineCounts, RefusalCount};
 pub(crate) use label::TypeLabel;
 pub(crate) use refused_event::{Capture, RefusedEvent, Rejected};
-pub(crate) use samples::RefusalSamples;
 pub use samples::{RefusalNews, RefusalSample};
+pub(crate) use samples::{RefusalSamples, Sender};
 pub(crate) use tally::RefusalTally;

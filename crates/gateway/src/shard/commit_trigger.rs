@@ -6,9 +6,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::Shard;
 use tokio::runtime::Builder;
 
+use super::iterations::Iterations;
 use crate::cached_clock::CachedClock;
 
 /// A tick that lasts longer is committed in between.
@@ -20,7 +20,7 @@ const POLLS_BETWEEN_LOOKS: u32 = 8;
 
 /// Commits within a long tick.
 pub(crate) struct CommitTrigger {
-    log: Arc<Shard>,
+    iterations: Iterations,
     clock: Arc<CachedClock>,
     polls: Cell<u32>,
 }
@@ -28,16 +28,16 @@ pub(crate) struct CommitTrigger {
 /// Makes a runtime commit when it is about to park, and read the clocks when it resumes.
 pub(crate) fn commit_on_park<'b>(
     builder: &'b mut Builder,
-    log: &Arc<Shard>,
+    iterations: &Iterations,
     clock: &Arc<CachedClock>,
 ) -> &'b mut Builder {
-    let (log, clock) = (log.clone(), clock.clone());
-    builder.on_thread_park(move || log.commit_pending()).on_thread_unpark(move || clock.refresh())
+    let (iterations, begun, clock) = (iterations.clone(), clock.clone(), clock.clone());
+    builder.on_thread_park(move || iterations.end(begun.tick_time())).on_thread_unpark(move || clock.refresh())
 }
 
 impl CommitTrigger {
-    pub(crate) const fn new(log: Arc<Shard>, clock: Arc<CachedClock>) -> Self {
-        Self { log, clock, polls: Cell::new(0) }
+    pub(crate) const fn new(iterations: Iterations, clock: Arc<CachedClock>) -> Self {
+        Self { iterations, clock, polls: Cell::new(0) }
     }
 
     /// To be called whenever a task of a connection runs. While there is always something to do the runtime never parks, and each client
@@ -56,8 +56,9 @@ impl CommitTrigger {
     }
 
     fn commit_after(&self, longest: Duration) {
-        if self.clock.is_over(longest) {
-            self.log.commit_pending();
+        let took = self.clock.tick_time();
+        if took > longest {
+            self.iterations.end(took);
             self.clock.refresh();
         }
     }

@@ -1,12 +1,16 @@
 //! Bridges, with a real NATS server and services on it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use access::Scope;
 use gateway::{BridgeAccess, BridgeRule, GatewayOptions, Methods};
-use nats::{Bus, ConnectOptions, Message};
+use limits::memory::Budgets;
+use nats::{Bus, BusError, ConnectOptions, Message};
 use testkit::nats::NatsServer;
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -44,7 +48,11 @@ impl Service {
                 let serve = async {
                     while let Some(message) = subscription.next().await {
                         for (headers, payload) in answer(&message) {
-                            bus.publish(message.reply().unwrap(), headers.as_bytes(), &payload).unwrap();
+                            let to = message.reply().unwrap();
+                            while let Err(error) = bus.publish(to, headers.as_bytes(), &payload) {
+                                assert!(matches!(error, BusError::Unavailable(_)), "{error}");
+                                tokio::task::yield_now().await;
+                            }
                         }
                     }
                 };
@@ -87,9 +95,12 @@ fn rule(path: &str, subject: &str) -> BridgeRule {
 
 /// A gateway that is connected to the bus.
 fn gateway(bus: ConnectOptions, bridges: Vec<BridgeRule>) -> Fixture {
-    let tick = Duration::from_millis(10);
-    let options = GatewayOptions { bus: Some(bus), bridges, tick, ..GatewayOptions::default() };
-    let fixture = Fixture::with(open_types(), options);
+    gateway_with(GatewayOptions { bus: Some(bus), bridges, ..GatewayOptions::default() })
+}
+
+/// The same with other options too.
+fn gateway_with(options: GatewayOptions) -> Fixture {
+    let fixture = Fixture::with(open_types(), GatewayOptions { tick: Duration::from_millis(10), ..options });
     fixture.wait("the shard connects", |counters| {
         counters.bus_connections().all(|is| is) && counters.bus_connections().count() == 1
     });
@@ -135,7 +146,7 @@ fn service_gets_path_headers_and_body() {
     script.send(reply("", "ok")).unwrap();
     let traced = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n";
     let headers = format!(
-        "Accept-Language: de\r\nCookie: a=b\r\nAuthorization: Bearer x\r\nForebay-Source: me\r\nContent-Type: text/x\r\n{traced}"
+        "Accept-Language: de\tx\r\nContent-Encoding: gzip\r\nContent-Encoding: br\r\nCookie: a=b\r\nAuthorization: Bearer x\r\nForebay-Source: me\r\nContent-Type: text/x\r\n{traced}"
     );
     let mut client = fixture.connect();
     client.post("/orders/a%2F%0d%0ab/lines/7?q=%20x&y", &headers, b"body");
@@ -155,13 +166,15 @@ fn service_gets_path_headers_and_body() {
         ("Forebay-Source", ""),
         ("Forebay-Deadline", "20000"),
         ("Content-Type", "text/x"),
-        ("accept-language", "de"),
+        ("accept-language", "de\tx"),
         ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
     ] {
         assert_eq!(header(name).as_deref(), Some(value), "{name}");
     }
     assert!(header("Forebay-Request-Id").is_some_and(|id| id.len() == 36));
     assert_eq!([header("Cookie"), header("Authorization")], [None, None]);
+    let codings = headers.iter().filter(|(name, _)| *name == b"Content-Encoding").map(|(_, value)| value);
+    assert_eq!(codings.collect::<Vec<_>>(), [&b"gzip"[..], b"br"]);
     assert_eq!(headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"forebay-source")).count(), 1);
 }
 
@@ -176,7 +189,7 @@ fn answer_of_the_service_is_the_response() {
         let text = String::from_utf8(answer.body.clone()).unwrap();
         (answer.status, text, answer)
     };
-    let lines = "Forebay-Status: 201\r\nContent-Type: text/x\r\nETag: \"7\"\r\nLocation: /b\r\nCache-Control: no-store\r\nSet-Cookie: a\r\nForebay-Method: GET\r\n";
+    let lines = "Forebay-Status: 201\r\nContent-Type: text/x\r\nETag: \"7\"\r\nLocation: /b\r\nCache-Control: no-store\r\nContent-Encoding: br\r\nVary: accept\r\nSet-Cookie: a\r\nForebay-Method: GET\r\n";
     let (status, text, answer) = ask("GET", lines, "made");
     assert_eq!((status, &*text), (201, "made"));
     for (name, value) in [
@@ -184,6 +197,8 @@ fn answer_of_the_service_is_the_response() {
         ("etag", Some("\"7\"")),
         ("location", Some("/b")),
         ("cache-control", Some("no-store")),
+        ("content-encoding", Some("br")),
+        ("vary", Some("accept")),
         ("set-cookie", None),
         ("forebay-method", None),
     ] {
@@ -191,6 +206,8 @@ fn answer_of_the_service_is_the_response() {
     }
     let (status, text, answer) = ask("GET", "Forebay-Status: 204\r\n", "ignored");
     assert_eq!((status, &*text, answer.header("content-length")), (204, "", None));
+    let (status, text, answer) = ask("GET", "Forebay-Status: 205\r\n", "ignored");
+    assert_eq!((status, &*text, answer.header("content-length")), (205, "", Some("0")));
     let (status, _, answer) = ask("HEAD", "", "12345");
     assert_eq!((status, answer.header("content-length")), (200, Some("5")));
     // NATS micro services.
@@ -258,6 +275,132 @@ fn failures_have_their_codes() {
         .map(|(_, count)| count)
         .sum();
     assert!(counted >= 7, "{counted}");
+}
+
+#[test]
+fn slow_upload_takes_no_place() {
+    let Some(server) = NatsServer::start() else { return };
+    let _service = Service::start(&server, "a", None, |message| vec![(String::new(), message.payload().to_vec())]);
+    let fixture = gateway(options(&server, "bridge"), vec![BridgeRule { max_waiting: 1, ..rule("/a", "a") }]);
+    let mut uploads = [(); 4].map(|()| fixture.connect());
+    for upload in &mut uploads {
+        upload.send("POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+        assert_eq!(upload.answer().status, 100);
+        upload.send("a");
+    }
+    assert_eq!((waiting(&fixture), get(&fixture, "/a").status), (0, 200));
+    for upload in &mut uploads {
+        upload.send("bc");
+        assert_eq!(upload.answer().body, b"abc");
+    }
+}
+
+/// A request is either not sent, or its response isn't one that promises so.
+#[test]
+fn answers_that_find_no_memory_are_dropped() {
+    let Some(server) = NatsServer::start_with("max_payload: 8MB\n") else { return };
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counts = asked.clone();
+    let size = |message: &Message| match message.headers().unwrap().get("Forebay-Param-size").unwrap() {
+        b"large" => 5_000_000,
+        _ => 500,
+    };
+    let _service = Service::start(&server, "a", None, move |message| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        vec![(String::new(), vec![b'x'; size(message)])]
+    });
+    let bus = Some(options(&server, "bridge"));
+    let bridges = vec![rule("/a/{size}", "a")];
+    // The memory of reads is 4 MiB and 64 KiB.
+    let fixture = gateway_with(GatewayOptions { bus, bridges, memory: Budgets::LEAST, ..GatewayOptions::default() });
+    let answer = get(&fixture, "/a/large");
+    assert_eq!((answer.status, answer.code()), (502, "reply_dropped".to_owned()));
+    assert_eq!(answer.header("retry-after"), None);
+    // Four at a time are 20 MB: most are expected to be too large, after the first ones.
+    let address = fixture.address();
+    let refused: usize = thread::scope(|scope| {
+        let all = [(); 4].map(|()| {
+            scope.spawn(move || {
+                let mut refused = 0;
+                for _ in 0..20 {
+                    let mut client = Client::connect(address);
+                    client.send("GET /a/large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+                    let answer = client.answer();
+                    match (answer.status, answer.code().as_str()) {
+                        (502, "reply_dropped") => {}
+                        (503, "overload") => {
+                            assert!(answer.header("retry-after").is_some());
+                            refused += 1;
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                }
+                refused
+            })
+        });
+        all.into_iter().map(|one| one.join().unwrap()).sum()
+    });
+    assert_eq!(asked.load(Ordering::Relaxed), 1 + 80 - refused, "503 means that nothing was sent");
+    for _ in 0..3 {
+        assert_eq!(get(&fixture, "/a/small").body.len(), 500);
+    }
+    assert_eq!(waiting(&fixture), 0);
+}
+
+/// The first answers may be of any size, so these requests wait for each other. A service that is slow doesn't make them fail.
+#[test]
+fn first_requests_are_all_sent_to_a_slow_service() {
+    const COUNT: usize = 20;
+    let Some(server) = NatsServer::start() else { return };
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counts = asked.clone();
+    let silent = Service::start(&server, "silent", None, move |_| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Vec::new()
+    });
+    let (bus, bridges) = (Some(options(&server, "bridge")), vec![rule("/a", "silent")]);
+    let fixture = gateway_with(GatewayOptions { bus, bridges, memory: Budgets::LEAST, ..GatewayOptions::default() });
+    let mut all = [(); COUNT].map(|()| fixture.connect());
+    all.iter_mut().for_each(|one| one.send("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    fixture.wait("all are sent", |_| asked.load(Ordering::Relaxed) == COUNT);
+    drop(silent);
+    server.kill();
+    for one in &mut all {
+        assert_eq!(one.answer().code(), "bus_lost");
+    }
+}
+
+#[test]
+fn scripts_of_allowed_origins_may_send_what_is_passed() {
+    let Some(server) = NatsServer::start() else { return };
+    let _service = Service::start(&server, "a", None, |_| reply("ETag: \"7\"\r\n", ""));
+    let bridge = BridgeRule { pass: vec!["x-shop".into()], ..rule("/a", "a") };
+    let (bus, cors_origins) = (Some(options(&server, "bridge")), vec!["http://shop".to_owned()]);
+    let fixture =
+        gateway_with(GatewayOptions { bus, cors_origins, bridges: vec![bridge], ..GatewayOptions::default() });
+    let preflight = "Origin: http://shop\r\nAccess-Control-Request-Method: POST\r\n";
+    let answer = request(&fixture, "OPTIONS", "/a", preflight);
+    let allowed = answer.header("access-control-allow-headers").unwrap();
+    assert!(["x-shop", "traceparent"].iter().all(|name| allowed.split(", ").any(|one| one == *name)), "{allowed}");
+    let answer = request(&fixture, "GET", "/a", "Origin: http://shop\r\n");
+    let exposed = answer.header("access-control-expose-headers").unwrap();
+    assert!(exposed.split(", ").any(|name| name == "etag"), "{exposed}");
+}
+
+#[test]
+fn free_bridge_advises_no_token() {
+    let bridges = vec![rule("/a", "a"), BridgeRule { access: BridgeAccess::Scope(Scope::Ingest), ..rule("/b", "a") }];
+    let allowed_hosts = Some(Vec::new());
+    let fixture = Fixture::with(open_types(), GatewayOptions { bridges, allowed_hosts, ..GatewayOptions::default() });
+    for (path, advises) in [("/a", false), ("/b", true)] {
+        for line in ["Host: evil.example\r\n", "Host: localhost\r\nOrigin: http://evil.example\r\n"] {
+            let mut client = fixture.connect();
+            client.send(format!("GET {path} HTTP/1.1\r\n{line}\r\n"));
+            let answer = client.answer();
+            let text = String::from_utf8(answer.body.clone()).unwrap();
+            assert_eq!((answer.code().as_str(), text.contains("token")), ("cross_origin", advises), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Two servers: a client finds the other one, and leaves a server that shuts down.
+//! Servers of a cluster: a client finds the other ones, and leaves a server that shuts down.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,23 +11,46 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{LONG, ask, connected, echo, local, reply, subscribed, text, until_answered};
 
-/// Two servers of a cluster.
-async fn cluster() -> Option<(NatsServer, NatsServer)> {
-    let ports = [free_port(), free_port()];
+/// So many servers of a cluster, with additional settings.
+pub(crate) fn servers(count: usize, settings: &str) -> Option<Vec<NatsServer>> {
+    let ports: Vec<u16> = (0..count).map(|_| free_port()).collect();
     let start = |name: usize| {
-        let routes = format!("nats://127.0.0.1:{}", ports[1 - name]);
+        let others = ports.iter().filter(|port| **port != ports[name]);
+        let routes: Vec<String> = others.map(|port| format!("nats://127.0.0.1:{port}")).collect();
         NatsServer::start_with(&format!(
             "jetstream: false\ndebug: true\nserver_name: s{name}\nlame_duck_duration: 30s\nlame_duck_grace_period: 20s\n\
-             cluster {{ name: c, listen: \"127.0.0.1:{}\", routes: [\"{routes}\"] }}\n",
+             cluster {{ name: c, listen: \"127.0.0.1:{}\", routes: {routes:?} }}\n{settings}",
             ports[name]
         ))
     };
-    let servers = (start(0)?, start(1)?);
+    (0..count).map(start).collect()
+}
+
+/// Two servers of a cluster.
+async fn cluster() -> Option<(NatsServer, NatsServer)> {
+    let mut servers = servers(2, "")?;
+    let servers = (servers.remove(0), servers.remove(0));
     // A message passes from one to the other.
     let (one, two) = (connected(servers.0.address()).await, connected(servers.1.address()).await);
     echo(&one, "route").await;
     until_answered(&two, "route").await;
     Some(servers)
+}
+
+#[test]
+fn client_follows_three_servers_as_they_end() {
+    local(async {
+        let Some(servers) = servers(3, "") else { return };
+        let worker = connected(servers[2].address()).await;
+        echo(&worker, "echo").await;
+        // The URL has the first server only.
+        let client = connected(servers[0].address()).await;
+        until_answered(&client, "echo").await;
+        for server in &servers[..2] {
+            server.kill();
+            until_answered(&client, "echo").await;
+        }
+    });
 }
 
 #[test]

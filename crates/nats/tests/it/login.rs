@@ -5,6 +5,7 @@ use testkit::logged::Logged;
 use testkit::nats::NatsServer;
 
 use crate::fixture::{LONG, ask, connected, echo, local, options};
+use crate::operator::Operator;
 
 /// A pair of keys in NATS' own documentation.
 const SEED: &str = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
@@ -24,6 +25,27 @@ fn user_token_and_key_are_accepted() {
         std::fs::write(&file, SEED).unwrap();
         let options = ConnectOptions { credentials: Some(file), ..options(&format!("nats://{}", of_users.address())) };
         Bus::start(options).connected().await;
+    });
+}
+
+#[test]
+fn user_of_an_operators_account_is_accepted() {
+    let (operator, other) = (Operator::new([1; 32], [2; 32]), Operator::new([1; 32], [3; 32]));
+    let Some(server) = NatsServer::start_with(&operator.configuration()) else { return };
+    local(async {
+        let file = server.folder().join("user.creds");
+        // The file is read for each connection.
+        std::fs::write(&file, other.credentials(PUBLIC, SEED)).unwrap();
+        let url = format!("nats://{}", server.address());
+        let client = Bus::start(ConnectOptions { credentials: Some(file.clone()), ..options(&url) });
+        while !server.log().contains("authentication error") {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert!(!client.is_connected());
+        std::fs::write(&file, operator.credentials(PUBLIC, SEED)).unwrap();
+        client.connected().await;
+        echo(&client, "echo").await;
+        assert_eq!(ask(&client, "echo", "x", LONG).await, Ok("=x".to_owned()));
     });
 }
 

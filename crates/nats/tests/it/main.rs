@@ -5,5 +5,7 @@ mod cluster;
 mod fixture;
 mod login;
 mod losses;
+mod operator;
 mod requests;
 mod subscriptions;
+mod tls;

@@ -1,9 +1,10 @@
 //! A response: its head, and its body as it arrives.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
+use http::header::DATE;
 use http::response::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
@@ -48,6 +49,13 @@ impl HttpResponse {
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
+    }
+
+    /// The server's time in whole seconds, since 1970; `None` if it doesn't say it.
+    #[must_use]
+    pub fn date(&self) -> Option<Duration> {
+        let text = self.head.headers.get(DATE)?.to_str().ok()?;
+        httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()
     }
 
     /// Accepts a body of any rate above zero: for servers that send single bytes while they work.

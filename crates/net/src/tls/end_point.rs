@@ -4,9 +4,8 @@
 use ring::digest::{Algorithm, SHA256, SHA384, SHA512, digest};
 
 use super::OverStream;
+use super::der::{OBJECT_ID, SEQUENCE, element};
 
-const SEQUENCE: u8 = 0x30;
-const OBJECT_ID: u8 = 0x06;
 /// The first optional member of the parameters of RSASSA-PSS: the hash.
 const PSS_HASH: u8 = 0xa0;
 /// rsassaPss, 1.2.840.113549.1.1.10.
@@ -58,20 +57,6 @@ fn hash(certificate: &[u8]) -> Option<&'static Algorithm> {
 
 fn by_id(id: &[u8]) -> Option<&'static Algorithm> {
     HASHES.iter().find(|(known, _)| *known == id).map(|(_, hash)| *hash)
-}
-
-/// The content of the DER element with this tag at the front of `bytes`, and what follows it.
-fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (&first, rest) = bytes.strip_prefix(&[tag])?.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81..=0x84 => {
-            let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            (length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
-        }
-        _ => return None,
-    };
-    rest.split_at_checked(length)
 }
 
 #[cfg(test)]

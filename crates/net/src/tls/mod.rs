@@ -5,6 +5,7 @@
 
 mod accept;
 mod client;
+mod der;
 mod end_point;
 mod error_text;
 mod identity;
@@ -16,6 +17,7 @@ mod starttls;
 mod tests;
 mod time_provider;
 mod trust_error;
+mod validity;
 
 use std::sync::{Arc, LazyLock};
 
@@ -29,6 +31,7 @@ pub use identity::{Identity, IdentityError};
 pub use metered::Metered;
 pub use server::ServerTls;
 pub use trust_error::TrustError;
+pub use validity::end_of_certificate;
 
 /// What a client has of a stream after the handshake over it.
 pub type OverStream<S> = tokio_rustls::client::TlsStream<S>;

@@ -7,6 +7,7 @@ mod body;
 mod container_target;
 mod digests;
 mod error;
+mod examine;
 mod exchange;
 mod mark;
 mod read;
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use net::http_client::{HttpClient, HttpOptions};
-use sink::{Mark, Reason, SinkError};
+use sink::{Examination, Mark, Reason, SinkError};
 
 pub use body::UploadBody;
 pub use container_target::{CHECKSUM, drain, expect_success};
@@ -107,6 +108,11 @@ impl<S: Service> ObjectStore for OverHttp<S> {
 
     async fn connect(&self) -> Result<(), SinkError> {
         self.named(self.target.prepare().await)
+    }
+
+    async fn examine(&self, may_write: bool) -> Result<Examination, SinkError> {
+        let trial = may_write.then_some(&self.uploader.rules.prefix);
+        self.named(examine::examine(&self.target, trial).await)
     }
 
     async fn mark(&self) -> Result<Mark, SinkError> {

@@ -2,16 +2,23 @@
 //!
 //! | request | answer |
 //! |---|---|
+//! | `GET /api/config` | the configuration, with stars instead of secrets |
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
+//! | `GET /api/tap?at=&type=&source=&sink=&where=&rate=` | live samples of events, a line each |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
 //! | `GET /debug/memory` | the memory of each owner of the memory plan, and the heap |
 //! | `GET /debug/shards` | the connections and long requests of each shard |
 //! | `POST /debug/profile` | where the CPU time of some seconds goes |
 //! | `POST /debug/heap` | what allocates memory in some seconds |
+//! | `GET /api/log` | the level and the last lines of the log |
+//! | `PUT /api/log` | another level for some time |
 
+mod config;
+mod log;
 mod overview;
 mod profile;
 mod shards;
+mod tap;
 
 use std::time::Duration;
 
@@ -25,7 +32,9 @@ use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
 use crate::memory_use::MemoryUse;
 use crate::overview::Overviews;
+use crate::tapping::Tapping;
 use admin_api::paths;
+pub(crate) use config::ConfigurationSources;
 
 /// What every role answers about itself.
 #[derive(Clone)]
@@ -35,6 +44,8 @@ pub(crate) struct Diagnostics {
     pub(crate) memory: MemoryUse,
     /// A writer has no shards.
     pub(crate) gateway: Option<GatewayControl>,
+    pub(crate) configuration: ConfigurationSources,
+    pub(crate) tapping: Tapping,
 }
 
 /// Clients of streams get this long to see their end.
@@ -44,22 +55,33 @@ impl Diagnostics {
     /// Ends all streams: the process is about to end.
     pub(crate) async fn end(&self) {
         self.overviews.end();
+        self.tapping.end();
         tokio::time::sleep(LAST_LINES).await;
     }
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
-        const READ_ONLY: [&str; 5] =
-            [paths::API_HEALTH, paths::API_OVERVIEW, paths::API_LIVE, paths::DEBUG_MEMORY, paths::DEBUG_SHARDS];
+        const READ_ONLY: [&str; 7] = [
+            paths::API_HEALTH,
+            paths::API_OVERVIEW,
+            paths::API_LIVE,
+            paths::API_TAP,
+            paths::CONFIG,
+            paths::DEBUG_MEMORY,
+            paths::DEBUG_SHARDS,
+        ];
         Some(match request.uri().path() {
             path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
+            paths::CONFIG => self.configuration.respond().await,
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
+            paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
             paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory.now()),
             paths::DEBUG_SHARDS => shards::respond(self.gateway.as_ref()?).await,
             paths::DEBUG_PROFILE => profile::respond(request, caller, ::profile::cpu).await,
             paths::DEBUG_HEAP => profile::respond(request, caller, ::profile::heap).await,
+            paths::LOG => log::respond(request, caller).await,
             _ => return None,
         })
     }

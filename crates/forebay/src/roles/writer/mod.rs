@@ -13,23 +13,27 @@ use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
 use settings::Environment;
+use tap::Taps;
 use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AdminAuth, Diagnostics};
+use crate::admin::{AdminAuth, ConfigurationSources, Diagnostics};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
 use crate::memory_use::MemoryUse;
+use crate::metrics::push::PushCounters;
 use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::of_writer;
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
 use crate::signals::{self, runtime_with_signals};
+use crate::tapping::Tapping;
 use crate::tls::watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::{allocator, log};
@@ -51,15 +55,15 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
     log::start_thread();
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
-    let manager = ServiceManager::of(environment);
-    runtime.block_on(serve(&configuration, common, signals, hangup, &manager))
+    let (manager, sources) = (ServiceManager::of(environment), ConfigurationSources::new(common, environment));
+    runtime.block_on(serve(&configuration, common, sources, (signals, hangup), &manager))
 }
 
 async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
-    mut signals: Signals,
-    hangup: Signal,
+    sources: ConfigurationSources,
+    (mut signals, hangup): (Signals, Signal),
     manager: &ServiceManager,
 ) -> anyhow::Result<u8> {
     tokio::spawn(warn_of_hangups(hangup));
@@ -76,7 +80,8 @@ async fn serve(
     let shown = tls.as_ref().map(|watch| watch.tls().clone());
     let offered = offered(configuration);
     let is_loopback = configuration.listens_on_loopback();
-    let memory = WriterPlan::of(configuration);
+    let (memory, taps) = (WriterPlan::of(configuration), Taps::new());
+    let spans = push::spans(&configuration.push);
     if let Some(warning) = memory.warning() {
         tracing::warn!("{warning}");
     }
@@ -84,7 +89,7 @@ async fn serve(
         tracing::info!("{summary}");
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
-    let writer = Arc::new(writer.with_memory(&memory.budgets));
+    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
     let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
@@ -94,15 +99,17 @@ async fn serve(
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe(&writer);
+    let (retention, diagnostics) = observe(&writer, sources, taps);
     let shown = Shown {
         writer: writer.clone(),
         retention,
         is_registered,
         started,
         host: Arc::default(),
+        push: Arc::new(PushCounters::new(spans)),
         diagnostics: diagnostics.clone(),
     };
+    start_push(configuration, &listener, &shown);
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -143,13 +150,28 @@ async fn serve(
 }
 
 /// Starts the tasks that observe what runs.
-fn observe(writer: &Arc<Writer>) -> (RetentionBoard, Diagnostics) {
+fn observe(
+    writer: &Arc<Writer>,
+    configuration: ConfigurationSources,
+    taps: &'static Taps,
+) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    (retention, Diagnostics { findings, overviews, memory: MemoryUse::Writer(writer.clone()), gateway: None })
+    let memory = MemoryUse::Writer(writer.clone());
+    let tapping = Tapping::new(taps, None);
+    (retention, Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping })
+}
+
+/// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
+fn start_push(configuration: &WriterConfiguration, listener: &TcpListener, shown: &Shown) {
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let id = format!("{}:{port}", host::host_name());
+    let instance = Instance { role: config::Role::Writer.name(), id };
+    let metrics = shown.clone();
+    push::start(&configuration.push, &instance, &shown.push, Arc::new(move |text| metrics.collect(text)));
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.

@@ -97,3 +97,27 @@ fn moved_tenant_has_events_in_one_database() {
     let expected: BTreeSet<usize> = (0..60).chain(of_common(60..120)).collect();
     assert_eq!(numbers(&common), expected);
 }
+
+#[test]
+fn stored_ack_means_that_the_row_is_in_its_database() {
+    let (Some(common), Some(shard)) = (PostgresServer::shared(), PostgresServer::start()) else { return };
+    let folder = Folder::new();
+    let server = start(&folder, &configuration(&common, Some(&shard)));
+    let stored = |number: usize, tenant: &str| {
+        let body = format!("{{\"number\": {number}, \"tenant\": {tenant}}}");
+        let length = body.len();
+        let head = format!("POST /ingest/event/access HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", server.intake);
+        exchange(server.intake, &format!("{head}Forebay-Ack: stored\r\nContent-Length: {length}\r\n\r\n{body}")).0
+    };
+    for number in 0..24 {
+        let (tenant, database) = if number % 3 == 0 { ("7", &shard) } else { ("\"globex\"", &common) };
+        assert_eq!(stored(number, tenant), 200);
+        assert!(numbers(database).contains(&number), "{number}");
+    }
+    shard.kill();
+    let events_before = numbers(&common).len();
+    assert_eq!(stored(24, "7"), 202, "its database is down");
+    shard.run();
+    server.wait_delivered();
+    assert_eq!((numbers(&common).len(), numbers(&shard).len()), (events_before, 9));
+}

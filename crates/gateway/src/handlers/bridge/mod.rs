@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use event::EventId;
 use http1::{Head, Method, Response};
-use nats::{Bus, BusError, Message, Outgoing};
+use nats::{Bus, BusError, Outgoing};
 
-use crate::admission::{Body, ClientBucket};
-use crate::bridge::Bridge;
+use crate::admission::{AnswerSize, Body, ClientBucket, ExpectedAnswer, wait_queue};
+use crate::bridge::{Bridge, BridgeRule};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
@@ -83,36 +83,64 @@ impl BridgeRequest {
         answered
     }
 
+    /// A failure before the request is sent says so, and may be retried. A later one never does.
     async fn ask(&self, shard: &ShardContext, client: ClientBucket, body: &mut Body<'_>) -> Result<Response, Refused> {
         let Bridge { rule, counters } = &*self.bridge;
         let bus = shard.bus.get().filter(|bus| bus.is_connected()).ok_or_else(|| self.unavailable())?;
-        let waiting = counters.wait(rule.max_waiting).ok_or_else(|| {
-            let detail = format!("{} requests already wait for {}: retry later", rule.max_waiting, rule.subject);
-            Problem::boxed(ErrorCode::BridgeBusy, detail)
-        })?;
-        let message = self.exchange(shard, client, body, bus).await?;
-        drop(waiting);
-        reply::response(shard, client, message).await
-    }
-
-    /// Reads the body, sends it, and waits for the answer.
-    async fn exchange(
-        &self,
-        shard: &ShardContext,
-        client: ClientBucket,
-        body: &mut Body<'_>,
-        bus: &Bus,
-    ) -> Result<Message, Refused> {
-        let rule = &self.bridge.rule;
+        // A body isn't received in vain.
+        if counters.waiting() >= rule.max_waiting {
+            return Err(self.busy());
+        }
         let bytes_max = bus.max_payload().saturating_sub(self.headers.len() + HEADER_FRAME_BYTES).min(BODY_BYTES_MAX);
         let mut permit = shard.permit(client);
-        let send = |payload: &[u8]| {
-            bus.request(&Outgoing { subject: &rule.subject, headers: &self.headers, payload }, rule.timeout)
-        };
-        let answer = body.whole(bytes_max, &mut permit, send).await?;
+        let payload = body.whole(bytes_max, &mut permit, <[u8]>::to_vec).await?;
+        let waiting = counters.wait(rule.max_waiting).ok_or_else(|| self.busy())?;
+        let expected = self.expect(shard, client, bus).await?;
+        let outgoing = Outgoing { subject: &rule.subject, headers: &self.headers, payload: &payload };
+        let answer = bus.request_with_room(&outgoing, rule.timeout, expected.room());
         // The message has a copy of the body.
-        drop(permit);
-        answer.await.map_err(|error| self.failed(error))
+        drop((payload, permit));
+        let answer = answer.await;
+        let bytes = match &answer {
+            Ok(message) => message.size(),
+            Err(BusError::NoRoom { bytes }) => *bytes,
+            Err(_) => 0,
+        };
+        if bytes > 0 {
+            counters.received(bytes);
+        }
+        let message = answer.map_err(|error| self.failed(error))?;
+        let room = expected.received(bytes).map_err(|_| self.dropped(bytes))?;
+        drop(waiting);
+        reply::response(message, room)
+    }
+
+    /// Memory for the answer, immediately or when others have theirs. The first answer of a bridge may be as large as any.
+    async fn expect(&self, shard: &ShardContext, client: ClientBucket, bus: &Bus) -> Result<ExpectedAnswer, Refused> {
+        let (counters, budget) = (&self.bridge.counters, &shard.shared.read_budget);
+        let size =
+            || counters.expected_bytes().map_or_else(|| AnswerSize::AtMost(bus.max_payload()), AnswerSize::Usual);
+        let take = || budget.expect(size(), client);
+        let expected = wait_queue::wait(budget.waiting(), client, &shard.timer, take).await;
+        // A service that has answered nothing until now has clients that wait for long: they aren't kept from waiting.
+        expected.or_else(|_| {
+            counters.assume_small();
+            take()
+        })
+    }
+
+    fn busy(&self) -> Refused {
+        let BridgeRule { max_waiting, subject, .. } = &self.bridge.rule;
+        Problem::boxed(ErrorCode::BridgeBusy, format!("{max_waiting} requests already wait for {subject}: retry later"))
+    }
+
+    fn dropped(&self, bytes: usize) -> Refused {
+        let detail = format!(
+            "the service at {} has answered with {bytes} bytes, for which there is no memory for reads now. It has done the \
+             work: retry only what may be done twice",
+            self.bridge.rule.subject
+        );
+        Problem::boxed(ErrorCode::ReplyDropped, detail)
     }
 
     fn unavailable(&self) -> Refused {
@@ -131,6 +159,7 @@ impl BridgeRequest {
                 ErrorCode::TooLarge,
                 format!("the servers of the bus accept messages of {max} bytes, headers included: send a smaller body"),
             ),
+            BusError::NoRoom { bytes } => self.dropped(bytes),
             BusError::TimedOut => {
                 let timeout = self.bridge.rule.timeout.as_millis();
                 let detail =
@@ -169,9 +198,9 @@ struct Lines(Vec<u8>);
 
 impl Lines {
     /// # Errors
-    /// The value has control characters, which could begin another header.
+    /// The value has control characters other than tabs: they could begin another header.
     fn add(&mut self, name: &str, value: &[u8]) -> Result<(), Refused> {
-        if value.iter().any(|byte| byte.is_ascii_control()) {
+        if value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
             let detail =
                 format!("control characters can't be passed to a service, and {name} would have one: remove it");
             return Err(Problem::bad("Control character", detail));
@@ -183,13 +212,15 @@ impl Lines {
         Ok(())
     }
 
-    /// The headers of the head that are passed: each line of them, and a valid `traceparent`.
+    /// The headers of the head that are passed: each line of them, the codings of the body, and a valid `traceparent`.
     fn add_passed(&mut self, pass: &[Box<str>], head: &[u8]) -> Result<(), Refused> {
         for line in head.split(|byte| *byte == b'\n').skip(1) {
             let Some(colon) = memchr::memchr(b':', line) else { continue };
             let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
             if name.eq_ignore_ascii_case(b"traceparent") && is_traceparent(value) {
                 self.add("traceparent", value)?;
+            } else if name.eq_ignore_ascii_case(b"content-encoding") {
+                self.add("Content-Encoding", value)?;
             } else if let Some(passed) = pass.iter().find(|passed| name.eq_ignore_ascii_case(passed.as_bytes())) {
                 self.add(passed, value)?;
             }

@@ -6,45 +6,47 @@ use http::StatusCode;
 use http1::Response;
 use nats::{Headers, Message};
 
-use crate::admission::{ClientBucket, wait_queue};
+use crate::admission::ReadPermit;
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
-use crate::shard::ShardContext;
 
 /// The headers of a message that the client gets, in lower case.
-const RETURNED: [&str; 4] = ["content-type", "etag", "location", "cache-control"];
+const RETURNED: [&str; 10] = [
+    "content-type",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "cache-control",
+    "etag",
+    "last-modified",
+    "location",
+    "retry-after",
+    "vary",
+];
 /// The status that a service answers with.
 const STATUS: &str = "Forebay-Status";
 /// The error of a NATS micro service (NATS' ADR-32): a code, and a text.
 const SERVICE_ERROR_CODE: &str = "Nats-Service-Error-Code";
 const SERVICE_ERROR: &str = "Nats-Service-Error";
 
-/// The response of a message. It counts as memory of reads until the client has received it.
+/// The response of a message. Its memory is counted until the client has received it.
 ///
 /// # Errors
-/// Its status or its headers can't be read, or there is no memory for it.
-pub(super) async fn response(
-    shard: &ShardContext,
-    client: ClientBucket,
-    message: Message,
-) -> Result<Response, Refused> {
+/// Its status or its headers can't be read.
+pub(super) fn response(message: Message, room: ReadPermit) -> Result<Response, Refused> {
     let headers = message.headers().map_err(|error| bad(error.to_string()))?;
     let status = status(&headers)?;
     let fields = Some(fields(&headers)?).filter(|fields| !fields.is_empty()).map(String::into_boxed_str);
-    if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+    if matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(Response { status, fields, ..Response::ok() });
     }
     // A micro service may have its error's text in a header alone.
     let text = headers.get(SERVICE_ERROR).filter(|_| status.as_u16() >= 400 && message.payload().is_empty());
-    let (content_type, body) = match text {
-        Some(text) => (Some("text/plain; charset=utf-8"), text.to_vec()),
-        None => (None, message.payload().to_vec()),
-    };
-    let budget = &shard.shared.read_budget;
-    let take = || budget.take(body.len(), client);
-    let permit = wait_queue::wait(budget.waiting(), client, &shard.timer, take).await?;
-    let content_type = content_type.filter(|_| headers.get(RETURNED[0]).is_none());
-    Ok(Response { status, content_type, fields, reservation: Some(Box::new(permit)), body, ..Response::ok() })
+    let content_type = text.filter(|_| headers.get(RETURNED[0]).is_none()).map(|_| "text/plain; charset=utf-8");
+    let text = text.map(<[u8]>::to_vec);
+    // The message's own memory becomes the body: a copy would need as much again.
+    let body = text.unwrap_or_else(|| message.into_payload().into());
+    Ok(Response { status, content_type, fields, reservation: Some(Box::new(room)), body, ..Response::ok() })
 }
 
 /// The status: that of the service, that of a micro service's error, or 200.

@@ -14,6 +14,7 @@ use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{AppendBatch, ContentHash, DedupKey, JournalRecord, SourceLine};
 use json::batch::{Form, Item};
 use limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
+use tap::Taps;
 use transform::Filtered;
 
 use super::ack_mode::AckMode;
@@ -86,6 +87,8 @@ pub(crate) struct RecordBuilder {
     pub(crate) batch: AppendBatch,
     /// Bytes of its records.
     pub(crate) bytes_max: usize,
+    /// Those who watch events pass.
+    pub(crate) taps: &'static Taps,
     /// The id of the first record.
     pub(crate) first_id: Option<EventId>,
     /// The position of the first record, or of its original.
@@ -141,6 +144,7 @@ impl RecordBuilder {
             refused_commits: 0,
             batch: AppendBatch::default(),
             bytes_max: BLOCK_BYTES_MAX,
+            taps: Taps::closed(),
             first_id: None,
             position: None,
             accepted: 0,
@@ -230,6 +234,7 @@ impl RecordBuilder {
             epoch: Epoch::Known(self.refused_commits),
             room,
             budget: &mut self.budget,
+            taps: self.taps,
         }
     }
 

@@ -7,6 +7,7 @@ use super::RecordBuilder;
 use crate::ingest::envelope::Envelope;
 use crate::problem::Problem;
 use crate::refusals::Rejected;
+use crate::tapped;
 
 impl RecordBuilder {
     /// A record is rejected.
@@ -14,6 +15,7 @@ impl RecordBuilder {
         let bytes = item.record.as_ref().map_or_else(|_| item.raw.trim_ascii(), |payload| payload.as_bytes());
         let rejected = Rejected { problem, line: Some(item.line), bytes, received_at: self.envelope.received_at };
         self.tally.add(self.types.table(), self.envelope.sender(), &rejected);
+        tapped::refused(self.taps, self.types.table(), self.envelope.sender(), problem, Some(item.line));
     }
 
     /// The log has rejected the record with this number, and may have kept its payload. Returns the problem with the record's type.
@@ -34,6 +36,7 @@ impl RecordBuilder {
             }
             None => self.tally.count(types, sender, &problem, Some(line)),
         }
+        tapped::refused(self.taps, types, sender, &problem, Some(line));
         problem
     }
 

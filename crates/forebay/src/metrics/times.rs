@@ -1,0 +1,28 @@
+//! Where time goes: until events are stored, and in the event loops of shards.
+
+use delivery::StoredTimes;
+use gateway::GatewayCounters;
+
+use super::exposition::{Exposition, float};
+
+/// Adds the times from receipt to storage.
+pub(crate) fn stored(text: &mut Exposition, times: &StoredTimes) {
+    let help = "Time from an event's receipt until a store has it, by type and sink.";
+    text.histogram("forebay_event_stored_seconds", help, |series| {
+        for ((type_name, sink), times) in times.snapshots() {
+            let labels = [("type", type_name.as_str()), ("sink", &*sink)];
+            let bounds = times.bounds.map(|microseconds| float(microseconds) / 1e6);
+            series.buckets(&labels, &bounds, &times.buckets, float(times.sum) / 1e6);
+        }
+    });
+}
+
+/// Adds the times of the iterations of event loops.
+pub(crate) fn iterations(text: &mut Exposition, gateway: &GatewayCounters) {
+    let help = "Duration of an iteration of a shard's event loop, from its wake-up to its commit, by shard.";
+    text.histogram("forebay_shard_turn_seconds", help, |series| {
+        gateway.iteration_times().enumerate().for_each(|(number, times)| {
+            series.durations(&[("shard", &number.to_string())], &times);
+        });
+    });
+}
