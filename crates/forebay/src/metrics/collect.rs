@@ -48,6 +48,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
+    #[expect(clippy::too_many_arguments, reason = "one for each source")]
     pub(crate) fn new(
         log: Arc<EventLog>,
         gateway: Arc<GatewayCounters>,

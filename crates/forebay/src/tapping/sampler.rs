@@ -147,7 +147,7 @@ impl View {
             self.sum = Sum::default();
         }
         self.room = self.rate;
-        if second % BEAT_EVERY == 0 {
+        if second.is_multiple_of(BEAT_EVERY) {
             let _ = self.lines.try_send(lines::beat());
         }
     }

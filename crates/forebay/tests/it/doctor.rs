@@ -95,7 +95,7 @@ fn slow_fsync_is_found_with_write_only() {
 #[test]
 fn nearly_full_disk_is_found() {
     let (folder, before) = prepared();
-    let free = rustix::fs::statvfs(&folder.data()).unwrap();
+    let free = rustix::fs::statvfs(folder.data()).unwrap();
     let free = free.f_bavail * free.f_frsize;
     for (part, key) in [(free / 10 * 7, "warning"), (free * 2, "problem")] {
         let found = of_configuration(&folder, &format!("[journal]\nkeep_free = \"{}MiB\"\n", part >> 20)).1;

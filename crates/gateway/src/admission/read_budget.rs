@@ -79,6 +79,11 @@ impl ReadBudget {
         self.page_bytes
     }
 
+    /// Bytes in use.
+    pub(crate) fn bytes(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
     /// The reads that wait for memory.
     pub(crate) const fn waiting(&self) -> &WaitQueue {
         &self.waiting
