@@ -3,7 +3,12 @@
 use std::io;
 use std::time::Duration;
 
+use config::Role;
 use load::{ServerConnector, ServerResponse};
+use settings::Environment;
+
+use crate::admin_address;
+use crate::flags::{AdminAddress, Examined};
 
 /// The process is on this machine, or near.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -15,8 +20,15 @@ pub struct AdminPort {
 }
 
 impl AdminPort {
-    pub(crate) const fn new(server: ServerConnector, token: Option<String>) -> Self {
-        Self { server, token }
+    /// That of the process that the flags name; without one, of the process at the role's address.
+    ///
+    /// # Errors
+    /// No address is known, or the flags can't be used.
+    pub fn find(flags: &Examined, role: Role, environment: &Environment) -> anyhow::Result<Self> {
+        let Examined { config, admin, ca, token, .. } = flags.clone();
+        let at = AdminAddress { config, admin, ca };
+        let address = admin_address::of_flags(&at, role, environment)?;
+        Ok(Self { server: at.ca.server(&address)?, token: token.token(environment)? })
     }
 
     /// The address, for messages.

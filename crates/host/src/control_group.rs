@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::process::named;
-use crate::{SECOND, float, kernel, read};
+use crate::{SECOND, float, read};
 
 /// A limit of memory, and the file that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,13 @@ pub fn container_stats_in(root: &Path) -> ContainerStats {
 
 /// The threads of this process's group, and their maximum, if there is one.
 pub(crate) fn group_threads() -> Option<(u64, u64)> {
-    Groups::of_process().figure("pids", |_, file| kernel::threads_in(file), &read)
+    Groups::of_process().figure("pids", |_, file| threads_in(file), &read)
+}
+
+/// Both versions have the same files.
+fn threads_in(file: &dyn Fn(&str) -> Option<String>) -> Option<(u64, u64)> {
+    let number = |name: &str| file(name)?.trim().parse().ok();
+    Some((number("pids.current")?, number("pids.max")?))
 }
 
 /// The folder of this process's group of version 2, if there is that hierarchy.
@@ -317,6 +323,15 @@ mod tests {
         let groups = Groups { cgroup: cgroup.to_owned(), mountinfo: mountinfo.to_owned() };
         let found = groups.memory_limit(&|path| files.get(path).cloned())?;
         Some((found.bytes, found.file.display().to_string()))
+    }
+
+    #[test]
+    fn group_without_a_limit_of_threads_has_none() {
+        let group = |max: &'static str| {
+            threads_in(&move |file| Some(if file == "pids.max" { max.to_owned() } else { "12\n".to_owned() }))
+        };
+        assert_eq!((group("100\n"), group("max\n")), (Some((12, 100)), None));
+        assert_eq!(threads_in(&|_| None), None);
     }
 
     const TWO: &str = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";

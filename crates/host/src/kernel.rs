@@ -4,7 +4,6 @@ use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::process::named;
 use crate::{control_group, read};
 
 /// Settings of the machine. What can't be read is `None`.
@@ -65,12 +64,6 @@ fn settings(read: &dyn Fn(&str) -> Option<String>) -> KernelSettings {
     }
 }
 
-/// The threads of a group, of which both versions have the same files.
-pub(crate) fn threads_in(file: &dyn Fn(&str) -> Option<String>) -> Option<(u64, u64)> {
-    let number = |text: String| named(&text, "");
-    Some((number(file("pids.current")?)?, number(file("pids.max")?)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,14 +90,5 @@ mod tests {
         let without =
             |path: &str| read(path).map(|text| if path.contains("overcommit") { "0\n".to_owned() } else { text });
         assert_eq!(settings(&without).promised_bytes, None);
-    }
-
-    #[test]
-    fn group_without_a_limit_of_threads_has_none() {
-        let group = |max: &'static str| {
-            threads_in(&move |file| Some(if file == "pids.max" { max.to_owned() } else { "12\n".to_owned() }))
-        };
-        assert_eq!((group("100\n"), group("max\n")), (Some((12, 100)), None));
-        assert_eq!(threads_in(&|_| None), None);
     }
 }

@@ -1,4 +1,4 @@
-//! A look at a store: version, state, clock, rights to its index, and settings that lose events. It changes nothing.
+//! Examines a store: version, state, clock, rights to its index, and settings that lose events. It changes nothing.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ struct Privileges {
     has_all_requested: bool,
 }
 
-/// Looks at the store.
+/// Examines the store.
 pub(super) async fn examine(config: &ElasticsearchConfig, server: &Server) -> Result<Examination, Failure> {
     let mut found = Examination::default();
     found.begin_clock();
@@ -84,7 +84,7 @@ async fn check_rights(
             format!("the user lacks `{wanted}` or `read` of {name}"),
             "Grant the user or key the privileges in docs/guides/stores/elasticsearch.md",
         ),
-        _ => found.see("the server doesn't tell the user's rights: the first write shows them"),
+        _ => found.see("the server doesn't list the user's rights: the first write shows them"),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A look at a server and its stream: version, JetStream, clock and settings. It changes nothing.
+//! Examines a server and its stream: version, JetStream, clock and settings. It changes nothing.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::error::Failure;
 use super::preflight::Durability;
 use nats::Session;
 
-/// Looks at the stream.
+/// Examines the stream.
 pub(super) async fn examine(config: &NatsConfig) -> Result<Examination, Failure> {
     let mut found = Examination::default();
     let mut session = Session::open(&config.connect_options(), config.timeout).await?;

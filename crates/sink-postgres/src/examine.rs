@@ -1,4 +1,4 @@
-//! A look at a server: version, clock, room for connections, and the rights to the tables. It changes nothing.
+//! Examines a server: version, clock, room for connections, and the rights to the tables. It changes nothing.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const RIGHTS: &str = "select c.oid is not null, coalesce(has_table_privilege(c.o
     from (select to_regclass($1::text)::oid as oid) t left join pg_class c on c.oid = t.oid";
 const MAY_CREATE: &str = "select coalesce(has_schema_privilege(coalesce($1::text, current_schema()), 'create'), false)";
 
-/// Looks at the server.
+/// Examines the server.
 pub(super) async fn examine(config: &PostgresConfig) -> Result<Examination, Failure> {
     let mut session = Session::connect(config).await?;
     let (talk, driver) = session.parts();
@@ -34,7 +34,7 @@ pub(super) async fn examine(config: &PostgresConfig) -> Result<Examination, Fail
 
 async fn look(talk: &Talk, config: &PostgresConfig) -> Result<Examination, Failure> {
     let mut found = Examination::default();
-    // Nothing is changed, whatever the checks do. Not a setting of the session, which a pooler could give to another client.
+    // The checks can't change anything. A setting of the session could reach another client of a pooler.
     talk.execute("begin transaction read only").await?;
     let major = check_server(talk, config, &mut found).await?;
     if major < VERSION_MIN {

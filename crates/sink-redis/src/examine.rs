@@ -1,4 +1,4 @@
-//! A look at a server or a cluster: version, settings, clock, memory and rights. It changes nothing.
+//! Examines a server or a cluster: version, settings, clock, memory and rights. It changes nothing.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const FULL_PERCENT: u64 = 90;
 /// A script as Forebay's are, which only reads: the server checks the rights to scripts and to the key.
 const SCRIPT: &str = "return redis.call('exists', KEYS[1])";
 
-/// Looks at the server to write to, or at all nodes of the cluster.
+/// Examines the server to write to, or at all nodes of the cluster.
 pub(super) async fn examine(config: &RedisConfig) -> Result<Examination, Failure> {
     let mut found = Examination::default();
     let is_cluster = matches!(config.deployment, Deployment::Cluster(_));

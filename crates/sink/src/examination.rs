@@ -1,4 +1,4 @@
-//! What a look at a store finds. The look changes nothing in the store.
+//! The findings of an examination, which changes nothing in the store.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use text::escape_control;
 
 /// A fact that needs an operator, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advice {
+pub struct Remedy {
     /// What was found.
     pub seen: String,
     /// What to do.
@@ -18,12 +18,12 @@ pub struct Advice {
 pub struct Examination {
     /// What is right: the product with its version, then what was checked.
     pub seen: Vec<String>,
-    /// How many seconds the store's clock is ahead of this machine's; negative if it is behind. `None` if the store doesn't say its time.
+    /// How many seconds the store's clock is ahead of this machine's; negative if it is slow. `None` if the store doesn't say its time.
     pub clock_ahead: Option<f64>,
     /// What may lose data or become a problem.
-    pub warnings: Vec<Advice>,
+    pub warnings: Vec<Remedy>,
     /// What keeps events from being stored.
-    pub problems: Vec<Advice>,
+    pub problems: Vec<Remedy>,
     /// What couldn't be checked, and why.
     pub unchecked: Vec<String>,
     /// When the store was asked for its time, since 1970.
@@ -38,7 +38,7 @@ impl Examination {
 
     /// Adds a warning.
     pub fn warn(&mut self, seen: impl Into<String>, remedy: impl Into<String>) {
-        self.warnings.push(Advice { seen: seen.into(), remedy: remedy.into() });
+        self.warnings.push(Remedy { seen: seen.into(), remedy: remedy.into() });
     }
 
     /// Adds what the store may lose although it has answered: the text of a [`Store::warning`](crate::Store::warning).
@@ -50,7 +50,7 @@ impl Examination {
 
     /// Adds a problem.
     pub fn fail(&mut self, seen: impl Into<String>, remedy: impl Into<String>) {
-        self.problems.push(Advice { seen: seen.into(), remedy: remedy.into() });
+        self.problems.push(Remedy { seen: seen.into(), remedy: remedy.into() });
     }
 
     /// Adds what couldn't be checked, and why.

@@ -27,7 +27,7 @@ mod tapped;
 
 pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
-pub use examination::{Advice, Examination};
+pub use examination::{Examination, Remedy};
 pub use fault::{Fault, Verdict, judge_unclear};
 pub use kind::{Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig};
 pub use mark::{InvalidMark, Mark};

@@ -5,12 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use config::Role;
 use load::ServerUrl;
-use settings::Environment;
 
 use super::path_value::path;
-use super::{AdminAddress, CaFlag, Common, DATA, Data, OutputFlags, TokenFlag, WRITER_DATA, dead};
-use crate::admin_address;
-use crate::admin_port::AdminPort;
+use super::{CaFlag, Common, DATA, Data, OutputFlags, TokenFlag, WRITER_DATA, dead};
 
 /// A configuration, and the process that may run with it.
 #[derive(Clone, Debug, Args)]
@@ -20,7 +17,7 @@ pub struct Examined {
     pub role: Option<Role>,
     /// The configuration file (TOML) [env: FOREBAY_CONFIG]
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path(), hide_env = true)]
-    config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// The data directory [default: ./forebay-data, of a writer ./forebay-writer] [env: FOREBAY_DATA]
     #[arg(long, value_name = "DIR", env = "FOREBAY_DATA", value_parser = path(), hide_env = true)]
     data: Option<PathBuf>,
@@ -29,11 +26,11 @@ pub struct Examined {
     writers: Vec<String>,
     /// The admin address of the running process [default: as configured]; with TLS a URL, as https://localhost:9000
     #[arg(long, value_name = "ADDR", value_parser = dead::admin)]
-    admin: Option<ServerUrl>,
+    pub(crate) admin: Option<ServerUrl>,
     #[command(flatten)]
-    ca: CaFlag,
+    pub(crate) ca: CaFlag,
     #[command(flatten)]
-    token: TokenFlag,
+    pub(crate) token: TokenFlag,
 }
 
 /// `forebay doctor`.
@@ -95,16 +92,5 @@ impl Examined {
             writers,
             role: Some(role),
         }
-    }
-
-    /// The admin port of the process.
-    ///
-    /// # Errors
-    /// No address is known, or the flags can't be used.
-    pub fn admin_port(&self, role: Role, environment: &Environment) -> anyhow::Result<AdminPort> {
-        let Self { config, admin, ca, .. } = self.clone();
-        let at = AdminAddress { config, admin, ca };
-        let address = admin_address::of_flags(&at, role, environment)?;
-        Ok(AdminPort::new(at.ca.server(&address)?, self.token.token(environment)?))
     }
 }

@@ -15,6 +15,7 @@ mod deferred;
 mod driver;
 mod objects;
 mod session;
+mod spanned;
 mod tapped;
 
 use std::sync::Arc;
@@ -51,6 +52,9 @@ pub(crate) struct Lane {
     pub(crate) halt: watch::Receiver<Halt>,
     pub(crate) backoff: Backoff,
 }
+
+/// Is logged instead of a store's message that may quote an event.
+const OF_EVENT: &str = "the store rejects an event for now; the list of routes shows its message";
 
 /// Why a session of a lane ends.
 pub(crate) enum LaneExit {
@@ -109,9 +113,15 @@ impl Lane {
 
     /// Enters a state. The log shows why a lane waits, once for each reason, and when the wait is over.
     pub(crate) fn enter(&self, state: LaneState) {
+        self.enter_as(state, None);
+    }
+
+    /// The same with another reason in the log.
+    fn enter_as(&self, state: LaneState, logged: Option<&str>) {
         let before = self.status.set(state.clone());
         match &state {
             LaneState::Waiting(reason) if before != state => {
+                let reason = logged.unwrap_or(reason);
                 tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason, "lane waits: events stay in the journal, and the lane retries");
             }
             LaneState::Delivering if matches!(before, LaneState::Waiting(_)) => {
@@ -125,18 +135,18 @@ impl Lane {
         }
     }
 
-    /// An attempt has failed: returns how long to pause.
-    pub(crate) fn begin_wait(&mut self, reason: &str) -> Duration {
+    /// An attempt has failed: returns how long to pause. A reason that is about an event may quote it, so it isn't logged.
+    pub(crate) fn begin_wait(&mut self, reason: &str, is_of_event: bool) -> Duration {
         self.status.retries.add(1);
         self.status.contacts.interrupted();
-        self.enter(LaneState::Waiting(reason.to_owned()));
+        self.enter_as(LaneState::Waiting(reason.to_owned()), is_of_event.then_some(OF_EVENT));
         let pause = self.backoff.next();
         self.sink.retry_max().map_or(pause, |longest| pause.min(longest))
     }
 
     /// Pauses after a failed attempt.
     pub(crate) async fn wait(&mut self, reason: &str) {
-        let pause = self.begin_wait(reason);
+        let pause = self.begin_wait(reason, false);
         self.pause(pause, std::future::pending()).await;
     }
 

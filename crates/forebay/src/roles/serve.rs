@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use access::Tokens;
 use anyhow::anyhow;
-use config::{Configuration, Role, Stopping};
+use config::{Configuration, Push, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
@@ -26,11 +26,14 @@ use crate::admin::{Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns,
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
+use crate::memory_use::MemoryUse;
 use crate::metrics::collect::Metrics;
+use crate::metrics::push::PushCounters;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
@@ -94,17 +97,14 @@ async fn serve(
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     running.observe();
+    running.start_push(&configuration.push, role);
     tls.follow();
     let admin_tls = tls.admin();
     let answers = running.admin.clone();
     let respond = move |request| admin::respond_as_server(request, answers.clone());
     tokio::spawn(admin::serve(admin, admin_tls, running.gateway.counters().drains().clone(), respond));
-    let ports = startup_message::Ports {
-        listen: running.gateway.local_addr(),
-        admin: admin_address,
-        needs_token,
-        is_first_start,
-    };
+    let listen = running.gateway.local_addr();
+    let ports = startup_message::Ports { listen, admin: admin_address, needs_token, is_first_start };
     startup_message::show(&ports, &configuration, &data, running.admin.origin);
     let counters = running.reloads.clone();
     let (stopping, times) = watch::channel(configuration.gateway.stopping);
@@ -140,17 +140,14 @@ async fn serve(
     if let Some(events) = running.bus_events.take() {
         events.stop().await;
     }
-    // On a blocking thread: the runtime still has to receive a second signal.
     let diagnostics = running.admin.diagnostics.clone();
+    // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     diagnostics.end().await;
-    stopped.unwrap_or_else(|_| {
-        Err(anyhow!(
-            "BUG: Forebay did not stop cleanly; the journal keeps events that aren't stored. Start Forebay again, and \
-             report this"
-        ))
-    })
+    stopped.unwrap_or_else(|_| Err(anyhow!(NOT_STOPPED)))
 }
+
+const NOT_STOPPED: &str = "BUG: Forebay did not stop cleanly; the journal keeps events that aren't stored. Start Forebay again, and report this";
 
 /// Commands in messages name the admin address if the configuration file doesn't.
 fn remember_admin(inputs: &Inputs, url: ServerUrl) {
@@ -194,12 +191,14 @@ struct Running {
     findings: Findings,
     readers: Readers,
     bus_events: Option<BusEvents>,
+    push: Arc<PushCounters>,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
 }
 
 impl Running {
+    #[expect(clippy::too_many_lines, reason = "a list of the parts, in the order of their needs")]
     fn start(
         start: Start<'_>,
         intake: TcpListener,
@@ -207,8 +206,8 @@ impl Running {
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
         let Start { configuration, data, tokens, tls, memory, role, sources } = start;
-        let taps = Taps::new();
-        let opened = Opened::start(configuration, data, memory, sinks.clone(), taps)?;
+        let (taps, spans) = (Taps::new(), push::spans(&configuration.push));
+        let opened = Opened::start(configuration, data, memory, sinks.clone(), (taps, spans))?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
         let objects = ObjectRegistry::new(delivery.lanes().clone(), &memory);
@@ -216,6 +215,7 @@ impl Running {
             tokens: tokens.clone(),
             tls: tls.intake(),
             taps,
+            spans,
             objects: objects.readers(configuration, &sinks),
             ..compose::gateway_options(configuration, &memory)
         };
@@ -227,6 +227,7 @@ impl Running {
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
+        let push = Arc::new(PushCounters::new(spans));
         let metrics = Metrics::new(
             log.clone(),
             gateway.counters().clone(),
@@ -236,6 +237,7 @@ impl Running {
             upstreams.clone(),
             retention.clone(),
             findings.clone(),
+            push.clone(),
         );
         let overview = ServerOverview::new(
             (role, directory.origin()),
@@ -270,6 +272,14 @@ impl Running {
             diagnostics: Diagnostics {
                 findings: findings.clone(),
                 overviews,
+                memory: MemoryUse::of_server(
+                    memory,
+                    log.clone(),
+                    gateway.control().clone(),
+                    &delivery,
+                    objects.clone(),
+                ),
+                gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
             },
@@ -289,6 +299,7 @@ impl Running {
             findings,
             readers,
             bus_events,
+            push,
             memory,
             _directory: directory,
         })
@@ -301,6 +312,13 @@ impl Running {
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
         tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+    }
+
+    /// Starts to send metrics, if the configuration has a receiver.
+    fn start_push(&self, config: &Push, role: Role) {
+        let instance = Instance { role: role.name(), id: self.admin.origin.to_string() };
+        let admin = self.admin.clone();
+        push::start(config, &instance, &self.push, Arc::new(move |text| admin.metrics.collect(text)));
     }
 
     fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {

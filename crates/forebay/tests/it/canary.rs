@@ -74,8 +74,8 @@ fn receiver() -> MockServer {
     })
 }
 
-/// Where the canary is found.
-fn has_canary(text: &str) -> Option<String> {
+/// The line with the canary.
+fn canary_line(text: &str) -> Option<String> {
     let at = text.find(CANARY).or_else(|| text.find(CANARY_BASE64))?;
     Some(text[text[..at].rfind('\n').map_or(0, |line| line + 1)..].lines().next().unwrap_or_default().to_owned())
 }
@@ -107,7 +107,7 @@ fn report_has_everything_but_secrets_and_payloads() {
     shown.extend(report(&folder, &server, &path));
     shown.push(("log".to_owned(), std::fs::read_to_string(&log).unwrap()));
     for (what, text) in &shown {
-        assert_eq!(has_canary(text), None, "{what}");
+        assert_eq!(canary_line(text), None, "{what}");
     }
     let part = |name: &str| &shown.iter().find(|(what, _)| what == name).unwrap_or_else(|| panic!("no {name}")).1;
     assert!(

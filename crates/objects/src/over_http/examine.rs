@@ -1,4 +1,4 @@
-//! A look at a container or bucket: whether it exists, its server's clock, and whether objects can be stored.
+//! Examines a container or bucket: whether it exists, its server's clock, and whether objects can be stored.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::Prefix;
 const NAME: &str = "_forebay-doctor";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 
-/// Looks at the container. With the prefix of the sink's objects it also stores an object in their folder and removes it.
+/// Examines the container. With the prefix of the sink's objects it also stores an object in their folder and removes it.
 pub(super) async fn examine(
     store: &ContainerTarget<impl Service>,
     trial: Option<&Prefix>,

@@ -116,6 +116,8 @@ pub(crate) struct Judgement {
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: Reason,
+    /// Whether the reason is about an event, which it may quote.
+    pub(crate) is_of_event: bool,
     then: AfterWait,
 }
 
@@ -217,7 +219,7 @@ impl BatchProgress {
             }
             WriteOutcome::Rejected { refused } if refused.is_empty() => {
                 let reason = "BUG: the sink rejected a batch without naming a record. Report this".into();
-                Next::Wait(Wait { reason, then: AfterWait::Send })
+                Next::Wait(Wait { reason, is_of_event: false, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {
                 Next::DeadLetter(Judgement { part, rejected, deferred: Vec::new(), again: None })
@@ -271,7 +273,8 @@ impl BatchProgress {
             None => self.send(),
             Some(first) => {
                 let then = if self.sends_sample { AfterWait::SendWithNeighbours } else { AfterWait::Send };
-                Next::Wait(Wait { reason: first.reason, then })
+                let is_of_event = first.scope != RetryScope::Store;
+                Next::Wait(Wait { reason: first.reason, is_of_event, then })
             }
         }
     }
@@ -281,7 +284,7 @@ impl BatchProgress {
         self.rejections.outage();
         self.newer_accepted = false;
         let needs_later = self.policy.fenced && matches!(error, SinkError::Misconfigured(_));
-        Next::Wait(Wait { reason: error.into_reason(), then: AfterWait::AskStore { needs_later } })
+        Next::Wait(Wait { reason: error.into_reason(), is_of_event: false, then: AfterWait::AskStore { needs_later } })
     }
 
     fn waited(&self, then: AfterWait, is_full: bool) -> Next {

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_says_what_was_seen_and_what_to_do() {
+    fn line_has_fact_and_remedy() {
         let check = Check::warning("token", "it expires\ntomorrow", "Create another").about("shop");
         assert_eq!(check.line(), "warning  token shop: it expires\\ntomorrow. Create another\n");
         assert_eq!(Check::ok("memory", "no limit").line(), "ok       memory: no limit\n");

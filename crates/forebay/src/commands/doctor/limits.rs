@@ -29,7 +29,7 @@ const THROTTLED_MIN: f64 = 0.05;
 const PERIODS_MIN: u64 = 100;
 /// Connections that should be able to wait for a shard.
 const SOMAXCONN_MIN: u64 = 1_024;
-/// From this share on, the machine soon has no more of it.
+/// From this share on, the machine soon runs out of it.
 const MACHINE_USED_MAX: f64 = 0.9;
 
 /// The limits of a process, as it says itself, or of this command.

@@ -49,7 +49,7 @@ pub(crate) struct Diagnosis {
 pub(crate) fn run(flags: &DoctorFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let role = flags.examined().role.or(role).unwrap_or(Role::Serve);
     let Some(subject) = Subject::load(flags.examined(), role, environment) else { return Ok(EXIT_CONFIGURATION) };
-    let admin = flags.examined().admin_port(role, environment)?;
+    let admin = AdminPort::find(flags.examined(), role, environment)?;
     let diagnosis = diagnose(subject, admin, flags.write)?;
     let text = if flags.is_json() { serde_json::to_string(&diagnosis)? + "\n" } else { diagnosis.text() };
     print(|output| std::io::Write::write_all(output, text.as_bytes()))?;

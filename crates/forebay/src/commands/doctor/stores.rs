@@ -19,7 +19,7 @@ const CLOCK_WARNING: f64 = 5.0;
 /// With this difference, tokens and signatures fail, and times of events are wrong.
 const CLOCK_PROBLEM: f64 = 60.0;
 
-/// Looks at a sink's store.
+/// Examines a sink's store.
 pub(super) async fn checks(name: String, config: SinkConfig, may_write: bool) -> Vec<Check> {
     let sink = config.build();
     let looked = timeout(LIMIT, sink.examine(may_write)).await;
@@ -60,8 +60,8 @@ fn of_found(found: Examination) -> Vec<Check> {
 }
 
 fn clock(ahead: f64) -> Check {
-    let direction = if ahead > 0.0 { "ahead of" } else { "behind" };
-    let seen = format!("the store's clock is {:.0} s {direction} this machine's", ahead.abs());
+    let direction = if ahead > 0.0 { "fast" } else { "slow" };
+    let seen = format!("the store's clock is {:.0} s {direction}, compared with this machine's", ahead.abs());
     let remedy = "Set both clocks by a time service, such as chrony or systemd-timesyncd";
     match ahead.abs() {
         ..CLOCK_WARNING => Check::ok(CLOCK, "the store's and this machine's differ by less than 5 s"),
@@ -86,7 +86,7 @@ mod tests {
         ] {
             assert_eq!(clock(ahead).state, state, "{ahead}");
         }
-        assert_eq!(clock(-300.2).seen, "the store's clock is 300 s behind this machine's");
-        assert_eq!(clock(6.0).seen, "the store's clock is 6 s ahead of this machine's");
+        assert_eq!(clock(-300.2).seen, "the store's clock is 300 s slow, compared with this machine's");
+        assert_eq!(clock(6.0).seen, "the store's clock is 6 s fast, compared with this machine's");
     }
 }

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 const BLOCK: usize = 512;
 /// Names of files are short: the format has room for 100 bytes.
 const NAME_BYTES: usize = 100;
-/// The owner may read and write the unpacked files: figures of a system are nobody else's.
+/// The owner may read and write the unpacked files: figures of a system are for its operator.
 const MODE: u64 = 0o600;
 const REGULAR_FILE: u8 = b'0';
 

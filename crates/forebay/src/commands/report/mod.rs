@@ -79,11 +79,15 @@ pub(crate) fn run(flags: &ReportFlags, role: Option<Role>, environment: &Environ
         output.discard();
         return Ok(EXIT_CONFIGURATION);
     };
-    let admin = flags.examined().admin_port(role, environment).inspect_err(|_| output.discard())?;
+    let admin = AdminPort::find(flags.examined(), role, environment).inspect_err(|_| output.discard())?;
     let mut report = Report::default();
     report.ask_all(&admin);
-    let diagnosis = diagnose(subject, flags.examined().admin_port(role, environment)?, false)?;
-    report.add("doctor.json", "what forebay doctor finds", serde_json::to_vec_pretty(&diagnosis)?);
+    let diagnosis = diagnose(subject, AdminPort::find(flags.examined(), role, environment)?, false)?;
+    report.add(
+        "doctor.json",
+        "what forebay doctor finds",
+        serde_json::to_vec_pretty(&redact::diagnosis(serde_json::to_value(&diagnosis)?))?,
+    );
     let (contents, now) = (report.contents(), clock::since_1970().as_secs());
     report.files.insert(0, (CONTENTS.to_owned(), contents.clone().into_bytes()));
     let written = archive::write(&mut output, FOLDER, &report.files, now);

@@ -44,14 +44,32 @@ pub(super) fn status(mut status: Value) -> Value {
     status
 }
 
+/// A diagnosis whose problems of the process, which are those of its status, have no parts of events.
+pub(super) fn diagnosis(mut diagnosis: Value) -> Value {
+    let checks = diagnosis.get_mut("checks").and_then(Value::as_array_mut);
+    for check in checks.into_iter().flatten().filter(|check| check.get("check").is_some_and(|name| name == "process")) {
+        for key in ["seen", "remedy"] {
+            if let Some(Value::String(text)) = check.get_mut(key) {
+                *text = unquoted(text);
+            }
+        }
+    }
+    diagnosis
+}
+
 fn cut_reasons(value: &mut Value, is_of_event: bool) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(|value| cut_reasons(value, is_of_event)),
         Value::Object(members) => {
             for (key, value) in members {
-                match value {
-                    Value::String(text) if is_of_event && key == "reason" => *text = shape(text),
-                    value => cut_reasons(value, OF_EVENTS.contains(&key.as_str())),
+                match (key.as_str(), value) {
+                    ("reason", Value::String(text)) => *text = if is_of_event { shape(text) } else { unquoted(text) },
+                    ("problems", Value::Array(list)) => list.iter_mut().for_each(|problem| {
+                        if let Value::String(text) = problem {
+                            *text = unquoted(text);
+                        }
+                    }),
+                    (key, value) => cut_reasons(value, OF_EVENTS.contains(&key)),
                 }
             }
         }
@@ -61,14 +79,26 @@ fn cut_reasons(value: &mut Value, is_of_event: bool) {
 
 /// A reason without digits, and without all that is quoted or in brackets: PostgreSQL shows rows in parentheses, and others quote values.
 fn shape(reason: &str) -> String {
+    cut(reason, |character| character.is_ascii_digit()).chars().take(REASON_CHARACTERS_MAX).collect()
+}
+
+/// A message without all that is quoted or in brackets. A sink may wait because of one event.
+fn unquoted(message: &str) -> String {
+    cut(message, |_| false)
+}
+
+/// The text with `…` for quoted parts, parts in brackets, and characters for which `is_also_cut` holds. Names of settings are in backticks.
+fn cut(reason: &str, is_also_cut: impl Fn(char) -> bool) -> String {
     let mut shape = String::new();
     let mut closings: Vec<char> = Vec::new();
     let mut previous = ' ';
-    for character in reason.chars() {
-        let is_closing = closings.last() == Some(&character);
-        let is_in_quotes = closings.last().is_some_and(|closing| !")]}".contains(*closing));
+    let mut characters = reason.chars().peekable();
+    while let Some(character) = characters.next() {
         // An apostrophe within a word is no quotation mark.
-        let is_apostrophe = character == '\'' && previous.is_alphanumeric();
+        let is_within_word = previous.is_alphanumeric() && characters.peek().is_some_and(|next| next.is_alphanumeric());
+        let is_apostrophe = character == '\'' && is_within_word;
+        let is_closing = closings.last() == Some(&character) && !is_apostrophe;
+        let is_in_quotes = closings.last().is_some_and(|closing| !")]}".contains(*closing));
         let closing = match character {
             _ if is_in_quotes => None,
             '(' => Some(')'),
@@ -76,7 +106,7 @@ fn shape(reason: &str) -> String {
             '{' => Some('}'),
             '“' | '„' => Some('”'),
             '«' => Some('»'),
-            '"' | '`' => Some(character),
+            '"' => Some(character),
             '\'' if !is_apostrophe => Some('\''),
             _ => None,
         };
@@ -86,14 +116,14 @@ fn shape(reason: &str) -> String {
         } else if let Some(closing) = closing {
             closings.push(closing);
         }
-        let is_cut = is_closing || closing.is_some() || !closings.is_empty() || character.is_ascii_digit();
+        let is_cut = is_closing || closing.is_some() || !closings.is_empty() || is_also_cut(character);
         match is_cut {
             true if !shape.ends_with(CUT) => shape.push(CUT),
             true => {}
             false => shape.push(character),
         }
     }
-    shape.chars().take(REASON_CHARACTERS_MAX).collect()
+    shape
 }
 
 #[cfg(test)]
@@ -113,6 +143,7 @@ mod tests {
             ("Preview of field's value: 's3cret'", "Preview of field's value: …"),
             ("value 17.5 of [a [b] cret] is too large", "value ….… of … is too large"),
             ("it never \"ends (secret)", "it never …"),
+            ("no 'it isn't secret' here", "no … here"),
         ] {
             assert_eq!(shape(reason), expected);
         }
@@ -131,9 +162,17 @@ mod tests {
     }
 
     #[test]
-    fn last_dead_letters_of_a_status_are_cut() {
-        let before = json!({"sinks": [{"reason": "store 'a' is away", "backlog": {"last_dead": {"at": "2026", "reason": "'secret' 1"}}}]});
-        let after = json!({"sinks": [{"reason": "store 'a' is away", "backlog": {"last_dead": {"at": "2026", "reason": "… …"}}}]});
+    fn reasons_of_a_status_are_cut() {
+        let status_of = |problem: &str, reason: &str, dead: &str| {
+            let last_dead = json!({"at": "2026", "reason": dead});
+            json!({"problems": [problem], "sinks": [{"reason": reason, "backlog": {"last_dead": last_dead}}]})
+        };
+        let before = status_of("s waits: x:9200 (event) 'a'", "`url` of x:9200: 'a'", "'secret' 1");
+        let after = status_of("s waits: x:9200 … …", "`url` of x:9200: …", "… …");
         assert_eq!(status(before), after);
+
+        let diagnosis_of =
+            |seen: &str| json!({"checks": [{"check": "process", "seen": seen}, {"check": "sink", "seen": "'a'"}]});
+        assert_eq!(diagnosis(diagnosis_of("s waits: 'a'")), diagnosis_of("s waits: …"));
     }
 }
