@@ -31,6 +31,7 @@ use net::lingering_close::DrainLimiter;
 use net::newcomers::Newcomers;
 use net::tls::ServerTls;
 use sink::{Mark, Sink};
+use spans::SpanQueue;
 use tap::Taps;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -132,6 +133,19 @@ pub struct Writer {
     drains: Arc<DrainLimiter>,
     phase: watch::Sender<Phase>,
     taps: &'static Taps,
+    spans: Option<&'static SpanQueue>,
+    budgets: WriterBudgets,
+}
+
+/// A part of a writer's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPart {
+    /// The sink whose batches it holds. `None`: pages that gateways read.
+    pub sink: Option<String>,
+    /// Bytes in use.
+    pub bytes: usize,
+    /// Bytes that it may use.
+    pub bytes_max: usize,
 }
 
 /// The unit of memory budgets, in bytes.
@@ -159,7 +173,8 @@ impl Writer {
         let (counters, drains) = (WriterCounters::default(), Arc::default());
         let reads = ReadRoom::new(&budgets);
         let taps = Taps::closed();
-        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps }.with_memory(&budgets)
+        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps, spans: None, budgets }
+            .with_memory(&budgets)
     }
 
     /// The same writer with these budgets.
@@ -169,7 +184,26 @@ impl Writer {
         let share = budgets.sink_batches_bytes.div_ceil(UNIT);
         self.offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         self.reads = ReadRoom::new(budgets);
+        self.budgets = *budgets;
         self
+    }
+
+    /// The memory that is in use for batches of each sink, and for reads.
+    #[must_use]
+    pub fn memory(&self) -> Vec<MemoryPart> {
+        let part = |sink, free: &Semaphore, bytes_max: usize| {
+            let used = bytes_max.div_ceil(UNIT).saturating_sub(free.available_permits());
+            MemoryPart { sink, bytes: used * UNIT, bytes_max }
+        };
+        let batches = self.budgets.sink_batches_bytes;
+        let sinks = self.offered.iter().map(|(name, sink)| part(Some(name.clone()), &sink.room, batches));
+        sinks.chain([part(None, self.reads.free(), self.budgets.reads_bytes)]).collect()
+    }
+
+    /// The same writer, which records the calls of its stores for sampled events.
+    #[must_use]
+    pub fn with_spans(self, spans: Option<&'static SpanQueue>) -> Self {
+        Self { spans, ..self }
     }
 
     /// The same writer, whose stored events pass these taps.

@@ -10,7 +10,7 @@ pub(crate) use client_quota::ClientBucket;
 #[cfg(test)]
 pub(crate) use client_quota::tests::two_clients;
 pub(crate) use fair_semaphore::FairSemaphore;
-pub(crate) use read_budget::{ExpectedAnswer, ReadBudget, ReadPermit};
+pub(crate) use read_budget::{AnswerSize, ExpectedAnswer, ReadBudget, ReadPermit};
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,6 +91,11 @@ impl Admission {
     /// The open connections of one shard.
     pub(crate) fn connections_of(&self, shard: usize) -> usize {
         self.loads[shard].connections.load(Ordering::Relaxed)
+    }
+
+    /// The bytes in flight of one shard.
+    pub(crate) fn bytes_of(&self, shard: usize) -> usize {
+        self.loads[shard].bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn connections(&self) -> usize {

@@ -1,6 +1,6 @@
 //! The gateway as a whole: its threads, from start to stop.
 
-mod command;
+pub(crate) mod command;
 pub(crate) mod control;
 mod listener;
 mod shard_thread;
@@ -20,6 +20,7 @@ use limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIME
 use net::connections::ConnectionLimiter;
 use net::lingering_close::DrainLimiter;
 use net::tls::ServerTls;
+use spans::SpanQueue;
 use tap::Taps;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -86,6 +87,8 @@ pub struct GatewayOptions {
     pub tls: Option<Arc<ServerTls>>,
     /// Those who watch events pass.
     pub taps: &'static Taps,
+    /// The spans of sampled requests, if they are sent somewhere.
+    pub spans: Option<&'static SpanQueue>,
 }
 
 impl Default for GatewayOptions {
@@ -111,6 +114,7 @@ impl Default for GatewayOptions {
             drains: Arc::default(),
             tls: None,
             taps: Taps::closed(),
+            spans: None,
         }
     }
 }
@@ -151,6 +155,7 @@ impl Gateway {
         let drains = options.drains.clone();
         let counters = GatewayCounters::new(shards_count, admission.clone(), drains, log.accepted().clone());
         let counters = Arc::new(counters);
+        let read_budget = Arc::new(ReadBudget::new(&memory));
         let content_hash = log.content_hash();
         let outcomes = log.delivery_watch().clone();
         let shards: Arc<[_]> = log.shards().into();
@@ -162,12 +167,13 @@ impl Gateway {
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
-            read_budget: Arc::new(ReadBudget::new(&memory)),
+            read_budget: read_budget.clone(),
             memory,
             outcomes,
             shards,
             tokens: options.tokens.clone(),
             taps: options.taps,
+            spans: options.spans,
         };
         let (end, ended) = channel();
         let shards = start_shards(log, &shared, (options.tls.as_ref(), options.bus.as_ref()), &end)?;
@@ -180,6 +186,7 @@ impl Gateway {
             limiter: limiter.clone(),
             types: log.types().clone(),
             counters: counters.clone(),
+            read_budget,
         };
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), limiter, tick };
         let (stop_listening, stop) = oneshot::channel();

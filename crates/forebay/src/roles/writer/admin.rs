@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use writer::Writer;
 
 use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
+use crate::metrics::bus_events;
 use crate::metrics::exposition::Exposition;
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
@@ -118,6 +119,7 @@ impl Shown {
                 is_registered.into(),
             );
         }
+        bus_events::add(text);
         findings::add(text, &self.diagnostics.findings);
         self.host.add(text);
         self.push.add(text);

@@ -23,6 +23,8 @@ use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
+use crate::memory_use::MemoryUse;
+use crate::metrics::push::PushCounters;
 use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
@@ -57,6 +59,7 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
     runtime.block_on(serve(&configuration, common, sources, (signals, hangup), &manager))
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of the parts, in the order of their needs")]
 async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
@@ -79,6 +82,7 @@ async fn serve(
     let offered = offered(configuration);
     let is_loopback = configuration.listens_on_loopback();
     let (memory, taps) = (WriterPlan::of(configuration), Taps::new());
+    let spans = push::spans(&configuration.push);
     if let Some(warning) = memory.warning() {
         tracing::warn!("{warning}");
     }
@@ -86,7 +90,7 @@ async fn serve(
         tracing::info!("{summary}");
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
-    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps));
+    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
     let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
@@ -103,7 +107,7 @@ async fn serve(
         is_registered,
         started,
         host: Arc::default(),
-        push: Arc::default(),
+        push: Arc::new(PushCounters::new(spans)),
         diagnostics: diagnostics.clone(),
     };
     start_push(configuration, &listener, &shown);
@@ -157,7 +161,9 @@ fn observe(
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    (retention, Diagnostics { findings, overviews, configuration, tapping: Tapping::new(taps, None) })
+    let memory = MemoryUse::Writer(writer.clone());
+    let tapping = Tapping::new(taps, None);
+    (retention, Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping })
 }
 
 /// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
