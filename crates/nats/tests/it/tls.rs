@@ -39,10 +39,12 @@ fn requests_are_answered_over_tls_before_and_after_a_loss() {
     local(async {
         // A server may require TLS without the URL.
         let (client, worker) = (certified.client("tls", &server), certified.client("nats", &server));
+        worker.connected().await;
         echo(&worker, "echo").await;
         client.connected().await;
         let large = "x".repeat(500_000);
-        assert!(ask(&client, "echo", &large, LONG).await.is_ok_and(|answer| answer[1..] == large));
+        let answer = ask(&client, "echo", &large, LONG).await;
+        assert!(answer.as_ref().is_ok_and(|answer| answer[1..] == large), "{:?}", answer.map(|answer| answer.len()));
         server.kill();
         server.run();
         until_answered(&client, "echo").await;
@@ -71,6 +73,7 @@ fn client_follows_a_cluster_over_tls() {
     local(async {
         let Some(servers) = cluster::servers(3, &certified.settings) else { return };
         let worker = certified.client("tls", &servers[2]);
+        worker.connected().await;
         echo(&worker, "echo").await;
         // The URL has the first server only. The others are known by addresses, which the certificate doesn't have.
         let client = certified.client("tls", &servers[0]);
