@@ -161,7 +161,8 @@ impl Writer {
         let (counters, drains) = (WriterCounters::default(), Arc::default());
         let reads = ReadRoom::new(&budgets);
         let taps = Taps::closed();
-        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps, spans: None }.with_memory(&budgets)
+        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps, spans: None }
+            .with_memory(&budgets)
     }
 
     /// The same writer with these budgets.

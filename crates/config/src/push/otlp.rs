@@ -17,10 +17,14 @@ use crate::server_address;
 pub(crate) const TABLE: &str = "otlp";
 /// The settings of `[otlp]`.
 pub(crate) const SETTINGS: &[Setting] = &[
-    Setting::new(URL_KEY, URL, "the collector's base URL, without a user. Forebay appends `/v1/metrics` and `/v1/traces`")
-        .required()
-        .example("\"http://collector:4318\"")
-        .restart(),
+    Setting::new(
+        URL_KEY,
+        URL,
+        "the collector's base URL, without a user. Forebay appends `/v1/metrics` and `/v1/traces`",
+    )
+    .required()
+    .example("\"http://collector:4318\"")
+    .restart(),
     Setting::new("headers", TEXTS, "additional headers of each request, as `Name: value`")
         .example("[\"Authorization: Bearer ${OTLP_TOKEN}\"]")
         .restart(),

@@ -15,7 +15,8 @@ const SENDER: &str = "00f067aa0ba902b7";
 
 fn post(server: &Server, traceparent: &str) {
     let body = "{\"n\":1}";
-    let head = format!("Host: localhost\r\nConnection: close\r\ntraceparent: {traceparent}\r\nContent-Length: 7\r\n\r\n");
+    let head =
+        format!("Host: localhost\r\nConnection: close\r\ntraceparent: {traceparent}\r\nContent-Length: 7\r\n\r\n");
     let (status, answer) = exchange(server.intake, &format!("POST /ingest/event/access HTTP/1.1\r\n{head}{body}"));
     assert_eq!(status, 200, "{answer}");
 }
@@ -73,7 +74,8 @@ fn sampled_request_has_spans_through_the_writer() {
     let configuration = folder.write("writer.toml", format!("{table}{}", hook(&receiver)));
     let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &["--config", &configuration]);
     let sinks = "[types.\"*\"]\nroutes = [\"hook\"]\n[sinks.hook]\nkind = \"writer\"\nupstream = \"back\"\nstore = \"webhook\"\n";
-    let upstream = format!("url = \"http://{}/\"\n[upstreams.back]\nservers = [\"{}\"]\n", receiver.address, writer.url());
+    let upstream =
+        format!("url = \"http://{}/\"\n[upstreams.back]\nservers = [\"{}\"]\n", receiver.address, writer.url());
     let configuration = folder.write("forebay.toml", format!("{table}{sinks}{upstream}"));
     let server = gateway(&folder.data(), &["--config", &configuration], &folder.path("log"));
     post(&server, &format!("00-{TRACE}-{SENDER}-00"));

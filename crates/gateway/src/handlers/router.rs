@@ -23,8 +23,8 @@ use crate::problem::{Problem, Refused};
 use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
 use crate::shard::commit_trigger::CommitTrigger;
-use spans::{SampledRequest, Span, SpanKind, SpanValue};
 use http1::{Handler, Head, Method, RequestError, Response, Transport};
+use spans::{SampledRequest, Span, SpanKind, SpanValue};
 
 /// Routes the requests of a shard.
 pub(crate) struct Router {
