@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "most fields have the names of the JSON that the pages show")]
 
 pub mod dead;
+pub mod debug;
 pub mod health;
 pub mod log;
 pub mod overview;

@@ -58,10 +58,27 @@ impl AdminClient {
         body: &[u8],
         limit: Option<Duration>,
     ) -> anyhow::Result<Result<T, ProblemJson>> {
+        match self.fetch(method, path, body, limit)? {
+            Ok(answer) => serde_json::from_slice(&answer).map(Ok).map_err(|error| self.failed(&error.into())),
+            Err(problem) => Ok(Err(problem)),
+        }
+    }
+
+    /// The same for a body that isn't JSON.
+    ///
+    /// # Errors
+    /// The process can't be asked, or its answer isn't that of an admin port with this path.
+    pub(super) fn fetch(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        limit: Option<Duration>,
+    ) -> anyhow::Result<Result<Vec<u8>, ProblemJson>> {
         let asked = self.server.ask((method, path, body), self.token.as_deref(), (CONNECT_MAX, limit));
         let answer = asked.map_err(|error| self.failed(&error))?;
         if answer.status == 200 {
-            return serde_json::from_slice(&answer.body).map(Ok).map_err(|error| self.failed(&error.into()));
+            return Ok(Ok(answer.body));
         }
         self.problem(path, &answer.body).map(Err)
     }

@@ -20,6 +20,7 @@ mod load;
 mod log;
 mod next;
 pub mod output;
+mod profile;
 mod progress;
 mod reload;
 mod route;

@@ -5,8 +5,8 @@ use settings::Environment;
 
 use crate::flags::{CheckFlags, Cli, Command, Common, DoctorFlags, DrainFlags, ReportFlags, TestFlags, TryFlags};
 use crate::{
-    bench, config_command, dead, example, generated_help, health, journal, load, log, reload, route, schema, status,
-    tap, token, top,
+    bench, config_command, dead, example, generated_help, health, journal, load, log, profile, reload, route, schema,
+    status, tap, token, top,
 };
 
 /// The next action of the binary.
@@ -50,6 +50,7 @@ pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
         Command::Top(flags) => top::run(&flags, role, environment),
         Command::Tap(flags) => tap::run(&flags, role, environment),
         Command::Reload(flags) => reload::run(&flags, role, environment),
+        Command::Profile(flags) => profile::run(&flags, role, environment),
         Command::Journal(command) => journal::run(&command),
         Command::Dead(command) => dead::run(&command),
         Command::Route(command) => route::run(&command),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn note_says_what_is_not_shown() {
+    fn note_counts_events_that_are_not_shown() {
         let sum = |passed, looked_at, matched, shown| {
             note(&serde_json::json!({"passed": passed, "looked_at": looked_at, "matched": matched, "shown": shown}))
         };

@@ -236,6 +236,12 @@ impl EventLog {
         self.dedup.window().len()
     }
 
+    /// Bytes of memory that these ids take.
+    #[must_use]
+    pub fn ids_bytes(&self) -> usize {
+        self.dedup.window().bytes()
+    }
+
     /// The defects that recovery found, with the shard.
     #[must_use]
     pub fn findings(&self) -> &[(u16, Finding)] {

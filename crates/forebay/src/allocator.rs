@@ -1,12 +1,73 @@
-//! Sets the process's allocator, that of the C library, to use one heap and to return unused memory.
+//! Sets the process's allocator, that of the C library, to use one heap and to return unused memory. It shows the program's allocations to the
+//! profile of the heap.
 //!
-//! One of the project's audited modules with `unsafe`: calls of two functions that no safe crate has. See docs/internals/decisions/009.
-#![cfg_attr(
-    all(target_os = "linux", target_env = "gnu"),
-    allow(unsafe_code, reason = "mallopt and malloc_trim, which touch no memory of the program")
+//! One of the project's audited modules with `unsafe`: calls of functions that no safe crate has. See docs/internals/decisions/009.
+#![allow(
+    unsafe_code,
+    reason = "audited: settings and figures of the C library's allocator, and an allocator that only counts"
 )]
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::time::{Duration, Instant};
+
+/// The allocator of Rust code. C libraries call that of the C library themselves.
+#[global_allocator]
+static ALLOCATOR: SampledAllocator = SampledAllocator;
+
+/// The C library's allocator, whose allocations a profile can sample.
+struct SampledAllocator;
+
+// SAFETY: each call is passed on unchanged to the system's allocator, whose results are returned unchanged. What is called before it neither
+// allocates nor panics.
+unsafe impl GlobalAlloc for SampledAllocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        profile::allocated(layout.size());
+        // SAFETY: the caller's promises are those of the same method.
+        unsafe { System.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        profile::allocated(layout.size());
+        // SAFETY: the caller's promises are those of the same method.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        profile::allocated(bytes.saturating_sub(layout.size()));
+        // SAFETY: the caller's promises are those of the same method.
+        unsafe { System.realloc(pointer, layout, bytes) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are those of the same method.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Bytes of the C library's heap, in which Rust code and C libraries allocate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeapFigures {
+    /// In use, large allocations with separate mappings included.
+    pub(crate) used_bytes: usize,
+    /// Free, and not returned to the system: the kernel may still hold memory for them.
+    pub(crate) free_bytes: usize,
+}
+
+/// The heap now. `None` with a C library that doesn't say it.
+pub(crate) fn heap_figures() -> Option<HeapFigures> {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it takes the allocator's own lock, and returns numbers.
+        let figures = unsafe { libc::mallinfo2() };
+        Some(HeapFigures { used_bytes: figures.uordblks + figures.hblkhd, free_bytes: figures.fordblks })
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    None
+}
 
 /// The shortest time between two returns of unused memory.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
@@ -86,6 +147,15 @@ fn trim() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heap_grows_with_an_allocation() {
+        let used = || heap_figures().unwrap().used_bytes;
+        let before = used();
+        let large = std::hint::black_box(vec![1_u8; 64 << 20]);
+        assert!(used() >= before + (32 << 20), "{before}");
+        drop(large);
+    }
 
     #[test]
     fn returning_memory_takes_little_time() {

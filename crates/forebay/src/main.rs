@@ -12,6 +12,7 @@ mod findings;
 mod lines;
 mod log;
 mod memory_plan;
+mod memory_use;
 mod metrics;
 mod object_registry;
 mod offered_status;

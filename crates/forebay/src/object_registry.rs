@@ -76,6 +76,11 @@ impl ObjectRegistry {
     pub(crate) fn bytes(&self) -> u64 {
         self.cache.bytes()
     }
+
+    /// Bytes that they may take.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.cache.bytes_max()
+    }
 }
 
 impl Served {

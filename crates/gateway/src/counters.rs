@@ -243,6 +243,11 @@ impl GatewayCounters {
         self.admission.bytes()
     }
 
+    /// Connections, and bytes in flight, of one shard.
+    pub(crate) fn load_of(&self, shard: usize) -> (usize, usize) {
+        (self.admission.connections_of(shard), self.admission.bytes_of(shard))
+    }
+
     /// The connections that are drained after an early response, those of the admin port too.
     #[must_use]
     pub const fn drains(&self) -> &Arc<DrainLimiter> {

@@ -54,7 +54,8 @@ pub use error_code::ErrorCode;
 pub use event_types::{
     GatewayTypes, IdRule, RefusedTo, StoreReaders, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules,
 };
-pub use gateway::control::GatewayControl;
+pub use gateway::command::LongRequests;
+pub use gateway::control::{GatewayControl, ShardState};
 pub use gateway::{Gateway, GatewayOptions};
 pub use handlers::event_json;
 pub use ingest::{

@@ -30,6 +30,17 @@ pub(crate) enum Phase {
     Drain,
 }
 
+/// What an open request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenRequest {
+    /// The client has sent a part of it.
+    Arriving,
+    /// It has arrived, and has no response yet.
+    Processing,
+    /// The client has read a part of the response.
+    Answering,
+}
+
 /// What a connection has to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -78,6 +89,18 @@ impl ConnectionState {
 
     pub(crate) fn phase(&self) -> Phase {
         self.phase.get()
+    }
+
+    /// What its open request waits for at the tick `now`, and for how many ticks. `None` without a request.
+    pub fn open_request(&self, now: u32) -> Option<(OpenRequest, u32)> {
+        let request = match self.phase() {
+            Phase::Head | Phase::Body if self.is_waiting_for_us() => OpenRequest::Processing,
+            Phase::Head | Phase::Body => OpenRequest::Arriving,
+            Phase::Answer => OpenRequest::Processing,
+            Phase::Write => OpenRequest::Answering,
+            Phase::Handshake | Phase::Idle | Phase::Linger | Phase::Drain => return None,
+        };
+        Some((request, now.saturating_sub(self.since.get())))
     }
 
     /// Begins a phase. A client that was too slow but has sent everything is no longer too slow.
@@ -204,4 +227,27 @@ impl OpenConnections {
 
 const fn part_of(number: usize) -> usize {
     number % TICK_PARTS as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_request_waits_for_client_or_server() {
+        let connection = ConnectionState::new([127, 0, 0, 1].into(), 3);
+        assert_eq!(connection.open_request(9), None);
+        for (phase, wanted) in [
+            (Phase::Body, Some((OpenRequest::Arriving, 2))),
+            (Phase::Answer, Some((OpenRequest::Processing, 2))),
+            (Phase::Write, Some((OpenRequest::Answering, 2))),
+            (Phase::Drain, None),
+        ] {
+            connection.enter(phase, 5);
+            assert_eq!(connection.open_request(7), wanted, "{phase:?}");
+        }
+        connection.enter(Phase::Body, 5);
+        let _waits = connection.keep_waiting();
+        assert_eq!(connection.open_request(5), Some((OpenRequest::Processing, 0)));
+    }
 }

@@ -297,11 +297,11 @@ fn lock_files(file: File, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
 
 impl DiskFile for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        FileExt::read_at(self, buffer, offset)
+        uninterrupted(|| FileExt::read_at(self, buffer, offset))
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        FileExt::write_at(self, bytes, offset).map_err(as_full)
+        uninterrupted(|| FileExt::write_at(self, bytes, offset)).map_err(as_full)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -317,7 +317,17 @@ impl DiskFile for File {
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
-        rustix::fs::fallocate(self, FallocateFlags::empty(), 0, length).map_err(|error| as_full(error.into()))
+        uninterrupted(|| Ok(rustix::fs::fallocate(self, FallocateFlags::empty(), 0, length)?)).map_err(as_full)
+    }
+}
+
+/// Repeats a system call that a signal has interrupted, as the timer of a CPU profile.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
     }
 }
 
@@ -329,5 +339,17 @@ fn as_full(error: io::Error) -> io::Error {
             format!("{error}: raise the limit of file sizes (ulimit -f) or the disk quota"),
         ),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupted_call_is_repeated() {
+        let mut answers = [Err(io::ErrorKind::Interrupted.into()), Ok(7), Ok(8)].into_iter();
+        assert_eq!(uninterrupted(|| answers.next().unwrap()).unwrap(), 7);
+        assert!(uninterrupted(|| Err::<(), _>(io::ErrorKind::StorageFull.into())).is_err());
     }
 }

@@ -6,7 +6,7 @@ use crate::metrics::{
     CUMULATIVE, Data, ExportMetrics, HistogramData, HistogramDataPoint, Metric, Number, NumberDataPoint,
     ResourceMetrics, ScopeMetrics, Sum,
 };
-use crate::trace::{SERVER, Span};
+use crate::trace::{SERVER, SpanMessage};
 use crate::{ExportResponse, PartialSuccess};
 
 #[test]
@@ -59,7 +59,8 @@ fn histogram_has_the_bytes_of_the_definition() {
 
 #[test]
 fn span_has_the_bytes_of_the_definition() {
-    let span = Span { trace_id: vec![1; 16], span_id: vec![2; 8], flags: 1, kind: SERVER, ..Span::default() };
+    let span =
+        SpanMessage { trace_id: vec![1; 16], span_id: vec![2; 8], flags: 1, kind: SERVER, ..SpanMessage::default() };
     let expected = [
         [vec![0x0a, 16], vec![1; 16], vec![0x12, 8], vec![2; 8]].concat(),
         vec![0x30, 2],

@@ -40,12 +40,12 @@ pub struct ScopeSpans {
     pub scope: Option<InstrumentationScope>,
     /// Its spans.
     #[prost(message, repeated, tag = "2")]
-    pub spans: Vec<Span>,
+    pub spans: Vec<SpanMessage>,
 }
 
 /// A piece of work. Times are nanoseconds since 1970.
 #[derive(Clone, PartialEq, Message)]
-pub struct Span {
+pub struct SpanMessage {
     /// The trace, 16 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub trace_id: Vec<u8>,

@@ -120,15 +120,17 @@ impl Code {
         if owner.is_some_and(|owner| owner == callee) {
             return;
         }
+        // Without any frame the words may be left over from earlier calls: only direct calls prove themselves.
+        let is_strict = first_frame.is_none();
         for candidate in candidates {
             let fits = match (self.call_before(*candidate), self.target(*candidate)) {
                 (None, _) => false,
                 // Nothing is known of an indirect call, nor of one through a table, whose entries have no names.
                 (_, Some(target)) => {
                     let called = self.place(target);
-                    called == callee || called.function.is_none() || callee.function.is_none()
+                    called == callee || (!is_strict && (called.function.is_none() || callee.function.is_none()))
                 }
-                (Some(_), None) => true,
+                (Some(_), None) => !is_strict,
             };
             if !fits {
                 continue;

@@ -107,7 +107,7 @@ impl<'q> Steps<'q> {
     }
 }
 
-/// Chooses requests, and keeps their spans until they are taken.
+/// Chooses requests, and keeps their spans until they are sent.
 #[derive(Debug)]
 pub struct SpanQueue {
     one_in: Option<NonZeroU32>,
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(sampled.len(), 10);
         assert!(sampled.iter().all(|sampled| sampled.parent.is_none()));
         assert_ne!(sampled[0].context.trace_id, sampled[1].context.trace_id);
-        assert!(queue.sample(Some(sender(true))).is_some(), "a sender's flag needs no turn");
+        assert!(queue.sample(Some(sender(true))).is_some(), "a sender's flag is enough");
     }
 
     #[test]

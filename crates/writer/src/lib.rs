@@ -134,6 +134,18 @@ pub struct Writer {
     phase: watch::Sender<Phase>,
     taps: &'static Taps,
     spans: Option<&'static SpanQueue>,
+    budgets: WriterBudgets,
+}
+
+/// A part of a writer's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPart {
+    /// The sink whose batches it holds. `None`: pages that gateways read.
+    pub sink: Option<String>,
+    /// Bytes in use.
+    pub bytes: usize,
+    /// Bytes that it may use.
+    pub bytes_max: usize,
 }
 
 /// The unit of memory budgets, in bytes.
@@ -161,7 +173,7 @@ impl Writer {
         let (counters, drains) = (WriterCounters::default(), Arc::default());
         let reads = ReadRoom::new(&budgets);
         let taps = Taps::closed();
-        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps, spans: None }
+        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps, spans: None, budgets }
             .with_memory(&budgets)
     }
 
@@ -172,7 +184,20 @@ impl Writer {
         let share = budgets.sink_batches_bytes.div_ceil(UNIT);
         self.offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         self.reads = ReadRoom::new(budgets);
+        self.budgets = *budgets;
         self
+    }
+
+    /// The memory that is in use for batches of each sink, and for reads.
+    #[must_use]
+    pub fn memory(&self) -> Vec<MemoryPart> {
+        let part = |sink, free: &Semaphore, bytes_max: usize| {
+            let used = bytes_max.div_ceil(UNIT).saturating_sub(free.available_permits());
+            MemoryPart { sink, bytes: used * UNIT, bytes_max }
+        };
+        let batches = self.budgets.sink_batches_bytes;
+        let sinks = self.offered.iter().map(|(name, sink)| part(Some(name.clone()), &sink.room, batches));
+        sinks.chain([part(None, self.reads.free(), self.budgets.reads_bytes)]).collect()
     }
 
     /// The same writer, which records the calls of its stores for sampled events.

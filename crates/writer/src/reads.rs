@@ -33,6 +33,11 @@ impl ReadRoom {
         Self { free: Arc::new(Semaphore::new(budgets.reads_bytes.div_ceil(UNIT))), page_bytes: budgets.page_bytes() }
     }
 
+    /// Its free units.
+    pub(super) fn free(&self) -> &Semaphore {
+        &self.free
+    }
+
     /// The largest page that a gateway gets for this query.
     pub(super) fn bounded(&self, query: Query) -> Query {
         let (limit, bytes_max) = (query.limit.min(READ_EVENTS_MAX), query.bytes_max.min(self.page_bytes));

@@ -236,7 +236,7 @@ fn store(writer: Arc<Writer>, name: String, offered: Offered, batch: Batch, perm
         }
         tracing::debug!(
             lane = %batch.lane(), sink = &*batch.lane().sink, shard = batch.lane().shard, records = batch.len(),
-            bytes = batch.payload_bytes(), milliseconds = took.as_millis() as u64,
+            bytes = batch.payload_bytes(), milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             outcome = if report.is_ok() { "answered" } else { "failed" },
             "batch of a gateway"
         );

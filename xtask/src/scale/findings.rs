@@ -1,5 +1,5 @@
-//! Causes of slowness in containers: each is found within a minute, and is gone a minute after its end. An idle container beside it shows what
-//! the machine itself causes.
+//! Causes of slowness in containers: each is found within a minute, and is gone a minute after its end. An idle container shows what the machine
+//! itself causes.
 
 use std::fs;
 use std::io::Write;
@@ -157,7 +157,7 @@ fn codes(admin: SocketAddr) -> Result<Vec<String>> {
     Ok(findings.filter_map(|finding| finding["code"].as_str().map(str::to_owned)).collect())
 }
 
-/// Posts events of so many bytes, whatever the answers are.
+/// Posts events of so many bytes, and ignores the answers.
 fn post(server: SocketAddr, folder: &Path, connections: u32, bytes: usize) -> Result<Running> {
     let script = folder.join("events.lua");
     let body = format!("{{\\\"text\\\":\\\"{}\\\"}}", "x".repeat(bytes));

@@ -57,7 +57,7 @@ enum Part {
     Swarm,
     /// A gateway that is cut off from its writers, and one whose disk is gone. Needs root.
     Namespaces,
-    /// 3,000 users who log in, read and write in nine databases, and look at images in Swift; and the same with one reader, and without a cache.
+    /// 3,000 users who log in, read and write in nine databases, and request images in Swift; and the same with one reader, and without a cache.
     Users(users::Options),
 }
 

@@ -20,6 +20,7 @@ mod page_commands;
 #[cfg(test)]
 mod page_flags;
 mod path_value;
+mod profile;
 #[cfg(test)]
 mod reference;
 pub mod role;
@@ -62,6 +63,7 @@ pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
 pub(crate) use log::LogFlags;
 pub(crate) use output::OutputFlags;
+pub(crate) use profile::{ProfileFlags, ProfileFormat};
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use send::SendFlags;
@@ -175,6 +177,13 @@ pub(crate) enum Command {
     /// `forebay check` checks a configuration without applying it.
     #[command(after_help = "Example: forebay reload --config forebay.toml")]
     Reload(ReloadFlags),
+    /// Shows where a process spends its CPU time, or what allocates memory
+    ///
+    /// The process takes samples for some seconds and writes a flame graph. It needs no tool, no right and no restart, also in a container.
+    #[command(
+        after_help = "Example: forebay profile --seconds 10 > p.svg\n         forebay profile --heap --role writer --format folded"
+    )]
+    Profile(ProfileFlags),
     /// Delivers all events in the data directory of a removed server, and exits
     ///
     /// It accepts no events, closes open windows of aggregates, and writes objects that aren't full. You can interrupt it and run it again. Exits with

@@ -16,9 +16,9 @@ use text::escape_control;
 use crate::admin_client::AdminClient;
 use crate::errors::cannot;
 use crate::flags::TopFlags;
-use crate::interrupt;
-use crate::output::{Output, print};
+use crate::output::print;
 use crate::table::terminal_width;
+use crate::{interrupt, output};
 use admin_api::overview::OverviewJson;
 use admin_api::paths::{API_LIVE, API_OVERVIEW};
 use screen::screen;
@@ -54,7 +54,7 @@ fn lines(process: &AdminClient) -> anyhow::Result<u8> {
     let mut take = |line: &[u8]| {
         let line = String::from_utf8_lossy(line);
         if !line.starts_with("{\"beat\"") {
-            written = writeln!(Output::lock(), "{}", escape_control(&line));
+            written = writeln!(output::Output::lock(), "{}", escape_control(&line));
         }
         written.is_ok()
     };

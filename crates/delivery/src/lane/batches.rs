@@ -280,7 +280,7 @@ impl Lane {
     fn show_write(&self, part: &Batch, answer: &Result<WriteOutcome, SinkError>, took: Duration) {
         tracing::debug!(
             lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = part.last(),
-            records = part.len(), bytes = part.payload_bytes(), milliseconds = took.as_millis() as u64,
+            records = part.len(), bytes = part.payload_bytes(), milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             outcome = match answer {
                 Ok(WriteOutcome::Committed) => "stored",
                 Ok(WriteOutcome::Partial { .. }) => "partly stored",

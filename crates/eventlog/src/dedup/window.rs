@@ -122,6 +122,11 @@ impl DedupWindow {
     pub(crate) fn len(&self) -> usize {
         self.parts.iter().map(|part| lock(part).len()).sum()
     }
+
+    /// Bytes that they take in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| lock(part).bytes()).sum()
+    }
 }
 
 fn lock(part: &Mutex<WindowShard>) -> MutexGuard<'_, WindowShard> {

@@ -75,7 +75,7 @@ impl WindowShard {
         self.len
     }
 
-    #[cfg(test)]
+    /// Bytes that it takes in memory.
     pub(super) const fn bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Option<Entry>>() + self.index.capacity() * size_of::<Slot>()
     }

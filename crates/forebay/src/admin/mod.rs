@@ -169,7 +169,7 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
         paths::HEALTH => AdminResponse::text(StatusCode::OK, ALIVE),
         paths::READY => readiness(admin.readiness.reason()),
         _ => {
-            let text = "not found: the admin port has /metrics, /healthz, /readyz and /api\n";
+            let text = "not found: the admin port has /metrics, /healthz, /readyz, /api and /debug\n";
             AdminResponse::text(StatusCode::NOT_FOUND, text)
         }
     };

@@ -2,6 +2,7 @@
 
 pub(crate) mod bus_events;
 pub(crate) mod collect;
+mod events;
 pub(crate) mod exposition;
 pub(crate) mod findings;
 pub(crate) mod host;

@@ -109,7 +109,10 @@ fn of_sink(name: &str, rate: Rate, before: Option<&SinkSample>, now: &SinkSample
     SinkRateJson {
         stored_per_s: rate.between(before.stored, now.stored),
         batch_p99_ms: p99(&before.batches, &now.batches),
-        drains_in_s: drains.then(|| Duration::from_secs_f64(float(now.pending) / shrinks_by).as_secs()),
+        drains_in_s: drains
+            .then(|| Duration::try_from_secs_f64(float(now.pending) / shrinks_by).ok())
+            .flatten()
+            .map(|time| time.as_secs()),
         ..rates
     }
 }

@@ -2,7 +2,7 @@
 
 use otlp::Message;
 use otlp::attributes::KeyValue;
-use otlp::trace::{CLIENT, ERROR, ExportTraces, INTERNAL, ResourceSpans, SERVER, ScopeSpans, Span as OtlpSpan, Status};
+use otlp::trace::{CLIENT, ERROR, ExportTraces, INTERNAL, ResourceSpans, SERVER, ScopeSpans, SpanMessage, Status};
 use spans::{Span, SpanKind, SpanValue};
 
 use super::Instance;
@@ -19,12 +19,12 @@ pub(super) fn request(instance: &Instance, spans: &[Span]) -> Vec<u8> {
     ExportTraces { resource_spans: vec![resource_spans] }.encode_to_vec()
 }
 
-fn span(span: &Span) -> OtlpSpan {
+fn span(span: &Span) -> SpanMessage {
     let attribute = |(name, value): &(&str, SpanValue)| match value {
         SpanValue::Text(text) => KeyValue::text(name, text),
         SpanValue::Number(number) => KeyValue::int(name, *number),
     };
-    OtlpSpan {
+    SpanMessage {
         trace_id: span.context.trace_id.to_vec(),
         span_id: span.context.span_id.to_vec(),
         parent_span_id: span.parent.map(|parent| parent.to_vec()).unwrap_or_default(),

@@ -26,6 +26,7 @@ use crate::admin::{Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns,
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
+use crate::memory_use::MemoryUse;
 use crate::metrics::collect::Metrics;
 use crate::metrics::push::PushCounters;
 use crate::object_registry::ObjectRegistry;
@@ -102,12 +103,8 @@ async fn serve(
     let answers = running.admin.clone();
     let respond = move |request| admin::respond_as_server(request, answers.clone());
     tokio::spawn(admin::serve(admin, admin_tls, running.gateway.counters().drains().clone(), respond));
-    let ports = startup_message::Ports {
-        listen: running.gateway.local_addr(),
-        admin: admin_address,
-        needs_token,
-        is_first_start,
-    };
+    let listen = running.gateway.local_addr();
+    let ports = startup_message::Ports { listen, admin: admin_address, needs_token, is_first_start };
     startup_message::show(&ports, &configuration, &data, running.admin.origin);
     let counters = running.reloads.clone();
     let (stopping, times) = watch::channel(configuration.gateway.stopping);
@@ -143,17 +140,14 @@ async fn serve(
     if let Some(events) = running.bus_events.take() {
         events.stop().await;
     }
-    // On a blocking thread: the runtime still has to receive a second signal.
     let diagnostics = running.admin.diagnostics.clone();
+    // On a blocking thread: the runtime still has to receive a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     diagnostics.end().await;
-    stopped.unwrap_or_else(|_| {
-        Err(anyhow!(
-            "BUG: Forebay did not stop cleanly; the journal keeps events that aren't stored. Start Forebay again, and \
-             report this"
-        ))
-    })
+    stopped.unwrap_or_else(|_| Err(anyhow!(NOT_STOPPED)))
 }
+
+const NOT_STOPPED: &str = "BUG: Forebay did not stop cleanly; the journal keeps events that aren't stored. Start Forebay again, and report this";
 
 /// Commands in messages name the admin address if the configuration file doesn't.
 fn remember_admin(inputs: &Inputs, url: ServerUrl) {
@@ -204,6 +198,7 @@ struct Running {
 }
 
 impl Running {
+    #[expect(clippy::too_many_lines, reason = "a list of the parts, in the order of their needs")]
     fn start(
         start: Start<'_>,
         intake: TcpListener,
@@ -277,6 +272,14 @@ impl Running {
             diagnostics: Diagnostics {
                 findings: findings.clone(),
                 overviews,
+                memory: MemoryUse::of_server(
+                    memory,
+                    log.clone(),
+                    gateway.control().clone(),
+                    &delivery,
+                    objects.clone(),
+                ),
+                gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
             },

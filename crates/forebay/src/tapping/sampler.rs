@@ -50,6 +50,8 @@ struct View {
     /// The number of the last line.
     number: u64,
     sum: Sum,
+    /// Lines left in this second.
+    room: u32,
     /// Left in this tick.
     events: i64,
     steps: usize,
@@ -64,7 +66,7 @@ impl Sampler {
         lines: Sender<Bytes>,
     ) -> Self {
         let at = tap.filter().at;
-        let view = View { condition, rate, at, lines, number: 0, sum: Sum::default(), events: 0, steps: 0 };
+        let view = View { condition, rate, at, lines, number: 0, sum: Sum::default(), room: rate, events: 0, steps: 0 };
         Self { tap, tail, view }
     }
 
@@ -119,12 +121,10 @@ impl View {
             return;
         }
         self.sum.matched += 1;
-        if self.sum.shown >= u64::from(self.rate) {
-            return;
-        }
-        if self.lines.try_send(line::of(self.number + 1, self.at, passing)).is_ok() {
+        if self.room > 0 && self.lines.try_send(line::of(self.number + 1, self.at, passing)).is_ok() {
             self.number += 1;
             self.sum.shown += 1;
+            self.room -= 1;
         }
     }
 
@@ -145,10 +145,9 @@ impl View {
         });
         if self.lines.try_send(lines::line(&sum)).is_ok() {
             self.sum = Sum::default();
-        } else {
-            self.sum.shown = 0;
         }
-        if second % BEAT_EVERY == 0 {
+        self.room = self.rate;
+        if second.is_multiple_of(BEAT_EVERY) {
             let _ = self.lines.try_send(lines::beat());
         }
     }

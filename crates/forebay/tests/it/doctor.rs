@@ -14,6 +14,7 @@ use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
 use testkit::redis::RedisServer;
+use testkit::swift::{KEY, SwiftServer, USER};
 
 /// What a run has found that isn't ok: check, subject, state, and the whole line.
 type Found = Vec<(String, String)>;
@@ -94,7 +95,7 @@ fn slow_fsync_is_found_with_write_only() {
 #[test]
 fn nearly_full_disk_is_found() {
     let (folder, before) = prepared();
-    let free = rustix::fs::statvfs(&folder.data()).unwrap();
+    let free = rustix::fs::statvfs(folder.data()).unwrap();
     let free = free.f_bavail * free.f_frsize;
     for (part, key) in [(free / 10 * 7, "warning"), (free * 2, "problem")] {
         let found = of_configuration(&folder, &format!("[journal]\nkeep_free = \"{}MiB\"\n", part >> 20)).1;
@@ -297,6 +298,33 @@ fn healthy_stores_have_nothing_to_report() {
         let settings = format!("url = \"http://{}\"\nindex = \"doctor\"", store.address());
         assert_eq!(of_configuration(&folder, &sink("elasticsearch", &settings)).1, before);
         assert_eq!(store.ask("GET", "/doctor", "").status, 404, "nothing is created");
+    }
+}
+
+#[test]
+fn container_is_written_to_only_with_write() {
+    let Some(swift) = SwiftServer::shared() else { return };
+    let (folder, before) = prepared();
+    let place = swift.address();
+    let container = "doctor-checks";
+    let of_swift =
+        format!("auth = \"http://{place}/auth/v1.0\"\nuser = \"{USER}\"\nkey = \"{KEY}\"\ncontainer = \"{container}\"");
+    let of_s3 =
+        format!("url = \"http://{place}\"\naccess_key = \"{USER}\"\nsecret_key = \"{KEY}\"\nbucket = \"{container}\"");
+    for (kind, settings) in [("swift", &of_swift), ("s3", &of_s3)] {
+        let path = folder.write("forebay.toml", sink(kind, settings));
+        let look = |more: &[&str]| run(forebay(), &folder, &[&["--config", &path], more].concat()).1;
+        assert_eq!(look(&[]), before, "{kind}, before the container exists");
+        let client = swift.client();
+        assert_eq!(client.ask("PUT", &format!("/{container}"), &[], b"").status, 201);
+        let found: Found = look(&["--write"]).into_iter().filter(|(key, _)| !key.contains(" fsync ")).collect();
+        assert_eq!(found, before, "{kind}");
+        assert_eq!(client.list(container), [""; 0], "{kind}: the object is removed");
+        assert_eq!(client.ask("DELETE", &format!("/{container}"), &[], b"").status, 204, "{kind}");
+        let wrong = settings.replace(KEY, "wr0ng");
+        let found = only_new(&before, of_configuration(&folder, &sink(kind, &wrong)).1);
+        check(&found, "problem sink s", &["key"]);
+        assert!(!found.1.contains("wr0ng"), "{found:?}");
     }
 }
 

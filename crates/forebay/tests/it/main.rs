@@ -47,6 +47,7 @@ mod parquet;
 mod portable;
 mod postgres;
 mod printed_commands;
+mod profiles;
 mod progress;
 mod proxies;
 mod push;

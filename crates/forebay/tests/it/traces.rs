@@ -4,7 +4,7 @@ use std::path::Path;
 
 use otlp::Message;
 use otlp::attributes::AttributeValue;
-use otlp::trace::{CLIENT, ExportTraces, INTERNAL, SERVER, Span};
+use otlp::trace::{CLIENT, ExportTraces, INTERNAL, SERVER, SpanMessage};
 use testkit::mock_server::MockServer;
 
 use crate::support::{Folder, Server, exchange, wait_until};
@@ -37,7 +37,7 @@ fn hook(receiver: &MockServer) -> String {
 }
 
 /// The spans that a collector got, with the role of their process.
-fn spans(collector: &MockServer) -> Vec<(String, Span)> {
+fn spans(collector: &MockServer) -> Vec<(String, SpanMessage)> {
     let traces = collector.asked().into_iter().filter(|asked| asked.path == "/v1/traces");
     let resources = traces.flat_map(|asked| ExportTraces::decode(&*asked.body).unwrap().resource_spans);
     let of_resource = |resource: otlp::trace::ResourceSpans| {

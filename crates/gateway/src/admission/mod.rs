@@ -93,6 +93,11 @@ impl Admission {
         self.loads[shard].connections.load(Ordering::Relaxed)
     }
 
+    /// The bytes in flight of one shard.
+    pub(crate) fn bytes_of(&self, shard: usize) -> usize {
+        self.loads[shard].bytes.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.loads.iter().map(|load| load.connections.load(Ordering::Relaxed)).sum()
     }

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use eventlog::Types;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 use super::GatewayOptions;
-use super::command::ShardCommand;
+use super::command::{LongRequests, ShardCommand};
+use crate::admission::ReadBudget;
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
 use crate::bridge::{BridgeBoard, BridgeTable};
 use crate::counters::GatewayCounters;
@@ -22,6 +26,21 @@ pub struct GatewayControl {
     pub(crate) limiter: Arc<ConnectionLimiter>,
     pub(crate) types: Arc<Types>,
     pub(crate) counters: Arc<GatewayCounters>,
+    pub(crate) read_budget: Arc<ReadBudget>,
+}
+
+/// A request is long after so many ticks. A tick is a second: it has been open for more than one.
+const LONG_TICKS: u32 = 1;
+
+/// What a shard does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardState {
+    /// Open connections.
+    pub connections: usize,
+    /// Bytes of bodies whose requests have no response yet.
+    pub bytes_in_flight: usize,
+    /// Requests that have been open for more than a second, if the shard answered.
+    pub long_requests: Option<LongRequests>,
 }
 
 impl GatewayControl {
@@ -39,6 +58,39 @@ impl GatewayControl {
     pub fn narrow(&self, types: &GatewayTypes, before: &GatewayTypes, options: &GatewayOptions) {
         let types = TypeRegistry::changing(before.clone(), types.clone(), &self.types);
         self.tell(rules_with(types, options, &self.counters.bridges));
+    }
+
+    /// The connections, bytes in flight and requests of each shard. A shard that doesn't answer within `wait`, because it is at work, has no
+    /// known requests.
+    pub async fn shard_states(&self, wait: Duration) -> Vec<ShardState> {
+        let ask = |shard: &UnboundedSender<ShardCommand>| {
+            let (answer, asked) = oneshot::channel();
+            // A shard that has ended receives nothing, and drops the question.
+            let _ = shard.send(ShardCommand::Report(LONG_TICKS, answer));
+            asked
+        };
+        // All are asked before the first answer is awaited.
+        let asked: Vec<_> = self.shards.iter().map(ask).collect();
+        let until = Instant::now() + wait;
+        let mut states = Vec::new();
+        for (shard, asked) in asked.into_iter().enumerate() {
+            let long_requests = timeout_at(until, asked).await.ok().and_then(Result::ok);
+            let (connections, bytes_in_flight) = self.counters.load_of(shard);
+            states.push(ShardState { connections, bytes_in_flight, long_requests });
+        }
+        states
+    }
+
+    /// Bytes of bodies that have arrived and whose requests have no response yet.
+    #[must_use]
+    pub fn bytes_in_flight(&self) -> usize {
+        self.counters.bytes_in_flight()
+    }
+
+    /// Bytes of pages that are read, and of responses that clients haven't received.
+    #[must_use]
+    pub fn read_bytes(&self) -> usize {
+        self.read_budget.bytes()
     }
 
     fn tell(&self, rules: Rules) {

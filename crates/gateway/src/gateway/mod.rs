@@ -1,6 +1,6 @@
 //! The gateway as a whole: its threads, from start to stop.
 
-mod command;
+pub(crate) mod command;
 pub(crate) mod control;
 mod listener;
 mod shard_thread;
@@ -155,6 +155,7 @@ impl Gateway {
         let drains = options.drains.clone();
         let counters = GatewayCounters::new(shards_count, admission.clone(), drains, log.accepted().clone());
         let counters = Arc::new(counters);
+        let read_budget = Arc::new(ReadBudget::new(&memory));
         let content_hash = log.content_hash();
         let outcomes = log.delivery_watch().clone();
         let shards: Arc<[_]> = log.shards().into();
@@ -166,7 +167,7 @@ impl Gateway {
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
-            read_budget: Arc::new(ReadBudget::new(&memory)),
+            read_budget: read_budget.clone(),
             memory,
             outcomes,
             shards,
@@ -185,6 +186,7 @@ impl Gateway {
             limiter: limiter.clone(),
             types: log.types().clone(),
             counters: counters.clone(),
+            read_budget,
         };
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), limiter, tick };
         let (stop_listening, stop) = oneshot::channel();

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::command::{AcceptedSocket, ShardCommand};
+use super::command::{AcceptedSocket, LongRequests, ShardCommand};
 use crate::cached_clock::CachedClock;
 use crate::coarse_timer::CoarseTimer;
 use crate::handlers::quarantine_task;
@@ -26,7 +26,7 @@ use crate::ingest::offload;
 use crate::shard::commit_trigger::{CommitTrigger, commit_on_park};
 use crate::shard::iterations::Iterations;
 use crate::shard::{OFFLOADED_MAX, ShardContext, Shared};
-use http1::{ConnectionState, OpenConnections, Order, TickPart, Transport};
+use http1::{ConnectionState, OpenConnections, OpenRequest, Order, TickPart, Transport};
 use net::connections::ConnectionPermit;
 
 /// Threads for offloaded and for blocking work, such as a page of events, and how long they stay.
@@ -151,6 +151,7 @@ impl ShardLoop {
                 Some(ShardCommand::Open(socket)) => self.open(socket),
                 Some(ShardCommand::Tick(part)) => self.tick(part),
                 Some(ShardCommand::Rules(rules, _applied)) => self.shard().apply(rules),
+                Some(ShardCommand::Report(ticks, asked)) => drop(asked.send(self.long_requests(ticks))),
                 Some(ShardCommand::Finish) => self.finish(Order::Finish),
                 Some(ShardCommand::Abort) => self.finish(Order::Abort),
                 None => return,
@@ -203,6 +204,23 @@ impl ShardLoop {
             Order::Continue => {}
             order => connection.give(order),
         });
+    }
+
+    /// The requests that have been open for more than so many ticks.
+    fn long_requests(&self, ticks: u32) -> LongRequests {
+        let now = self.shard().transport.now();
+        let mut long = LongRequests::default();
+        self.connections.for_each(TickPart::All, |connection| {
+            let Some((request, age)) = connection.open_request(now).filter(|(_, age)| *age > ticks) else { return };
+            let count = match request {
+                OpenRequest::Arriving => &mut long.arriving,
+                OpenRequest::Processing => &mut long.processing,
+                OpenRequest::Answering => &mut long.answering,
+            };
+            *count += 1;
+            long.longest_seconds = long.longest_seconds.max(age);
+        });
+        long
     }
 
     fn finish(&self, order: Order) {

@@ -139,7 +139,8 @@ impl Handler for Router {
             method = request.method.as_str(),
             route = request.route.as_str(),
             status = status.as_u16(),
-            milliseconds = self.shard.clock.elapsed().saturating_sub(request.started).as_millis() as u64,
+            milliseconds = u64::try_from(self.shard.clock.elapsed().saturating_sub(request.started).as_millis())
+                .unwrap_or(u64::MAX),
             bytes = body_bytes,
             source = (!request.envelope.source.is_empty()).then_some(&*request.envelope.source),
             "request"

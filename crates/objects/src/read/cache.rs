@@ -166,6 +166,12 @@ impl ObjectCache {
         self.0.room.bytes.load(Ordering::Relaxed)
     }
 
+    /// The size of the cache.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        self.0.room.bytes_max.load(Ordering::Relaxed)
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Thousands of users who log in, read, write and look at images: against the bars, and with what makes it possible switched off.
+//! Thousands of users who log in, read, write and request images: against the bars, and with what makes it possible switched off.
 
 mod images;
 mod run;

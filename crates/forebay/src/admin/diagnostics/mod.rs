@@ -6,16 +6,23 @@
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/tap?at=&type=&source=&sink=&where=&rate=` | live samples of events, a line each |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
+//! | `GET /debug/memory` | the memory of each owner of the memory plan, and the heap |
+//! | `GET /debug/shards` | the connections and long requests of each shard |
+//! | `POST /debug/profile` | where the CPU time of some seconds goes |
+//! | `POST /debug/heap` | what allocates memory in some seconds |
 //! | `GET /api/log` | the level and the last lines of the log |
 //! | `PUT /api/log` | another level for some time |
 
 mod config;
 mod log;
 mod overview;
+mod profile;
+mod shards;
 mod tap;
 
 use std::time::Duration;
 
+use gateway::GatewayControl;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
@@ -23,6 +30,7 @@ use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
+use crate::memory_use::MemoryUse;
 use crate::overview::Overviews;
 use crate::tapping::Tapping;
 use admin_api::paths;
@@ -33,6 +41,9 @@ pub(crate) use config::ConfigurationSources;
 pub(crate) struct Diagnostics {
     pub(crate) findings: Findings,
     pub(crate) overviews: Overviews,
+    pub(crate) memory: MemoryUse,
+    /// A writer has no shards.
+    pub(crate) gateway: Option<GatewayControl>,
     pub(crate) configuration: ConfigurationSources,
     pub(crate) tapping: Tapping,
 }
@@ -50,17 +61,26 @@ impl Diagnostics {
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
+        const READ_ONLY: [&str; 7] = [
+            paths::API_HEALTH,
+            paths::API_OVERVIEW,
+            paths::API_LIVE,
+            paths::API_TAP,
+            paths::CONFIG,
+            paths::DEBUG_MEMORY,
+            paths::DEBUG_SHARDS,
+        ];
         Some(match request.uri().path() {
-            paths::API_HEALTH | paths::API_OVERVIEW | paths::API_LIVE | paths::API_TAP | paths::CONFIG
-                if !is_read(request.method()) =>
-            {
-                not_allowed("GET, HEAD")
-            }
+            path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
             paths::CONFIG => self.configuration.respond().await,
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
+            paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory.now()),
+            paths::DEBUG_SHARDS => shards::respond(self.gateway.as_ref()?).await,
+            paths::DEBUG_PROFILE => profile::respond(request, caller, ::profile::cpu).await,
+            paths::DEBUG_HEAP => profile::respond(request, caller, ::profile::heap).await,
             paths::LOG => log::respond(request, caller).await,
             _ => return None,
         })

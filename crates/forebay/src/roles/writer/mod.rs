@@ -23,6 +23,7 @@ use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
+use crate::memory_use::MemoryUse;
 use crate::metrics::push::PushCounters;
 use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
@@ -58,6 +59,7 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
     runtime.block_on(serve(&configuration, common, sources, (signals, hangup), &manager))
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of the parts, in the order of their needs")]
 async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
@@ -159,7 +161,9 @@ fn observe(
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
-    (retention, Diagnostics { findings, overviews, configuration, tapping: Tapping::new(taps, None) })
+    let memory = MemoryUse::Writer(writer.clone());
+    let tapping = Tapping::new(taps, None);
+    (retention, Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping })
 }
 
 /// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
