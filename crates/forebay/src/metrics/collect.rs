@@ -268,18 +268,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
         }
     });
     refusals::add(text, gateway);
-    text.histogram("forebay_http_request_seconds", "Time from a request's head to its response, by route.", |series| {
-        for route in RouteName::ALL {
-            series.durations(&[("route", route.as_str())], &gateway.request_time(route));
-        }
-    });
-    let help = "Time in which the thread of a shard was at work, without waiting for commits.";
-    text.counter("forebay_shard_busy_seconds_total", help, |series| {
-        gateway.busy_times().enumerate().for_each(|(number, busy)| {
-            series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
-        });
-    });
-    times::iterations(text, gateway);
+    times::of_requests(text, gateway);
     bridges(text, gateway);
     bus_events::add(text);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());

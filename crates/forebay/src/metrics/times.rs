@@ -1,7 +1,7 @@
 //! Where time goes: until events are stored, and in the event loops of shards.
 
 use delivery::StoredTimes;
-use gateway::GatewayCounters;
+use gateway::{GatewayCounters, RouteName};
 
 use super::exposition::{Exposition, float};
 
@@ -17,8 +17,19 @@ pub(crate) fn stored(text: &mut Exposition, times: &StoredTimes) {
     });
 }
 
-/// Adds the times of the iterations of event loops.
-pub(crate) fn iterations(text: &mut Exposition, gateway: &GatewayCounters) {
+/// Adds the times of requests, and of the event loops that answer them.
+pub(crate) fn of_requests(text: &mut Exposition, gateway: &GatewayCounters) {
+    text.histogram("forebay_http_request_seconds", "Time from a request's head to its response, by route.", |series| {
+        for route in RouteName::ALL {
+            series.durations(&[("route", route.as_str())], &gateway.request_time(route));
+        }
+    });
+    let help = "Time in which the thread of a shard was at work, without waiting for commits.";
+    text.counter("forebay_shard_busy_seconds_total", help, |series| {
+        gateway.busy_times().enumerate().for_each(|(number, busy)| {
+            series.value(&[("shard", &number.to_string())], busy.as_secs_f64());
+        });
+    });
     let help = "Duration of an iteration of a shard's event loop, from its wake-up to its commit, by shard.";
     text.histogram("forebay_shard_turn_seconds", help, |series| {
         gateway.iteration_times().enumerate().for_each(|(number, times)| {
