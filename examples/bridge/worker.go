@@ -25,7 +25,7 @@ func main() {
 		log.Fatal(err)
 	}
 	endpoint := micro.EndpointConfig{Subject: "shop.prices.get", Handler: micro.HandlerFunc(price)}
-	_, err = micro.AddService(bus, micro.Config{Name: "prices", Version: "1.0.0", Endpoint: &endpoint})
+	_, err = micro.AddService(bus, micro.Config{Name: "prices", Version: "1.0.0", Description: "prices of products", Endpoint: &endpoint})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -70,7 +70,7 @@ impl AdminClient {
     /// refusal.
     ///
     /// # Errors
-    /// The process can't be asked, or the stream breaks off.
+    /// The process can't be asked, or the stream is incomplete.
     pub(super) fn lines(
         &self,
         path: &str,

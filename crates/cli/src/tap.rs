@@ -73,7 +73,7 @@ fn note(sum: &Value) -> Option<String> {
         .then(|| format!("# last 1 s: {passed} passed, {looked_at} looked at, {matched} matched, {shown} shown"))
 }
 
-/// An event in words, with the payload as it was accepted.
+/// An event in words, with the payload unchanged.
 fn shown(event: &Value, line: &str) -> String {
     let text = |name: &str| event[name].as_str().filter(|text| !text.is_empty());
     // RFC 3339: the time of day is enough for what happens now.
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn note_says_what_is_not_shown() {
+    fn note_counts_events_that_are_not_shown() {
         let sum = |passed, looked_at, matched, shown| {
             note(&serde_json::json!({"passed": passed, "looked_at": looked_at, "matched": matched, "shown": shown}))
         };

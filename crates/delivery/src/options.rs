@@ -8,6 +8,7 @@ use aggregation::{AggregationOptions, Clock};
 use eventlog::unix_microseconds;
 use limits::memory::Budgets;
 use sink::Claim;
+use spans::SpanQueue;
 use tap::Taps;
 
 /// The options of a delivery.
@@ -39,6 +40,8 @@ pub struct Options {
     pub aggregate_threads: usize,
     /// Those who watch events pass.
     pub taps: &'static Taps,
+    /// The spans of sampled events, if they are sent somewhere.
+    pub spans: Option<&'static SpanQueue>,
 }
 
 impl Options {
@@ -59,6 +62,7 @@ impl Options {
             clock: Arc::new(unix_microseconds),
             aggregate_threads: 8,
             taps: Taps::closed(),
+            spans: None,
         }
     }
 

@@ -417,7 +417,7 @@ impl Shard {
         if due.take_every(Duration::from_mins(1), Instant::now()) {
             tracing::warn!(
                 shard = self.number,
-                milliseconds = took.as_millis() as u64,
+                milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 events,
                 bytes,
                 "an fdatasync took more than 1 s, and responses waited for it: check the disk and its other users"

@@ -18,6 +18,7 @@ mod offered_status;
 mod opened;
 mod overview;
 mod process;
+mod push;
 mod read_back;
 mod reload;
 mod retention;

@@ -12,6 +12,7 @@ use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
 use ledger::SavedLedger;
 use limits::memory::Budgets;
+use spans::SpanQueue;
 use tap::Taps;
 
 use crate::memory_plan::Plan;
@@ -37,7 +38,7 @@ impl Opened {
         data: &Path,
         memory: Budgets,
         sinks: Vec<SinkSetup>,
-        taps: &'static Taps,
+        (taps, spans): (&'static Taps, Option<&'static SpanQueue>),
     ) -> anyhow::Result<Self> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data).map_err(unusable)?;
         let saved = SavedLedger::load(&directory)?;
@@ -54,7 +55,7 @@ impl Opened {
             &directory,
             compose::delivery(configuration, sinks),
             saved,
-            Options { memory, taps, ..Options::new() },
+            Options { memory, taps, spans, ..Options::new() },
         )?;
         Ok(Self { log, delivery, directory })
     }

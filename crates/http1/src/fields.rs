@@ -38,6 +38,8 @@ pub struct Fields<'a> {
     pub range: Option<&'a [u8]>,
     /// `If-Range`; empty if there are several lines.
     pub if_range: Option<&'a [u8]>,
+    /// `traceparent`; empty if there are several lines, which is invalid.
+    pub trace_parent: Option<&'a [u8]>,
     pub(crate) host: Option<&'a [u8]>,
     pub(crate) expect: Option<&'a [u8]>,
     length: Option<u64>,
@@ -80,6 +82,10 @@ impl<'a> Fields<'a> {
             9 if is("x-api-key") => once(&mut self.api_key, value, "X-Api-Key"),
             10 if is("connection") => {
                 self.take_connection(value);
+                Ok(())
+            }
+            11 if is("traceparent") => {
+                only(&mut self.trace_parent, value);
                 Ok(())
             }
             11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-Ack"),

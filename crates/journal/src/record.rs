@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use event::EventId;
+use event::{EventId, TraceParent};
 
 use crate::checksum;
 use crate::endian::{array, get_i64, get_u32, get_u64, length_field, put, round_up};
@@ -39,6 +39,7 @@ const TAG_PAYLOAD: u8 = 5;
 const TAG_CONTENT: u8 = 9;
 const TAG_BATCH: u8 = 10;
 const TAG_REVISION: u8 = 12;
+const TAG_TRACE: u8 = 13;
 
 /// The key by which a duplicate of a batch is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,8 @@ pub struct JournalRecord<'a> {
     pub batch: Option<DedupKey>,
     /// In results of aggregates: of those with the same id, the one with the highest revision is valid.
     pub revision: Option<u64>,
+    /// The trace that its request was a part of.
+    pub trace: Option<TraceParent>,
 }
 
 impl<'a> JournalRecord<'a> {
@@ -99,6 +102,7 @@ impl<'a> JournalRecord<'a> {
             content: None,
             batch: None,
             revision: None,
+            trace: None,
         }
     }
 }
@@ -145,6 +149,9 @@ fn encode_fields(record: &JournalRecord<'_>, bytes: &mut Vec<u8>) {
     }
     if let Some(revision) = record.revision {
         push_field(bytes, TAG_REVISION, &revision.to_le_bytes());
+    }
+    if let Some(trace) = record.trace {
+        push_field(bytes, TAG_TRACE, &trace.to_bytes());
     }
     push_field(bytes, TAG_PAYLOAD, record.payload);
     if let Some(batch) = record.batch {
@@ -264,6 +271,7 @@ fn decode_fields<'a>(all: &'a [u8], record: &mut JournalRecord<'a>) -> Option<()
             TAG_CONTENT => record.content = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_REVISION => record.revision = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_BATCH => record.batch = Some(batch_of(value)?),
+            TAG_TRACE => record.trace = Some(TraceParent::from_bytes(value)?),
             // The first run of them: the journal writes no other.
             _ => {
                 let (start, end) = (all.len() - fields.len(), all.len() - rest.len());
@@ -295,4 +303,48 @@ fn batch_of(value: &[u8]) -> Option<DedupKey> {
 fn address(value: &[u8]) -> Option<IpAddr> {
     let v4 = <[u8; 4]>::try_from(value).map(IpAddr::from);
     v4.or_else(|_| <[u8; 16]>::try_from(value).map(IpAddr::from)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record as releases before the field for traces wrote it, after the head, whose checks depend on all bytes.
+    const WITHOUT_TRACE: &str = concat!(
+        "07070707070707070707070707070707", // id
+        "0500000000000000",                 // time of receipt
+        "0300000000000000",                 // flags, zero
+        "01",
+        "06000000",
+        "616363657373", // type
+        "02",
+        "01000000",
+        "61", // source
+        "05",
+        "02000000",
+        "7b7d", // payload
+    );
+    const TRACE: &str = concat!("0d", "19000000", "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "01");
+
+    fn hex(bytes: &[u8]) -> String {
+        text::hex::encode(bytes)
+    }
+
+    #[test]
+    fn trace_is_an_optional_field_before_the_payload() {
+        let plain = JournalRecord { source: "a", ..JournalRecord::new(EventId([7; 16]), 5, "access", b"{}") };
+        let trace = TraceParent::parse(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        let payload = WITHOUT_TRACE.len() - "0502000000".len() - "7b7d".len();
+        let (before, after) = WITHOUT_TRACE.split_at(payload);
+        for (record, expected) in
+            [(plain, WITHOUT_TRACE.to_owned()), (JournalRecord { trace, ..plain }, [before, TRACE, after].concat())]
+        {
+            let mut bytes = Vec::new();
+            encode(&record, &mut bytes);
+            assert_eq!(hex(&bytes[HEAD_BYTES..HEAD_BYTES + expected.len() / 2]), expected);
+            assert_eq!(get_u32(&bytes, AT_LENGTH) as usize, HEAD_BYTES + expected.len() / 2);
+            assert_eq!(decode(&bytes), Some(record));
+        }
+        assert!(trace.is_some());
+    }
 }

@@ -65,11 +65,11 @@ impl BlockingClient {
         })
     }
 
-    /// Sends a request, and passes on each line of the response as it comes, until there are no more, `take` returns false, or `stop` is set.
+    /// Sends a request, and passes on each line of the response as it comes, until the end, `take` returns false, or `stop` is set.
     /// Returns the whole response instead if its status isn't 200.
     ///
     /// # Errors
-    /// The response breaks off, or a line is too long.
+    /// The response is incomplete, or a line is too long.
     pub(crate) fn lines(
         &self,
         request: Request<RequestBody>,

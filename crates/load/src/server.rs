@@ -74,12 +74,12 @@ impl ServerConnector {
 }
 
 impl ServerConnector {
-    /// Sends a GET request and passes on each line of the response as it comes, until there are no more, `take` returns false, or `stop` is
+    /// Sends a GET request and passes on each line of the response as it comes, until the end, `take` returns false, or `stop` is
     /// set. Connecting may take `connect_max`, and the server may be silent for `silence_max`. Returns the response instead if its status isn't
     /// 200.
     ///
     /// # Errors
-    /// There is no response, or it breaks off.
+    /// There is no response, or it is incomplete.
     pub fn lines(
         &self,
         path: &str,

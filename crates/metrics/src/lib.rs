@@ -100,7 +100,7 @@ impl HistogramSnapshot {
         Self { buckets, nanoseconds: self.nanoseconds.saturating_sub(before.nanoseconds) }
     }
 
-    /// The duration that `percent` of 100 values don't exceed, about: values are taken to be evenly spread over their bucket. `None` without
+    /// The duration that `percent` of 100 values don't exceed, about: it assumes that values are evenly spread over their bucket. `None` without
     /// values. Beyond the last bound it is that bound.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {

@@ -104,8 +104,36 @@ pub(crate) fn frame(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Error> {
     Ok(Some((frame, end + 1)))
 }
 
-/// Parses `SUBJECT ID [REPLY] [HEADERS] BYTES` from `start` to the line's `end`, and the content after it.
-fn message(bytes: &[u8], start: usize, end: usize, has_headers: bool) -> Result<Option<(Frame, usize)>, Error> {
+/// A message whose first line is there, and whose end isn't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begun<'a> {
+    pub(crate) subscription: u64,
+    pub(crate) subject: &'a [u8],
+    /// Bytes of the whole frame.
+    pub(crate) length: usize,
+}
+
+/// The message that `bytes` begin with, after [`frame`] has found none that is complete.
+pub(crate) fn begun(bytes: &[u8]) -> Option<Begun<'_>> {
+    let end = memchr::memchr(b'\n', &bytes[..bytes.len().min(LINE_BYTES_MAX)])?;
+    let line = bytes[..end].strip_suffix(b"\r")?;
+    let verb_end = line.iter().position(|byte| matches!(byte, b' ' | b'\t'))?;
+    let head = head(bytes, verb_end, end, line[..verb_end].eq_ignore_ascii_case(b"HMSG")).ok()?;
+    Some(Begun { subscription: head.subscription, subject: &bytes[head.subject], length: end + 1 + head.all + 2 })
+}
+
+/// The parts of a message's first line.
+struct MessageLine {
+    subscription: u64,
+    subject: Range<usize>,
+    reply: Range<usize>,
+    /// Bytes of the headers, and of all.
+    block: usize,
+    all: usize,
+}
+
+/// Parses `SUBJECT ID [REPLY] [HEADERS] BYTES` from `start` to the line's `end`.
+fn head(bytes: &[u8], start: usize, end: usize, has_headers: bool) -> Result<MessageLine, Error> {
     let (words, count) = words(&bytes[..end], start).ok_or(INVALID_FRAME)?;
     let number = |word: usize| decimal(&bytes[words[word].clone()]).ok_or(INVALID_FRAME);
     let lengths = 1 + usize::from(has_headers);
@@ -117,20 +145,21 @@ fn message(bytes: &[u8], start: usize, end: usize, has_headers: bool) -> Result<
     if all > MESSAGE_BYTES_MAX || block > all {
         return Err(INVALID_FRAME);
     }
+    let reply = if count == 3 + lengths { words[2].clone() } else { 0..0 };
+    Ok(MessageLine { subscription: number(1)? as u64, subject: words[0].clone(), reply, block, all })
+}
+
+/// Parses a message's first line, and the content after it.
+fn message(bytes: &[u8], start: usize, end: usize, has_headers: bool) -> Result<Option<(Frame, usize)>, Error> {
+    let MessageLine { subscription, subject, reply, block, all } = head(bytes, start, end, has_headers)?;
     let (body, body_end) = (end + 1, end + 1 + all);
     let Some(frame) = bytes.get(..body_end + 2) else { return Ok(None) };
     if &frame[body_end..] != b"\r\n" {
         return Err(INVALID_FRAME);
     }
-    let reply = if count == 3 + lengths { words[2].clone() } else { 0..0 };
-    let message = Message {
-        subscription: number(1)? as u64,
-        subject: words[0].clone(),
-        reply,
-        headers: body..body + block,
-        end: body_end,
-        frame: Bytes::copy_from_slice(frame),
-    };
+    let headers = body..body + block;
+    let frame = Bytes::copy_from_slice(frame);
+    let message = Message { subscription, subject, reply, headers, end: body_end, frame };
     Ok(Some((Frame::Message(message), body_end + 2)))
 }
 

@@ -6,7 +6,7 @@
 //!
 //! This crate does no I/O and reads no clock.
 
-pub mod common;
+pub mod attributes;
 pub mod metrics;
 pub mod trace;
 

@@ -2,7 +2,7 @@
 
 use prost::{Message, Oneof};
 
-use crate::common::{KeyValue, Resource, Scope};
+use crate::attributes::{InstrumentationScope, KeyValue, Resource};
 
 /// The temporality of sums and histograms that count since a start.
 pub const CUMULATIVE: i32 = 2;
@@ -31,7 +31,7 @@ pub struct ResourceMetrics {
 pub struct ScopeMetrics {
     /// The scope.
     #[prost(message, optional, tag = "1")]
-    pub scope: Option<Scope>,
+    pub scope: Option<InstrumentationScope>,
     /// Its metrics.
     #[prost(message, repeated, tag = "2")]
     pub metrics: Vec<Metric>,
@@ -65,7 +65,7 @@ pub enum Data {
     Sum(Sum),
     /// Distributions since a start.
     #[prost(message, tag = "9")]
-    Histogram(Histogram),
+    Histogram(HistogramData),
 }
 
 /// A value at a time.
@@ -92,7 +92,7 @@ pub struct Sum {
 
 /// A distribution since a start.
 #[derive(Clone, PartialEq, Message)]
-pub struct Histogram {
+pub struct HistogramData {
     /// The series.
     #[prost(message, repeated, tag = "1")]
     pub data_points: Vec<HistogramDataPoint>,

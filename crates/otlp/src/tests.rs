@@ -1,12 +1,12 @@
 //! Bytes that were encoded by hand, from the definitions.
 
 use crate::Message;
-use crate::common::{KeyValue, Resource};
+use crate::attributes::{KeyValue, Resource};
 use crate::metrics::{
-    CUMULATIVE, Data, ExportMetrics, Histogram, HistogramDataPoint, Metric, Number, NumberDataPoint, ResourceMetrics,
-    ScopeMetrics, Sum,
+    CUMULATIVE, Data, ExportMetrics, HistogramData, HistogramDataPoint, Metric, Number, NumberDataPoint,
+    ResourceMetrics, ScopeMetrics, Sum,
 };
-use crate::trace::{SERVER, Span};
+use crate::trace::{SERVER, SpanMessage};
 use crate::{ExportResponse, PartialSuccess};
 
 #[test]
@@ -48,7 +48,7 @@ fn histogram_has_the_bytes_of_the_definition() {
         bucket_counts: vec![1, 2],
         explicit_bounds: vec![0.5],
     };
-    let histogram = Histogram { data_points: vec![point], aggregation_temporality: CUMULATIVE };
+    let histogram = HistogramData { data_points: vec![point], aggregation_temporality: CUMULATIVE };
     let eight = |byte: u8| [byte, 0, 0, 0, 0, 0, 0, 0];
     let mut point = [vec![0x21], eight(3).to_vec(), vec![0x29], eight(0).to_vec(), vec![0x32, 16]].concat();
     point.extend([eight(1), eight(2)].concat());
@@ -59,7 +59,8 @@ fn histogram_has_the_bytes_of_the_definition() {
 
 #[test]
 fn span_has_the_bytes_of_the_definition() {
-    let span = Span { trace_id: vec![1; 16], span_id: vec![2; 8], flags: 1, kind: SERVER, ..Span::default() };
+    let span =
+        SpanMessage { trace_id: vec![1; 16], span_id: vec![2; 8], flags: 1, kind: SERVER, ..SpanMessage::default() };
     let expected = [
         [vec![0x0a, 16], vec![1; 16], vec![0x12, 8], vec![2; 8]].concat(),
         vec![0x30, 2],
@@ -70,7 +71,7 @@ fn span_has_the_bytes_of_the_definition() {
 }
 
 #[test]
-fn response_names_what_was_rejected_and_unknown_fields_are_skipped() {
+fn response_has_rejection_and_skips_unknown_fields() {
     let bytes = [0x0a, 6, 0x08, 5, 0x12, 2, b'n', b'o', 0x7a, 1, 0];
     let partial_success = Some(PartialSuccess { rejected: 5, error_message: "no".into() });
     assert_eq!(ExportResponse::decode(&bytes[..]).unwrap(), ExportResponse { partial_success });

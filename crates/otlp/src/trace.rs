@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use crate::common::{KeyValue, Resource, Scope};
+use crate::attributes::{InstrumentationScope, KeyValue, Resource};
 
 /// The kind of a span within a process.
 pub const INTERNAL: i32 = 1;
@@ -37,15 +37,15 @@ pub struct ResourceSpans {
 pub struct ScopeSpans {
     /// The scope.
     #[prost(message, optional, tag = "1")]
-    pub scope: Option<Scope>,
+    pub scope: Option<InstrumentationScope>,
     /// Its spans.
     #[prost(message, repeated, tag = "2")]
-    pub spans: Vec<Span>,
+    pub spans: Vec<SpanMessage>,
 }
 
 /// A piece of work. Times are nanoseconds since 1970.
 #[derive(Clone, PartialEq, Message)]
-pub struct Span {
+pub struct SpanMessage {
     /// The trace, 16 bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub trace_id: Vec<u8>,

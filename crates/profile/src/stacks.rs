@@ -49,12 +49,15 @@ pub(crate) struct Stack {
     pub(crate) samples: u64,
 }
 
+/// A thread, and the numbers of names from the root of its stack.
+type ThreadStack = (i32, Box<[u32]>);
+
 /// Stacks while samples come.
 pub(crate) struct Stacks {
     code: Code,
     threads: BTreeMap<i32, String>,
     /// By the thread's number and the numbers of names from the root: weight and number of samples.
-    sums: HashMap<(i32, Box<[u32]>), (u64, u64)>,
+    sums: HashMap<ThreadStack, (u64, u64)>,
     stack: Vec<u32>,
 }
 

@@ -19,18 +19,47 @@ use sink::read_pool::PooledReader;
 pub(super) struct Reader {
     config: ElasticsearchConfig,
     server: Server,
-    /// Counts the sink's writes.
-    written: Arc<AtomicU64>,
-    /// Up to which write searches find documents.
-    refreshed: Option<u64>,
+    writes: Arc<Writes>,
     /// Read with the first page, and again when a page has failed.
     fields: Option<Fields>,
 }
 
+/// The sink's writes, and the one up to which searches find documents: all readers share it.
+#[derive(Debug)]
+pub(super) struct Writes {
+    written: AtomicU64,
+    refreshed: AtomicU64,
+}
+
+impl Default for Writes {
+    /// An earlier process may have written what searches don't find yet.
+    fn default() -> Self {
+        Self { written: AtomicU64::new(1), refreshed: AtomicU64::new(0) }
+    }
+}
+
+impl Writes {
+    /// Something was written: reads that begin later find it.
+    pub(super) fn add(&self) {
+        self.written.fetch_add(1, Ordering::Release);
+    }
+
+    /// The last write, if searches don't find it yet.
+    fn to_refresh(&self) -> Option<u64> {
+        let written = self.written.load(Ordering::Acquire);
+        (self.refreshed.load(Ordering::Acquire) < written).then_some(written)
+    }
+
+    /// A refresh that began after this write is over.
+    fn refreshed(&self, written: u64) {
+        self.refreshed.fetch_max(written, Ordering::AcqRel);
+    }
+}
+
 impl Reader {
-    pub(super) fn new(config: ElasticsearchConfig, written: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(config: ElasticsearchConfig, writes: Arc<Writes>) -> Self {
         let server = Server::new(&config, false);
-        Self { config, server, written, refreshed: None, fields: None }
+        Self { config, server, writes, fields: None }
     }
 
     /// The page; `None` if the bookmark isn't this store's.
@@ -65,12 +94,11 @@ impl Reader {
     }
 
     /// Makes all written documents searchable, which otherwise takes a while.
-    async fn refresh(&mut self) -> Result<(), Failure> {
-        let written = self.written.load(Ordering::Acquire);
-        if self.refreshed != Some(written) {
+    async fn refresh(&self) -> Result<(), Failure> {
+        if let Some(written) = self.writes.to_refresh() {
             let path = format!("/{}/_refresh?{EXISTING_INDICES}", self.config.index.wildcard(None));
             self.server.of_indices(&path, None).await?;
-            self.refreshed = Some(written);
+            self.writes.refreshed(written);
         }
         Ok(())
     }
@@ -98,5 +126,24 @@ impl PooledReader for Reader {
     async fn hang_up(&mut self) {
         self.server.close_idle();
         self.fields = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_share_a_refresh() {
+        let writes = Writes::default();
+        let first = writes.to_refresh().expect("an earlier process may have written");
+        writes.add();
+        writes.refreshed(first);
+        let second = writes.to_refresh().expect("this write was later than the refresh");
+        writes.refreshed(second);
+        writes.refreshed(first);
+        assert_eq!(writes.to_refresh(), None);
+        writes.add();
+        assert!(writes.to_refresh() > Some(second));
     }
 }

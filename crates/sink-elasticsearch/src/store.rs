@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use event::read::{Found, Lookup, Page, Query, ReadError};
@@ -17,7 +16,7 @@ use crate::error::Failure;
 use crate::examine;
 use crate::limiter::Limiter;
 use crate::mark;
-use crate::reader::Reader;
+use crate::reader::{Reader, Writes};
 use crate::server::Server;
 use sink::close_signal::CloseSignal;
 use sink::read_pool::ReadPool;
@@ -36,8 +35,8 @@ pub struct Elasticsearch {
     is_ready: Mutex<bool>,
     closed: CloseSignal,
     reads: ReadPool,
-    /// Grows after each write: reads that begin later must find confirmed documents.
-    written: Arc<AtomicU64>,
+    /// Reads that begin after a write must find its documents.
+    writes: Arc<Writes>,
 }
 
 impl Elasticsearch {
@@ -45,8 +44,8 @@ impl Elasticsearch {
     #[must_use]
     pub fn new(config: ElasticsearchConfig) -> Self {
         let (server, limiter) = (Server::new(&config, true), Limiter::new(config.requests_max));
-        let (to_read, written) = (config.clone(), Arc::<AtomicU64>::default());
-        let counted = Arc::clone(&written);
+        let (to_read, writes) = (config.clone(), Arc::<Writes>::default());
+        let counted = Arc::clone(&writes);
         let reads = ReadPool::new("search-read", READERS, move || Reader::new(to_read.clone(), Arc::clone(&counted)));
         Self {
             config,
@@ -57,7 +56,7 @@ impl Elasticsearch {
             is_ready: Mutex::default(),
             closed: CloseSignal::default(),
             reads,
-            written,
+            writes,
         }
     }
 
@@ -112,10 +111,10 @@ impl Store for Elasticsearch {
             }
             drop(is_ready);
             self.check(batch.mark()).await?;
-            let Self { config, server, limiter, streams, durability, written, .. } = self;
+            let Self { config, server, limiter, streams, durability, writes, .. } = self;
             streams.prepare_for(config, server, batch).await?;
             let report = Writing { config, server, limiter, streams, durability, batch }.store().await;
-            written.fetch_add(1, Ordering::Release);
+            writes.add();
             report
         })
         .await

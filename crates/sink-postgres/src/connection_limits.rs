@@ -28,7 +28,7 @@ impl PoolLimits {
     /// The same for a shard: there may be many shards, and each has few of the reads.
     pub const READERS_OF_SHARD: NonZeroUsize = NonZeroUsize::new(2).expect("it isn't 0");
 
-    /// Those of a shard of a sink with these, which has no limits of its own.
+    /// Those of a shard of a sink with these, which has no limits itself.
     pub(crate) fn of_shard(self) -> Self {
         Self { readers: self.readers.min(Self::READERS_OF_SHARD), ..self }
     }

@@ -40,8 +40,8 @@ pub(crate) struct Caller {
     config: RemoteConfig,
     exchange: Exchange,
     binding: Arc<Binding>,
-    /// When the last search for a writer failed, and why. One lane searches at a time.
-    search: Mutex<Option<(Instant, Failures)>>,
+    /// One lane searches at a time.
+    search: LastSearch,
     /// How often the sink was closed: a change ends the calls in flight.
     closed: CloseSignal,
     _use: Arc<SinkUse>,
@@ -69,9 +69,12 @@ impl StoreBinding for Caller {
     }
 }
 
+/// When the last search for a writer failed, and why. Those that share it search one after the other.
+pub(crate) type LastSearch = Arc<Mutex<Option<(Instant, Failures)>>>;
+
 /// The failures of the writers that were tried for one request.
 #[derive(Clone)]
-struct Failures {
+pub(crate) struct Failures {
     last: SinkError,
     is_other_store: bool,
     is_unanswered: bool,
@@ -100,19 +103,20 @@ impl Failures {
 impl Caller {
     pub(crate) fn new(config: RemoteConfig) -> Self {
         let binding = Arc::new(Binding::new(&config.sink));
-        Self::waiting(config, binding, SILENCE_MAX)
+        Self::waiting(config, binding, SILENCE_MAX, LastSearch::default())
     }
 
-    /// The same sink with separate connections, for requests with another limit of silence.
-    pub(crate) fn to_read(&self, silence_max: Duration) -> Self {
-        Self::waiting(self.config.clone(), self.binding.clone(), silence_max)
+    /// The same sink with separate connections, for requests with another limit of silence. Lanes survey the writers for
+    /// longer than a read should wait, so reads have their own searches.
+    pub(crate) fn to_read(&self, silence_max: Duration, search: LastSearch) -> Self {
+        Self::waiting(self.config.clone(), self.binding.clone(), silence_max, search)
     }
 
-    fn waiting(config: RemoteConfig, binding: Arc<Binding>, silence_max: Duration) -> Self {
+    fn waiting(config: RemoteConfig, binding: Arc<Binding>, silence_max: Duration, search: LastSearch) -> Self {
         let RemoteConfig { upstream, sink, server, .. } = &config;
         let exchange = Exchange::new(upstream, sink, Arc::clone(&binding), silence_max);
         let of_sink = upstream.state().register(SinkUse { sink: sink.clone(), server: server.clone() });
-        Self { config, exchange, binding, search: Mutex::default(), closed: CloseSignal::default(), _use: of_sink }
+        Self { config, exchange, binding, search, closed: CloseSignal::default(), _use: of_sink }
     }
 
     pub(crate) const fn config(&self) -> &RemoteConfig {

@@ -252,6 +252,9 @@ impl Exchange {
         }
         if let Some(batch) = call.batch {
             request = request.header(wire::POSITIONS, format!("{}-{}", batch.first(), batch.last()));
+            if let Some(traces) = wire::traces_text(batch.traces()) {
+                request = request.header(wire::TRACES, traces);
+            }
             request = request.header(wire::MIN_POSITION, batch.floor()).header(wire::RESENT_THROUGH, batch.again());
             if let Some(claim) = batch.claim() {
                 request = request.header(wire::CLAIM, claim.to_string());

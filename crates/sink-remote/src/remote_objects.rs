@@ -18,7 +18,7 @@ use objects::read::ObjectStoreReader;
 use objects::{Manifest, MemoryBudget, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
 use sink::{Examination, Mark, Reason, SinkError, StoreBinding};
 
-use super::caller::Caller;
+use super::caller::{Caller, LastSearch};
 use super::config::RemoteObjectsConfig;
 use super::exchange::{Call, Content};
 use writer_protocol::Outcome;
@@ -49,7 +49,7 @@ impl RemoteObjects {
     }
 
     fn to_read(&self) -> ContainerReader<Writers> {
-        ContainerReader(Writers { caller: self.writers.caller.to_read(READ_SILENCE_MAX) })
+        ContainerReader(Writers { caller: self.writers.caller.to_read(READ_SILENCE_MAX, LastSearch::default()) })
     }
 
     fn named<T>(&self, done: Result<T, ObjectStoreError>) -> Result<T, SinkError> {

@@ -9,7 +9,7 @@ use event::read::{Found, Lookup, Page, Query, ReadError};
 use http::Method;
 use limits::READ_BYTES_MAX;
 
-use crate::caller::{Caller, SILENCE_MAX, odd};
+use crate::caller::{Caller, LastSearch, SILENCE_MAX, odd};
 use crate::config::RemoteConfig;
 use crate::exchange::{Call, Content};
 use sink::read_pool::{PooledReader, ReadPool};
@@ -41,8 +41,9 @@ impl Remote {
     #[must_use]
     pub fn new(config: RemoteConfig) -> Self {
         let caller = Arc::new(Caller::new(config));
-        let to_read = Arc::clone(&caller);
-        let reads = ReadPool::new("writer-read", READERS, move || Reader(to_read.to_read(SILENCE_MAX)));
+        let (to_read, search) = (Arc::clone(&caller), LastSearch::default());
+        let reads =
+            ReadPool::new("writer-read", READERS, move || Reader(to_read.to_read(SILENCE_MAX, Arc::clone(&search))));
         Self { shared: Arc::new(Shared { caller, reads }) }
     }
 

@@ -7,10 +7,12 @@ use text::rfc3339;
 
 use super::config::{MessageShape, WebhookConfig};
 use super::error::Failure;
+use event::TraceParent;
 use net::http_client::{RequestBody, full};
 use sink::envelope::write_text;
 use sink::{Record, Write};
 
+const TRACE: HeaderName = HeaderName::from_static("traceparent");
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
@@ -20,8 +22,12 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("Forebay/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The request for a record, with the current time.
-pub(super) fn request(config: &WebhookConfig, record: &Record<'_>) -> Result<Request<RequestBody>, Failure> {
+/// The request for a record, with the current time, and the trace that the record is a part of.
+pub(super) fn request(
+    config: &WebhookConfig,
+    record: &Record<'_>,
+    trace: Option<TraceParent>,
+) -> Result<Request<RequestBody>, Failure> {
     let url = config.url.of(record.type_name).map_err(|_| Failure::Url)?;
     let now = clock::since_1970().as_secs();
     let (id, body) = (id(record), body(config.shape, record));
@@ -36,6 +42,9 @@ pub(super) fn request(config: &WebhookConfig, record: &Record<'_>) -> Result<Req
     if !config.secrets.is_empty() {
         let signatures: Vec<String> = config.secrets.iter().map(|secret| secret.sign(&id, now, &body)).collect();
         headers.insert(SIGNATURE, value(&signatures.join(" "))?);
+    }
+    if let Some(trace) = trace {
+        headers.insert(TRACE, value(&trace.to_string())?);
     }
     headers.insert(KEY, value(&id)?);
     headers.insert(ID, value(&id)?);

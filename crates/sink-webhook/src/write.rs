@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use event::TraceParent;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -119,7 +120,7 @@ impl Sender {
     async fn attempt(&self, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
         let record = batch.get(index).filter(|_| !attempts.is_away.load(Ordering::Relaxed));
         let Some(record) = record else { return (index, None) };
-        let outcome = self.send(&record).await;
+        let outcome = self.send(&record, batch.trace_of(record.sequence)).await;
         match &outcome {
             Outcome::Taken => attempts.has_taken.store(true, Ordering::Relaxed),
             Outcome::Unclear(_) if attempts.has_taken.load(Ordering::Relaxed) => {}
@@ -129,10 +130,10 @@ impl Sender {
         (index, Some(outcome))
     }
 
-    async fn send(&self, record: &Record<'_>) -> Outcome {
+    async fn send(&self, record: &Record<'_>, trace: Option<TraceParent>) -> Outcome {
         // It is never closed.
         let _permit = self.permits.acquire().await;
-        let request = match mapping::request(&self.config, record) {
+        let request = match mapping::request(&self.config, record, trace) {
             Ok(request) => request,
             // Messages of other types may have a URL.
             Err(failure) => return Outcome::Unclear(failure),

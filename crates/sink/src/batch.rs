@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event::{EventId, Lane, TypeName};
+use event::{EventId, Lane, TraceParent, TypeName};
 
 use crate::{Claim, Mark, RejectedRecord, WriteOutcome};
 
@@ -97,6 +97,8 @@ pub struct Batch {
     last: u64,
     blocks: Arc<Vec<Bytes>>,
     entries: Arc<Vec<Entry>>,
+    /// The traces of records that have one, by their sequences.
+    traces: Arc<Vec<(u64, TraceParent)>>,
     payload_bytes: usize,
 }
 
@@ -114,6 +116,7 @@ impl Batch {
             last: first.saturating_sub(1),
             blocks: Arc::default(),
             entries: Arc::default(),
+            traces: Arc::default(),
             payload_bytes: 0,
         }
     }
@@ -162,6 +165,26 @@ impl Batch {
             write: record.write,
         });
         self.cover(record.sequence);
+    }
+
+    /// Notes the trace of the record that was added last, or of one after those that have one.
+    pub fn trace(&mut self, sequence: u64, trace: Option<TraceParent>) {
+        if let Some(trace) = trace {
+            Arc::make_mut(&mut self.traces).push((sequence, trace));
+        }
+    }
+
+    /// The traces of its records that have one, with their sequences. A part of a batch may have those of other records too.
+    #[must_use]
+    pub fn traces(&self) -> &[(u64, TraceParent)] {
+        &self.traces
+    }
+
+    /// The trace of the record with this sequence.
+    #[must_use]
+    pub fn trace_of(&self, sequence: u64) -> Option<TraceParent> {
+        let found = self.traces.binary_search_by_key(&sequence, |(sequence, _)| *sequence);
+        found.ok().and_then(|index| self.traces.get(index)).map(|(_, trace)| *trace)
     }
 
     /// Extends the run of positions to `last`, of which the newest need nothing from this sink.

@@ -50,7 +50,7 @@ impl Sink {
         self.0.connect().await.map_err(SinkError::visible)
     }
 
-    /// Looks at the store: connection, version, clock, rights and settings. It creates nothing, unless `may_write`: then it may store an
+    /// Examines the store: connection, version, clock, rights and settings. It creates nothing, unless `may_write`: then it may store an
     /// object that it removes again. The caller limits the time.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
-//! Live samples of events, for an operator who watches them pass. Where nobody watches, an event costs one relaxed load.
+//! Live samples of events, for an operator who watches them pass. Without a tap an event costs one relaxed load.
 //!
-//! A tap at a point gets copies of some events that pass there: as many as it may look at, and of each the first bytes. The thread that
+//! A tap at a point gets copies of some events that pass there: as many as it is allowed, and of each the first bytes. The thread that
 //! offers an event never waits, and never wakes another thread.
 
 mod seen;
@@ -56,7 +56,7 @@ impl Point {
 
 /// Which events a tap wants. `None` is any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
+pub struct TapFilter {
     /// Where they pass.
     pub at: Point,
     /// Their type.
@@ -67,7 +67,7 @@ pub struct Filter {
     pub sink: Option<String>,
 }
 
-impl Filter {
+impl TapFilter {
     /// Whether it wants such an event. An event without a sink is of none.
     #[must_use]
     pub fn takes(&self, type_name: &str, source: &str, sink: &str) -> bool {
@@ -88,7 +88,7 @@ pub struct Taps {
 /// A tap, as the threads see it that offer events.
 #[derive(Debug)]
 pub struct Tap {
-    filter: Filter,
+    filter: TapFilter,
     copies: SyncSender<Seen>,
     /// Events that may be copied until the next [`Tap::allow`]; negative if more came.
     left: AtomicI64,
@@ -106,7 +106,7 @@ impl Taps {
         Self { wanted: AtomicU8::new(0), taps: RwLock::new(Vec::new()), have_ended: AtomicBool::new(have_ended) }
     }
 
-    /// Taps that nobody can open.
+    /// Taps that can't be opened.
     #[must_use]
     pub fn closed() -> &'static Self {
         static CLOSED: Taps = Taps::without_taps(true);
@@ -128,7 +128,7 @@ impl Taps {
 
     /// Opens a tap, which ends when the returned value is dropped. `None` if there are too many, or the process stops.
     #[must_use]
-    pub fn open(&'static self, filter: Filter) -> Option<OpenTap> {
+    pub fn open(&'static self, filter: TapFilter) -> Option<OpenTap> {
         let (copies, seen) = sync_channel(WAITING_MAX);
         let tap = Arc::new(Tap { filter, copies, left: AtomicI64::new(0), passed: AtomicU64::new(0) });
         let mut taps = self.write();
@@ -182,7 +182,7 @@ pub struct OpenTap {
 impl OpenTap {
     /// What it wants.
     #[must_use]
-    pub fn filter(&self) -> &Filter {
+    pub fn filter(&self) -> &TapFilter {
         &self.tap.filter
     }
 
@@ -222,8 +222,8 @@ impl Drop for OpenTap {
 mod tests {
     use super::*;
 
-    fn filter(at: Point, type_name: Option<&str>) -> Filter {
-        Filter { at, type_name: type_name.map(str::to_owned), source: None, sink: None }
+    fn filter(at: Point, type_name: Option<&str>) -> TapFilter {
+        TapFilter { at, type_name: type_name.map(str::to_owned), source: None, sink: None }
     }
 
     fn passing<'a>(type_name: &'a str, payload: &'a [u8]) -> Passing<'a> {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn tap_copies_only_what_it_wants_and_may() {
+    fn tap_copies_wanted_events_within_its_allowance() {
         let taps = Taps::new();
         assert!(!Point::ALL.into_iter().any(|at| taps.want(at)));
         let tap = taps.open(filter(Point::Stored, Some("a"))).unwrap();

@@ -31,6 +31,7 @@ use net::lingering_close::DrainLimiter;
 use net::newcomers::Newcomers;
 use net::tls::ServerTls;
 use sink::{Mark, Sink};
+use spans::SpanQueue;
 use tap::Taps;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -132,6 +133,7 @@ pub struct Writer {
     drains: Arc<DrainLimiter>,
     phase: watch::Sender<Phase>,
     taps: &'static Taps,
+    spans: Option<&'static SpanQueue>,
 }
 
 /// The unit of memory budgets, in bytes.
@@ -159,7 +161,8 @@ impl Writer {
         let (counters, drains) = (WriterCounters::default(), Arc::default());
         let reads = ReadRoom::new(&budgets);
         let taps = Taps::closed();
-        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps }.with_memory(&budgets)
+        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase, taps, spans: None }
+            .with_memory(&budgets)
     }
 
     /// The same writer with these budgets.
@@ -170,6 +173,12 @@ impl Writer {
         self.offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         self.reads = ReadRoom::new(budgets);
         self
+    }
+
+    /// The same writer, which records the calls of its stores for sampled events.
+    #[must_use]
+    pub fn with_spans(self, spans: Option<&'static SpanQueue>) -> Self {
+        Self { spans, ..self }
     }
 
     /// The same writer, whose stored events pass these taps.

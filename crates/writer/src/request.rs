@@ -14,6 +14,7 @@ use limits::memory::batch_memory_bytes;
 use net::lingering_close;
 use net::newcomers::Place;
 use sink::{Batch, Claim, Held, SinkError, Takeover, offer_stored};
+use spans::{SpanQueue, WriteSpan};
 use tap::Point;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -228,9 +229,14 @@ fn store(writer: Arc<Writer>, name: String, offered: Offered, batch: Batch, perm
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
         let took = begun.elapsed();
         offered.work.batch_time.record(took);
+        if let Some(spans) = writer.spans
+            && !batch.traces().is_empty()
+        {
+            add_span(spans, &name, &batch, took, report.is_ok());
+        }
         tracing::debug!(
             lane = %batch.lane(), sink = &*batch.lane().sink, shard = batch.lane().shard, records = batch.len(),
-            bytes = batch.payload_bytes(), milliseconds = took.as_millis() as u64,
+            bytes = batch.payload_bytes(), milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             outcome = if report.is_ok() { "answered" } else { "failed" },
             "batch of a gateway"
         );
@@ -247,6 +253,16 @@ fn store(writer: Arc<Writer>, name: String, offered: Offered, batch: Batch, perm
         drop((batch, permit));
         answer::json(&report.map_or_else(|error| offered.failed(error), |report| Ok(report).into()))
     })
+}
+
+/// Adds a span for each sampled record of a batch whose write has just ended.
+fn add_span(spans: &SpanQueue, sink: &str, batch: &Batch, took: Duration, is_answered: bool) {
+    let ended = clock::unix_microseconds();
+    let began = ended.saturating_sub(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
+    let outcome = if is_answered { "answered" } else { "failed" };
+    let records = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+    let write = WriteSpan { sink, records, outcome, has_failed: !is_answered, time: (began, ended) };
+    spans.add_writes(batch.traces(), (batch.first(), batch.last()), &write);
 }
 
 /// A web page can't send these types to another host's port without a CORS preflight.
@@ -284,7 +300,10 @@ async fn batch(
         return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
     };
     let frame = whole(body, length).await?;
-    let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    let mut batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    for (sequence, trace) in text(headers, wire::TRACES).map(wire::traces_of).unwrap_or_default() {
+        batch.trace(sequence, Some(trace));
+    }
     // A replay of dead letters sends the highest number: each record may have been sent before.
     let batch = batch.sent_after(position(headers, wire::MIN_POSITION)?, position(headers, wire::RESENT_THROUGH)?);
     frame_check::check(&batch)?;

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use event::Lane;
+use event::{Lane, TraceParent};
 
 /// The prefix of every path; the sink's name follows.
 pub const PATH: &str = "/ingest/data";
@@ -27,6 +27,10 @@ pub const RESENT_THROUGH: &str = "forebay-resent-through";
 pub const MARK: &str = "forebay-mark";
 /// The [fingerprint](crate::SinkInfo::fingerprint) of the sink that the gateway is bound to.
 pub const LAYOUT: &str = "forebay-layout";
+/// Traces of records of a batch, as `SEQUENCE=TRACEPARENT` separated by commas. A writer may ignore them.
+pub const TRACES: &str = "forebay-traces";
+/// Traces of one batch: proxies limit a header to a few KiB.
+pub const TRACES_MAX: usize = 48;
 /// A draining writer sends it: its gateways then use another one.
 pub const DRAINING: &str = "forebay-draining";
 /// The interval of heartbeats while the store works: newlines before the answer.
@@ -49,6 +53,27 @@ pub fn lane_of(text: &str) -> Option<Lane> {
     let (origin, shard, sink) = (parts.next()?, parts.next()?, parts.next()?);
     let is_name = !sink.is_empty() && sink.len() <= 128 && sink.bytes().all(|byte| byte.is_ascii_graphic());
     is_name.then_some(Lane { origin: origin.parse().ok()?, shard: shard.parse().ok()?, sink: sink.into() })
+}
+
+/// Formats traces for [`TRACES`], the sampled ones first if there are too many. `None` if there is none.
+#[must_use]
+pub fn traces_text(traces: &[(u64, TraceParent)]) -> Option<String> {
+    let of = |is_sampled| traces.iter().filter(move |(_, trace)| trace.is_sampled == is_sampled);
+    let mut chosen: Vec<_> = of(true).chain(of(false)).take(TRACES_MAX).collect();
+    chosen.sort_by_key(|(sequence, _)| *sequence);
+    let texts: Vec<String> = chosen.into_iter().map(|(sequence, trace)| format!("{sequence}={trace}")).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
+}
+
+/// Parses traces from [`TRACES`], in ascending order. Invalid ones are left out.
+pub fn traces_of(text: &str) -> Vec<(u64, TraceParent)> {
+    let parse = |part: &str| {
+        let (sequence, trace) = part.split_once('=')?;
+        Some((sequence.parse().ok()?, TraceParent::parse(trace.as_bytes())?))
+    };
+    let mut traces: Vec<_> = text.split(',').take(TRACES_MAX).filter_map(parse).collect();
+    traces.sort_by_key(|(sequence, _)| *sequence);
+    traces
 }
 
 /// Parses the first and last position from [`POSITIONS`].
@@ -74,6 +99,18 @@ mod tests {
         {
             assert_eq!(lane_of(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn traces_survive_their_text_and_sampled_ones_go_first() {
+        let trace = |number: u8, is_sampled| TraceParent { trace_id: [number; 16], span_id: [1; 8], is_sampled };
+        assert_eq!(traces_text(&[]), None);
+        let few = [(5, trace(1, true)), (9, trace(2, false))];
+        assert_eq!(traces_of(&traces_text(&few).unwrap()), few);
+        let many: Vec<_> = (1..100).map(|number| (number.into(), trace(number, number > 90))).collect();
+        let kept = traces_of(&traces_text(&many).unwrap());
+        assert_eq!((kept.len(), kept.iter().filter(|(_, trace)| trace.is_sampled).count()), (TRACES_MAX, 9));
+        assert_eq!(traces_of(&format!(",x,1={},2=", "0".repeat(55))), []);
     }
 
     #[test]

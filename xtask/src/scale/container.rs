@@ -31,6 +31,8 @@ pub(super) struct Site {
 pub(super) struct Container {
     pub(super) name: String,
     pub(super) address: SocketAddr,
+    /// The admin port of a server. That of a reference loop is its only one.
+    pub(super) admin: SocketAddr,
     /// The time of the first answer, in seconds since 1970.
     pub(super) ready_at: f64,
 }
@@ -69,17 +71,23 @@ impl Site {
         run.arg("--volume").arg(format!("{}:/forebay.toml:ro", file.display()));
         run.args(["--env", "FOREBAY_CONFIG=/forebay.toml", "--env", &format!("FOREBAY_GATEWAY_LISTEN={address}")]);
         run.args(["--env", &format!("FOREBAY_GATEWAY_ADMIN={admin}"), &self.tag]);
-        self.start_container(&mut run, name, address, "/readyz")
+        self.start_container(&mut run, name, [address, admin], "/readyz")
     }
 
-    fn start_container(&self, run: &mut Command, name: &str, address: SocketAddr, path: &str) -> Result<Container> {
+    fn start_container(
+        &self,
+        run: &mut Command,
+        name: &str,
+        [address, admin]: [SocketAddr; 2],
+        path: &str,
+    ) -> Result<Container> {
         // `docker run` returns some time after the process has started.
         let ready_at = thread::scope(|scope| -> Result<f64> {
             let waiting = scope.spawn(|| wait_ready(address, path));
             workspace::captured(run)?;
             waiting.join().map_err(|_| anyhow!("waiting for {name} panicked"))?.with_context(|| self.logs(name))
         })?;
-        Ok(Container { name: name.to_owned(), address, ready_at })
+        Ok(Container { name: name.to_owned(), address, admin, ready_at })
     }
 
     pub(super) fn logs(&self, name: &str) -> String {
@@ -100,7 +108,7 @@ impl Site {
         if folder.is_some() {
             run.args(["--directory", "/data"]);
         }
-        self.start_container(&mut run, name, address, "/")
+        self.start_container(&mut run, name, [address, address], "/")
     }
 }
 

@@ -4,6 +4,7 @@
 mod balance;
 mod balancer;
 mod container;
+mod findings;
 mod limits;
 mod namespaces;
 mod neighbour;
@@ -50,11 +51,13 @@ enum Part {
     Limits,
     /// Latency while another process keeps all cores busy. Needs Docker.
     Neighbour,
+    /// Causes of slowness, each in a container: found within a minute, and gone a minute after its end. Needs Docker.
+    Findings,
     /// The Swarm stack: scaled and rolled under load, and the articles' loads. Needs Docker.
     Swarm,
     /// A gateway that is cut off from its writers, and one whose disk is gone. Needs root.
     Namespaces,
-    /// 3,000 users who log in, read and write in nine databases, and look at images in Swift; and the same with one reader, and without a cache.
+    /// 3,000 users who log in, read and write in nine databases, and request images in Swift; and the same with one reader, and without a cache.
     Users(users::Options),
 }
 
@@ -115,9 +118,10 @@ pub(crate) fn short() -> Result<()> {
 
 impl Part {
     /// All parts, those that fail soonest first.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Start,
         Self::Limits,
+        Self::Findings,
         Self::Swarm,
         Self::Balance,
         Self::Namespaces,
@@ -131,6 +135,7 @@ impl Part {
             Self::Balance => balance::run(setup),
             Self::Start => start::run(setup),
             Self::Limits => limits::run(setup),
+            Self::Findings => findings::run(setup),
             Self::Swarm => swarm::run(setup),
             Self::Namespaces => namespaces::run(setup),
             Self::Neighbour => neighbour::run(setup),

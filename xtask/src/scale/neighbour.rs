@@ -81,7 +81,7 @@ fn measure(setup: &Setup, url: &str) -> Result<serde_json::Value> {
 
 impl Site {
     /// Starts a process that keeps all cores busy, with these options of `docker run`.
-    fn burn(&self, name: &str, limits: &[&str]) -> Result<()> {
+    pub(super) fn burn(&self, name: &str, limits: &[&str]) -> Result<()> {
         let mut run = self.docker.command();
         run.args(["run", "--detach", "--name", name]).args(limits).args([
             super::container::REFERENCE,

@@ -162,7 +162,7 @@ pub(crate) enum Command {
     Top(TopFlags),
     /// Shows live samples of the events that pass a point
     ///
-    /// The process looks at up to 2,000 events a second, and at the first 4 KiB of each, so a burst is sampled: a note on stderr says of how many.
+    /// The process compares up to 2,000 events a second, and keeps the first 4 KiB of each. So a burst is sampled: a note on stderr says of how many.
     /// Ctrl-C ends it.
     #[command(
         after_help = "Example: forebay tap --type access --where status==500\n         forebay tap --at dead --output json"

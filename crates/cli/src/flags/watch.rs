@@ -30,8 +30,8 @@ pub(crate) struct TapFlags {
     pub(crate) role: Option<Role>,
     #[command(flatten)]
     pub(crate) server: AdminServer,
-    /// Where events pass: received (before their steps), accepted, refused, stored or dead [default: accepted; of a writer: stored]
-    #[arg(long = "at", value_name = "POINT", value_parser = PossibleValuesParser::new(POINTS), hide_possible_values = true)]
+    /// The point that events pass; at `received` their steps haven't run [default: accepted; of a writer: stored]
+    #[arg(long = "at", value_name = "POINT", value_parser = PossibleValuesParser::new(POINTS))]
     pub(crate) point: Option<String>,
     /// Only events of this type
     #[arg(long = "type", value_name = "TYPE")]

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn screen_has_no_more_lines_than_rows() {
+    fn screen_fits_the_rows() {
         assert_eq!(fitted("a\nb\nc\n", 2), "\x1b[Ha\x1b[K\r\nb\x1b[K\x1b[J");
         assert_eq!(fitted("a\n", 24), "\x1b[Ha\x1b[K\x1b[J");
     }

@@ -1,13 +1,14 @@
 //! `[otlp]`: the collector that gets metrics and traces over HTTP.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use net::http_client::Endpoint;
 use settings::client::{self, ca, each};
-use settings::{Diagnostic, InvalidValue, Section, Setting, SettingsReader, TEXTS, URL, names};
+use settings::{Diagnostic, InvalidValue, Section, Setting, SettingsReader, TEXTS, URL, Unset, names};
 
 use super::INTERVAL;
 use crate::server_address;
@@ -16,16 +17,30 @@ use crate::server_address;
 pub(crate) const TABLE: &str = "otlp";
 /// The settings of `[otlp]`.
 pub(crate) const SETTINGS: &[Setting] = &[
-    Setting::new(URL_KEY, URL, "the collector's base URL, without a user. Forebay appends `/v1/metrics`")
-        .required()
-        .example("\"http://collector:4318\"")
-        .restart(),
+    Setting::new(
+        URL_KEY,
+        URL,
+        "the collector's base URL, without a user. Forebay appends `/v1/metrics` and `/v1/traces`",
+    )
+    .required()
+    .example("\"http://collector:4318\"")
+    .restart(),
     Setting::new("headers", TEXTS, "additional headers of each request, as `Name: value`")
         .example("[\"Authorization: Bearer ${OTLP_TOKEN}\"]")
         .restart(),
     client::CA.restart(),
     INTERVAL,
+    SAMPLE,
 ];
+/// How many requests are sampled whose sender doesn't.
+const SAMPLE: Setting = Setting::integer(
+    "sample",
+    (1, 1_000_000_000),
+    "records [spans](../../guides/opentelemetry.md#send-traces) of one in so many posts whose sender does not record its trace",
+)
+.or(Unset::Described("none of them"))
+.example("1000")
+.restart();
 const URL_KEY: &str = "url";
 /// The headers that Forebay sets in each request.
 const OWN_HEADERS: [&str; 5] = ["connection", "content-length", "content-type", "host", "transfer-encoding"];
@@ -41,6 +56,8 @@ pub struct OtlpConfig {
     pub ca: Option<PathBuf>,
     /// The time between two pushes.
     pub interval: Duration,
+    /// One in so many requests is sampled whose sender doesn't record its trace.
+    pub sample: Option<NonZeroU32>,
 }
 
 /// Reads the table, if the file or the environment has it; relative paths start at `folder`.
@@ -59,13 +76,14 @@ pub(super) fn read(reader: &mut SettingsReader<'_>, file: &Section<'_>, folder: 
     let headers = each(reader, &section, "headers", header);
     let ca = ca(reader, &section, folder);
     let interval = reader.duration_or_default(&section, &INTERVAL);
+    let sample = reader.number::<u32>(&section, &SAMPLE).and_then(|found| NonZeroU32::new(found.value));
     let url = url?;
     if url.is_in_clear() && !headers.is_empty() {
         let title = format!("`{}` are sent without TLS", section.key_path("headers"));
         let help = "use https://, unless the network between the two is trusted".to_owned();
         reader.push(Diagnostic::warning(title, at, "others on the network can read them").help(help));
     }
-    Some(OtlpConfig { url, headers, ca, interval })
+    Some(OtlpConfig { url, headers, ca, interval, sample })
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), InvalidValue> {
@@ -82,7 +100,8 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), InvalidValue> {
 
 impl fmt::Display for OtlpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "metrics to {} every {}", self.url, humantime::format_duration(self.interval))
+        write!(f, "metrics and spans to {} every {}", self.url, humantime::format_duration(self.interval))?;
+        self.sample.map_or(Ok(()), |sample| write!(f, ", spans of one in {sample} posts"))
     }
 }
 

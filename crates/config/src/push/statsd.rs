@@ -21,7 +21,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     .restart(),
     Setting::text(
         "prefix",
-        "the beginning of each name, without the dot after it: up to 100 letters, digits, `_`, `-` and `.`",
+        "the beginning of each name, without the dot after it: up to 100 ASCII letters, digits, `_`, `-` and `.`",
     )
     .or(Unset::Text(""))
     .example("\"prod.eu\"")
@@ -70,7 +70,7 @@ fn prefix(text: &str) -> Result<String, InvalidValue> {
     if text.len() <= PREFIX_BYTES_MAX && text.bytes().all(is_good) && !text.ends_with('.') {
         return Ok(text.to_owned());
     }
-    let wanted = "expected up to 100 letters, digits, `_`, `-` and `.`, without a dot at the end";
+    let wanted = "expected up to 100 ASCII letters, digits, `_`, `-` and `.`, without a dot at the end";
     Err(InvalidValue::new("is not a prefix of names", wanted))
 }
 

@@ -184,6 +184,7 @@ impl BatchBuilder {
     fn push(&mut self, sequence: u64, record: &JournalRecord<'_>, block: &Bytes) {
         self.oldest.get_or_insert(record.received_at);
         self.batch.push(block, &as_sent(record, sequence));
+        self.batch.trace(sequence, record.trace);
     }
 
     /// An event that counted as stored becomes a dead letter.

@@ -10,6 +10,7 @@ use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Reason, Record, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
 
+use super::spanned::add_span;
 use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
 use crate::lane::core::{BatchProgress, Happened, Judgement, Newest, Next, Policy, Wait, is_batch_due, left};
 use crate::lane::deferred::Retries;
@@ -263,6 +264,11 @@ impl Lane {
         let took = started.elapsed();
         self.status.write_time.record(took);
         self.show_write(part, &answer, took);
+        if let Some(spans) = self.options.spans
+            && !part.traces().is_empty()
+        {
+            add_span(spans, &self.name.sink, part, took, &answer);
+        }
         match &answer {
             Ok(WriteOutcome::Committed) => self.supersede(part, &BTreeSet::new()),
             Ok(WriteOutcome::Partial { refused, retry }) => self.supersede(part, &left(refused, retry)),
@@ -274,7 +280,7 @@ impl Lane {
     fn show_write(&self, part: &Batch, answer: &Result<WriteOutcome, SinkError>, took: Duration) {
         tracing::debug!(
             lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = part.last(),
-            records = part.len(), bytes = part.payload_bytes(), milliseconds = took.as_millis() as u64,
+            records = part.len(), bytes = part.payload_bytes(), milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             outcome = match answer {
                 Ok(WriteOutcome::Committed) => "stored",
                 Ok(WriteOutcome::Partial { .. }) => "partly stored",

@@ -15,6 +15,7 @@ mod deferred;
 mod driver;
 mod objects;
 mod session;
+mod spanned;
 mod tapped;
 
 use std::sync::Arc;
@@ -53,7 +54,7 @@ pub(crate) struct Lane {
 }
 
 /// Is logged instead of a store's message that may quote an event.
-const OF_EVENT: &str = "the store rejects an event for now; `forebay route list` shows its message";
+const OF_EVENT: &str = "the store rejects an event for now; the list of routes shows its message";
 
 /// Why a session of a lane ends.
 pub(crate) enum LaneExit {

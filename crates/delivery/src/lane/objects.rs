@@ -278,7 +278,7 @@ impl Lane {
             self.status.write_time.record(took);
             tracing::debug!(
                 lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = intent.last,
-                milliseconds = took.as_millis() as u64, outcome = if answer.is_ok() { "stored" } else { "failed" },
+                milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX), outcome = if answer.is_ok() { "stored" } else { "failed" },
                 "lane wrote an object"
             );
             match answer {

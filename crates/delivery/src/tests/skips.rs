@@ -50,7 +50,7 @@ async fn stored(harness: &Harness, (first, last): (u64, u64), at_most: Duration)
 const SOON: Duration = Duration::from_mins(1);
 
 #[test]
-fn requests_do_not_wait_for_the_cursor_of_a_lane_that_skips_their_event() {
+fn requests_do_not_wait_for_lanes_that_skip_their_event() {
     run(async {
         let mut harness = harness(150);
         harness.start();
@@ -72,7 +72,7 @@ fn requests_do_not_wait_for_the_cursor_of_a_lane_that_skips_their_event() {
 }
 
 #[test]
-fn requests_wait_again_for_what_a_store_has_lost() {
+fn requests_wait_again_for_events_that_a_store_lost() {
     run(async {
         let mut harness = harness(151);
         harness.fenced = MemoryHandle::replicated(Duration::from_hours(1));

@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn browser_that_names_another_site_is_refused() {
+    fn browser_that_names_another_site_is_rejected() {
         for (site, is_refused) in
             [("same-origin", false), ("none", false), ("same-site", true), ("cross-site", true), ("", true)]
         {

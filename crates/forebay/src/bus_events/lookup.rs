@@ -91,14 +91,14 @@ impl Answers {
     async fn answer(&self, all: Vec<Asked>) {
         let mut open: HashMap<EventId, Vec<Asked>> = HashMap::with_capacity(all.len());
         all.into_iter().for_each(|asked| open.entry(asked.id).or_default().push(asked));
-        let mut failure =
-            Failure { code: 404, text: "no readable sink has the event: it is unknown, or not stored yet".to_owned() };
+        let unknown = "no readable sink has the event: it is unknown, or not stored yet";
+        let mut failure = Failure { code: 404, text: unknown.to_owned() };
         for reader in self.readers.current() {
             if open.is_empty() {
                 return;
             }
             if let Err(error) = self.search(&reader, &mut open).await {
-                failure = of_store(&error);
+                failure = failure.or_worse(of_store(&error));
             }
         }
         for asked in open.values().flatten() {
@@ -130,19 +130,31 @@ impl Answers {
     }
 
     fn succeed(&self, asked: &Asked, body: &[u8]) {
-        if let Err(BusError::TooLarge { max }) = self.bus.publish(&asked.reply, b"", body) {
-            let text = format!("the event is larger than max_payload of the NATS server, {max} bytes");
-            return self.fail(&asked.reply, asked.since, &Failure { code: 413, text });
+        match self.bus.publish(&asked.reply, b"", body) {
+            Ok(()) => self.identity.found(asked.since.elapsed()),
+            Err(BusError::TooLarge { max }) => {
+                let text = format!("the event is larger than max_payload of the NATS server, {max} bytes");
+                self.fail(&asked.reply, asked.since, &Failure { code: 413, text });
+            }
+            Err(error) => self.identity.unanswered(asked.since.elapsed(), format!("503:{error}")),
         }
-        self.identity.count(asked.since.elapsed(), None);
     }
 
     fn fail(&self, reply: &[u8], since: Instant, failure: &Failure) {
         let Failure { code, text } = failure;
         let lines = format!("Nats-Service-Error: {text}\r\nNats-Service-Error-Code: {code}\r\n");
-        // Without a connection, the client gets no answer and asks again.
-        let _ = self.bus.publish(reply, lines.as_bytes(), b"");
-        self.identity.count(since.elapsed(), Some(format!("{code}:{text}")));
+        match self.bus.publish(reply, lines.as_bytes(), b"") {
+            Ok(()) => self.identity.failed(since.elapsed(), format!("{code}:{text}")),
+            // The client asks again when it has waited for long enough.
+            Err(error) => self.identity.unanswered(since.elapsed(), format!("503:{error}")),
+        }
+    }
+}
+
+impl Failure {
+    /// The one that says more: a store that can't be read may have what others don't.
+    fn or_worse(self, other: Self) -> Self {
+        if other.code >= self.code { other } else { self }
     }
 }
 
@@ -154,4 +166,17 @@ fn of_store(error: &ReadError) -> Failure {
         _ => (503, "the store cannot be read now: retry later. The log of Forebay has the reason".to_owned()),
     };
     Failure { code, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn store_that_can_not_be_read_outweighs_those_without_the_event() {
+        let failure = |code: u16| Failure { code, text: code.to_string() };
+        for (first, second, expected) in [(404, 503, 503), (503, 404, 503), (404, 404, 404)] {
+            assert_eq!(failure(first).or_worse(failure(second)).code, expected, "{first} {second}");
+        }
+    }
 }

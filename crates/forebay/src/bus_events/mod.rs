@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use lookup::Lookups;
 use service::Identity;
+pub(crate) use service::answers;
 
 /// Requests that wait at the stop get this long to be answered.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -117,6 +118,7 @@ async fn serve(
     let receive = async {
         while let Some(request) = requests.next().await {
             lookups.take(&request);
+            identity.dropped(requests.dropped());
         }
     };
     tokio::select! {

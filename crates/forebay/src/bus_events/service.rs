@@ -2,8 +2,10 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use ::metrics::Counter;
 use nats::Subject;
 use serde_json::{Value, json};
 use text::rfc3339;
@@ -20,6 +22,17 @@ pub(super) enum Verb {
     Stats,
 }
 
+impl Counts {
+    fn add(&mut self, requests: u64, time: Duration, error: Option<String>) {
+        self.requests += requests;
+        self.time += time;
+        if let Some(error) = error {
+            self.errors += requests;
+            self.last_error = error;
+        }
+    }
+}
+
 /// The instance and its counts since its start.
 pub(super) struct Identity {
     id: String,
@@ -28,12 +41,32 @@ pub(super) struct Identity {
     counts: RefCell<Counts>,
 }
 
+/// What the process has answered, for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// Events.
+    pub(crate) events: Counter,
+    /// Errors.
+    pub(crate) errors: Counter,
+    /// Nothing: the request or the answer found no room, or the client can't be answered.
+    pub(crate) none: Counter,
+}
+
+static ANSWERS: OnceLock<Answers> = OnceLock::new();
+
+/// What the process has answered, if it has `[bus.events]`.
+pub(crate) fn answers() -> Option<&'static Answers> {
+    ANSWERS.get()
+}
+
 #[derive(Default)]
 struct Counts {
     requests: u64,
     errors: u64,
     last_error: String,
     time: Duration,
+    /// Requests that found no room, which the others include.
+    dropped: u64,
 }
 
 impl Identity {
@@ -42,6 +75,7 @@ impl Identity {
     pub(super) fn new(subject: &Subject) -> io::Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
+        ANSWERS.get_or_init(Answers::default);
         Ok(Self {
             id: text::hex::encode(&random),
             subject: subject.to_string(),
@@ -63,14 +97,32 @@ impl Identity {
         subjects
     }
 
-    /// Counts a request that took so long.
-    pub(super) fn count(&self, time: Duration, error: Option<String>) {
+    /// Counts a request that was answered with its event after so long.
+    pub(super) fn found(&self, time: Duration) {
+        self.counts.borrow_mut().add(1, time, None);
+        answers().inspect(|answers| answers.events.add(1));
+    }
+
+    /// Counts a request that was answered with an error after so long.
+    pub(super) fn failed(&self, time: Duration, error: String) {
+        self.counts.borrow_mut().add(1, time, Some(error));
+        answers().inspect(|answers| answers.errors.add(1));
+    }
+
+    /// Counts a request that wasn't answered.
+    pub(super) fn unanswered(&self, time: Duration, error: String) {
+        self.counts.borrow_mut().add(1, time, Some(error));
+        answers().inspect(|answers| answers.none.add(1));
+    }
+
+    /// Counts the requests that found no room since the start.
+    pub(super) fn dropped(&self, all: u64) {
         let mut counts = self.counts.borrow_mut();
-        counts.requests += 1;
-        counts.time += time;
-        if let Some(error) = error {
-            counts.errors += 1;
-            counts.last_error = error;
+        let more = all - counts.dropped;
+        if more > 0 {
+            counts.dropped = all;
+            counts.add(more, Duration::ZERO, Some("503:more requests came than can wait".to_owned()));
+            answers().inspect(|answers| answers.none.add(more));
         }
     }
 

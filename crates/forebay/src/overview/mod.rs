@@ -1,5 +1,5 @@
-//! The overview of the process, with rates over the last seconds: one for a request, or one each second for all who watch. Nothing is
-//! computed while nobody does.
+//! The overview of the process, with rates over the last seconds: one for a request, or one each second for all clients that watch. Nothing is
+//! computed while none does.
 
 mod rates;
 mod sample;
@@ -19,15 +19,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::lines::beat;
-use sample::Sample;
+use sample::RateSample;
 pub(crate) use server::ServerOverview;
 pub(crate) use writer::WriterOverview;
 
 /// The time between two lines of a stream, and the shortest time over which a rate is measured.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Rates are measured over so long, if somebody watched that long ago.
+/// Rates are measured over so long, if a client watched that long ago.
 const WINDOW: Duration = Duration::from_secs(10);
-/// A sample that is older tells nothing about now.
+/// A sample that is older says nothing about now.
 const STALE: Duration = Duration::from_secs(15);
 /// Lines between two beats.
 const BEAT_EVERY: u64 = 10;
@@ -36,10 +36,10 @@ pub(crate) const STREAMS_MAX: usize = 32;
 /// Lines that wait for a client that reads slowly. Further ones are left out.
 const WAITING_MAX: usize = 4;
 
-/// What the overview of a role is made of.
+/// The sources of the overview of a role.
 pub(crate) trait OverviewSource: Send + Sync {
     /// The counters of this moment.
-    fn sample(&self) -> Sample;
+    fn sample(&self) -> RateSample;
 
     /// Adds what isn't a rate.
     fn complete(&self, overview: &mut OverviewJson);
@@ -54,7 +54,7 @@ struct Inner {
     /// The number of the last one.
     number: AtomicU64,
     /// The oldest first.
-    samples: Mutex<VecDeque<Sample>>,
+    samples: Mutex<VecDeque<RateSample>>,
     places: Arc<Semaphore>,
     watchers: Mutex<Watchers>,
 }
@@ -62,9 +62,9 @@ struct Inner {
 #[derive(Default)]
 struct Watchers {
     all: Vec<Watcher>,
-    /// Whether the task runs that makes their lines.
+    /// Whether the task runs that writes their lines.
     are_served: bool,
-    /// The process stops: no more are accepted.
+    /// The process stops, and accepts no further ones.
     have_ended: bool,
 }
 
@@ -84,7 +84,7 @@ impl Overviews {
         }))
     }
 
-    /// The overview of this moment. If nobody has asked in the last seconds, it takes [`INTERVAL`] to measure rates.
+    /// The overview of this moment. If no client has asked in the last seconds, it takes [`INTERVAL`] to measure rates.
     pub(crate) async fn now(&self) -> OverviewJson {
         if let Some(first) = self.begin() {
             sleep_until(first + INTERVAL).await;
@@ -122,7 +122,7 @@ impl Overviews {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         for line in 1_u64.. {
             ticks.tick().await;
-            if self.watchers().is_idle() {
+            if self.watchers().forget_gone() {
                 return;
             }
             let overview = serde_json::to_vec(&self.next()).unwrap_or_default();
@@ -165,7 +165,7 @@ impl Overviews {
         overview
     }
 
-    fn samples(&self) -> MutexGuard<'_, VecDeque<Sample>> {
+    fn samples(&self) -> MutexGuard<'_, VecDeque<RateSample>> {
         self.0.samples.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,8 +175,8 @@ impl Overviews {
 }
 
 impl Watchers {
-    /// Whether nobody watches any longer. The task that makes lines then ends.
-    fn is_idle(&mut self) -> bool {
+    /// Forgets clients that are gone. Whether none is left: the task that writes lines then ends.
+    fn forget_gone(&mut self) -> bool {
         self.all.retain(|watcher| !watcher.lines.is_closed());
         self.are_served = !self.all.is_empty();
         !self.are_served
@@ -201,9 +201,9 @@ mod tests {
     struct Counting(Arc<AtomicUsize>);
 
     impl OverviewSource for Counting {
-        fn sample(&self) -> Sample {
+        fn sample(&self) -> RateSample {
             let taken = self.0.fetch_add(1, Ordering::Relaxed) as u64;
-            Sample { accepted: 50 * taken, ..Sample::of_process() }
+            RateSample { accepted: 50 * taken, ..RateSample::of_process() }
         }
 
         fn complete(&self, overview: &mut OverviewJson) {
@@ -220,7 +220,7 @@ mod tests {
         let source = Counting::default();
         let overviews = Overviews::new(source.clone());
         tokio::time::sleep(Duration::from_secs(30)).await;
-        assert_eq!(source.0.load(Ordering::Relaxed), 0, "nothing is computed for nobody");
+        assert_eq!(source.0.load(Ordering::Relaxed), 0, "nothing is computed without clients");
         let mut streams = [overviews.watch().unwrap(), overviews.watch().unwrap()];
         for n in 1..=3 {
             for lines in &mut streams {

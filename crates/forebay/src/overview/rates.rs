@@ -7,13 +7,13 @@ use admin_api::overview::{EdgeJson, OverviewJson, SinkRateJson, TotalsJson, Type
 use event::TypeName;
 use metrics::HistogramSnapshot;
 
-use super::sample::{Sample, SinkSample, TypeSample};
+use super::sample::{RateSample, SinkSample, TypeSample};
 
 /// Types that an overview lists.
 const TYPES_MAX: usize = 50;
 
 /// What happened between two samples. The rest of the overview is that of an idle process.
-pub(super) fn overview(before: &Sample, now: &Sample) -> OverviewJson {
+pub(super) fn overview(before: &RateSample, now: &RateSample) -> OverviewJson {
     let rate = Rate { seconds: (now.at - before.at).as_secs_f64() };
     let (types, edges) = busiest(rate, before, now);
     OverviewJson {
@@ -54,7 +54,7 @@ impl Rate {
     }
 }
 
-fn totals(rate: Rate, before: &Sample, now: &Sample) -> TotalsJson {
+fn totals(rate: Rate, before: &RateSample, now: &RateSample) -> TotalsJson {
     let bytes = before.body_bytes.zip(now.body_bytes);
     let commits = now.commits.saturating_sub(before.commits);
     let records = now.records.saturating_sub(before.records);
@@ -70,7 +70,7 @@ fn totals(rate: Rate, before: &Sample, now: &Sample) -> TotalsJson {
 }
 
 /// The busiest types, busiest first, and their routes.
-fn busiest(rate: Rate, before: &Sample, now: &Sample) -> (Vec<TypeRateJson>, Vec<EdgeJson>) {
+fn busiest(rate: Rate, before: &RateSample, now: &RateSample) -> (Vec<TypeRateJson>, Vec<EdgeJson>) {
     let nothing = TypeSample::default();
     let mut types: Vec<(&TypeName, &TypeSample, &TypeSample)> =
         now.types.iter().map(|(name, now)| (name, before.types.get(name).unwrap_or(&nothing), now)).collect();
@@ -109,7 +109,10 @@ fn of_sink(name: &str, rate: Rate, before: Option<&SinkSample>, now: &SinkSample
     SinkRateJson {
         stored_per_s: rate.between(before.stored, now.stored),
         batch_p99_ms: p99(&before.batches, &now.batches),
-        drains_in_s: drains.then(|| Duration::from_secs_f64(float(now.pending) / shrinks_by).as_secs()),
+        drains_in_s: drains
+            .then(|| Duration::try_from_secs_f64(float(now.pending) / shrinks_by).ok())
+            .flatten()
+            .map(|time| time.as_secs()),
         ..rates
     }
 }

@@ -1,4 +1,4 @@
-//! The counters that rates are made of.
+//! The counters from which rates are computed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// The counters of one moment. All but the pending events only grow.
 #[derive(Debug)]
-pub(crate) struct Sample {
+pub(crate) struct RateSample {
     pub(super) at: Instant,
     pub(super) accepted: u64,
     pub(super) refused: u64,
@@ -54,7 +54,7 @@ pub(super) struct HostSample {
     pub(super) memory_limit: Option<u64>,
 }
 
-impl Sample {
+impl RateSample {
     /// A sample of the process, without its work.
     pub(super) fn of_process() -> Self {
         Self {

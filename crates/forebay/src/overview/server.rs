@@ -17,7 +17,7 @@ use sink_remote::Upstream;
 use text::rfc3339;
 
 use super::OverviewSource;
-use super::sample::{Sample, SinkSample, TypeSample};
+use super::sample::{RateSample, SinkSample, TypeSample};
 use crate::findings::Findings;
 use crate::type_info::TypeInfo;
 
@@ -96,8 +96,8 @@ fn server_of(sink: &str, lanes: &[Arc<LaneStatus>], upstreams: &[Upstream]) -> O
 }
 
 impl OverviewSource for ServerOverview {
-    fn sample(&self) -> Sample {
-        let mut sample = Sample::of_process();
+    fn sample(&self) -> RateSample {
+        let mut sample = RateSample::of_process();
         let rows = self.ledger.snapshot();
         sample.accepted = rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum();
         sample.body_bytes = Some(self.gateway.body_bytes());

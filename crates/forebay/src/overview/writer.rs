@@ -8,7 +8,7 @@ use text::rfc3339;
 use writer::Writer;
 
 use super::OverviewSource;
-use super::sample::{Sample, SinkSample};
+use super::sample::{RateSample, SinkSample};
 use crate::findings::Findings;
 use crate::offered_status;
 use config::Role;
@@ -27,8 +27,8 @@ impl WriterOverview {
 }
 
 impl OverviewSource for WriterOverview {
-    fn sample(&self) -> Sample {
-        let mut sample = Sample::of_process();
+    fn sample(&self) -> RateSample {
+        let mut sample = RateSample::of_process();
         let counters = self.writer.counters();
         sample.accepted = counters.records.get();
         sample.refused = counters.refused.get();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use access::Tokens;
 use anyhow::anyhow;
-use config::{Configuration, Role, Stopping};
+use config::{Configuration, Push, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
@@ -27,10 +27,12 @@ use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
 use crate::metrics::collect::Metrics;
+use crate::metrics::push::PushCounters;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
@@ -94,6 +96,7 @@ async fn serve(
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     running.observe();
+    running.start_push(&configuration.push, role);
     tls.follow();
     let admin_tls = tls.admin();
     let answers = running.admin.clone();
@@ -194,6 +197,7 @@ struct Running {
     findings: Findings,
     readers: Readers,
     bus_events: Option<BusEvents>,
+    push: Arc<PushCounters>,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -207,8 +211,8 @@ impl Running {
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
         let Start { configuration, data, tokens, tls, memory, role, sources } = start;
-        let taps = Taps::new();
-        let opened = Opened::start(configuration, data, memory, sinks.clone(), taps)?;
+        let (taps, spans) = (Taps::new(), push::spans(&configuration.push));
+        let opened = Opened::start(configuration, data, memory, sinks.clone(), (taps, spans))?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
         let objects = ObjectRegistry::new(delivery.lanes().clone(), &memory);
@@ -216,6 +220,7 @@ impl Running {
             tokens: tokens.clone(),
             tls: tls.intake(),
             taps,
+            spans,
             objects: objects.readers(configuration, &sinks),
             ..compose::gateway_options(configuration, &memory)
         };
@@ -227,6 +232,7 @@ impl Running {
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
+        let push = Arc::new(PushCounters::new(spans));
         let metrics = Metrics::new(
             log.clone(),
             gateway.counters().clone(),
@@ -236,6 +242,7 @@ impl Running {
             upstreams.clone(),
             retention.clone(),
             findings.clone(),
+            push.clone(),
         );
         let overview = ServerOverview::new(
             (role, directory.origin()),
@@ -289,6 +296,7 @@ impl Running {
             findings,
             readers,
             bus_events,
+            push,
             memory,
             _directory: directory,
         })
@@ -301,6 +309,13 @@ impl Running {
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
         tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+    }
+
+    /// Starts to send metrics, if the configuration has a receiver.
+    fn start_push(&self, config: &Push, role: Role) {
+        let instance = Instance { role: role.name(), id: self.admin.origin.to_string() };
+        let admin = self.admin.clone();
+        push::start(config, &instance, &self.push, Arc::new(move |text| admin.metrics.collect(text)));
     }
 
     fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {

@@ -1,4 +1,4 @@
-//! Live samples of events: what an operator asks for, and the thread that looks at samples and writes lines. Conditions are evaluated
+//! Live samples of events: what an operator asks for, and the thread that compares samples and writes lines. Conditions are evaluated
 //! there, so no shard and no other request waits for them.
 
 mod line;

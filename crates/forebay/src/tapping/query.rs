@@ -2,7 +2,7 @@
 
 use admin_api::query::pairs;
 use expression::Expression;
-use tap::{Filter, Point};
+use tap::{Point, TapFilter};
 
 /// Lines a second at most, and unless the query says otherwise.
 const RATE_MAX: u32 = 2_000;
@@ -11,7 +11,7 @@ const RATE_USUAL: u32 = 50;
 /// What a client wants to see.
 #[derive(Debug)]
 pub(crate) struct TapQuery {
-    pub(super) filter: Filter,
+    pub(super) filter: TapFilter,
     pub(super) condition: Option<Expression>,
     /// Lines a second.
     pub(super) rate: u32,
@@ -20,7 +20,7 @@ pub(crate) struct TapQuery {
 impl TapQuery {
     /// Parses the text after the question mark, or returns its error. Without `at` the point is the usual one.
     pub(crate) fn read(text: &str, usual: Point) -> Result<Self, String> {
-        let filter = Filter { at: usual, type_name: None, source: None, sink: None };
+        let filter = TapFilter { at: usual, type_name: None, source: None, sink: None };
         let mut query = Self { filter, condition: None, rate: RATE_USUAL };
         for pair in pairs(text) {
             let (key, value) = pair?;
@@ -29,7 +29,8 @@ impl TapQuery {
             match key {
                 "at" => {
                     let named = Point::ALL.into_iter().find(|at| at.as_str() == value);
-                    filter.at = named.ok_or_else(|| wrong("use received, accepted, refused, stored or dead"))?;
+                    filter.at =
+                        named.ok_or_else(|| wrong("use `received`, `accepted`, `refused`, `stored` or `dead`"))?;
                 }
                 "type" => filter.type_name = Some(value),
                 "source" => filter.source = Some(value),
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn query_mistakes_are_named() {
         for (text, wanted) in [
-            ("at=gone", "use received, accepted"),
+            ("at=gone", "use `received`, `accepted`"),
             ("rate=0", "from 1 to 2000"),
             ("rate=2001", "from 1 to 2000"),
             ("where=status%20%3D", "status ="),

@@ -1,4 +1,4 @@
-//! The thread of a tap: it looks at samples, and writes lines about those that match.
+//! The thread of a tap: it compares samples with the condition, and writes lines about those that match.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::lines;
 /// Between two looks. The threads that offer events don't wake this one.
 const TICK: Duration = Duration::from_millis(50);
 const TICKS_A_SECOND: u32 = 20;
-/// Events that are looked at in a tick: 2,000 a second.
+/// Events that are compared in a tick: 2,000 a second.
 const EVENTS_A_TICK: i64 = 100;
 /// Steps of the condition in a tick: some milliseconds.
 const STEPS_A_TICK: usize = 100_000;
@@ -50,6 +50,8 @@ struct View {
     /// The number of the last line.
     number: u64,
     sum: Sum,
+    /// Lines left in this second.
+    room: u32,
     /// Left in this tick.
     events: i64,
     steps: usize,
@@ -64,11 +66,11 @@ impl Sampler {
         lines: Sender<Bytes>,
     ) -> Self {
         let at = tap.filter().at;
-        let view = View { condition, rate, at, lines, number: 0, sum: Sum::default(), events: 0, steps: 0 };
+        let view = View { condition, rate, at, lines, number: 0, sum: Sum::default(), room: rate, events: 0, steps: 0 };
         Self { tap, tail, view }
     }
 
-    /// Looks until the client or the process is gone.
+    /// Runs until the client or the process is gone.
     pub(super) fn run(mut self) {
         // Shards come first. Without the permission all threads are alike.
         let _ = setpriority_process(None, NICE);
@@ -108,7 +110,7 @@ impl Sampler {
 }
 
 impl View {
-    /// Looks at an event, unless enough were looked at.
+    /// Counts an event and compares it, unless there were enough in this tick.
     fn look(&mut self, passing: &Passing<'_>) {
         if self.events <= 0 || self.steps == 0 {
             return;
@@ -119,12 +121,10 @@ impl View {
             return;
         }
         self.sum.matched += 1;
-        if self.sum.shown >= u64::from(self.rate) {
-            return;
-        }
-        if self.lines.try_send(line::of(self.number + 1, self.at, passing)).is_ok() {
+        if self.room > 0 && self.lines.try_send(line::of(self.number + 1, self.at, passing)).is_ok() {
             self.number += 1;
             self.sum.shown += 1;
+            self.room -= 1;
         }
     }
 
@@ -145,9 +145,8 @@ impl View {
         });
         if self.lines.try_send(lines::line(&sum)).is_ok() {
             self.sum = Sum::default();
-        } else {
-            self.sum.shown = 0;
         }
+        self.room = self.rate;
         if second % BEAT_EVERY == 0 {
             let _ = self.lines.try_send(lines::beat());
         }

@@ -129,6 +129,46 @@ fn concurrent_requests_get_their_own_events() {
 }
 
 #[test]
+fn each_request_of_a_burst_is_answered_and_counted() {
+    const COUNT: usize = 20_000;
+    let Some(nats) = NatsServer::start() else { return };
+    let folder = Folder::new();
+    let server = start(&folder, &nats);
+    let (mut client, mut receiver) = (nats.client(), nats.client());
+    let request = format!("PUB {SUBJECT} _INBOX.burst.1 36\r\n{UNKNOWN}\r\n");
+    receiver.send(b"SUB _INBOX.burst.* 9\r\n");
+    // NATS carries out commands in their order.
+    let before = stats(&mut receiver)["endpoints"][0]["num_requests"].as_u64().unwrap();
+    let sending = std::thread::spawn(move || {
+        client.send(request.repeat(COUNT).as_bytes());
+        client
+    });
+    let codes = (0..COUNT).map(|_| code(&receiver.next_message()).unwrap().to_owned());
+    let (unknown, busy): (Vec<_>, Vec<_>) = codes.partition(|code| code == "404");
+    assert!(!unknown.is_empty() && busy.iter().all(|code| code == "503"), "{busy:?}");
+    let stats = stats(&mut sending.join().unwrap());
+    assert_eq!(stats["endpoints"][0]["num_requests"].as_u64().unwrap() - before, COUNT as u64);
+    let answers = |answer| server.metric(&format!("forebay_bus_event_requests_total{{answer=\"{answer}\"}}"));
+    assert_eq!([answers("event"), answers("none")], [0, 0]);
+}
+
+#[test]
+fn answer_goes_to_an_inbox_only() {
+    let Some(nats) = NatsServer::start() else { return };
+    let folder = Folder::new();
+    let server = start(&folder, &nats);
+    let id = post(&server, 1)[0].0.clone();
+    let mut client = nats.client();
+    client.send(format!("SUB shop.orders 9\r\nPUB {SUBJECT} shop.orders 36\r\n{id}\r\n").as_bytes());
+    // It is counted, and its answer would be earlier than this one.
+    server.wait("forebay_bus_event_requests_total{answer=\"none\"}", |count| count == 1);
+    let answer = client.request(SUBJECT, &id);
+    assert!(answer.subject.starts_with("_INBOX.") && text(&answer).contains(&id), "{answer:?}");
+    let stats = stats(&mut client);
+    assert!(stats["endpoints"][0]["last_error"].as_str().unwrap().contains("begins with _"), "{stats}");
+}
+
+#[test]
 fn writer_answers_from_its_sinks() {
     let Some(nats) = NatsServer::start() else { return };
     let folder = Folder::new();

@@ -173,6 +173,7 @@ fn allowed_host_name_reaches_a_loopback_port() {
 /// Each metric of a server has a series with it.
 const WITH_ALL_METRICS: &str = r#"[bus]
 url = "nats://127.0.0.1:1"
+[bus.events]
 
 [[bridge]]
 path = "/orders/{id}"

@@ -44,5 +44,5 @@ fn each_stored_event_has_one_time() {
     assert!(seconds > 1.0, "objects gather events for a second: {seconds}");
     let local = counts("access", "local").1;
     assert!(local > 0.0 && local < 600.0, "{local}");
-    assert!(server.metric("forebay_shard_turn_seconds_count") > 0);
+    assert!(!server.metrics().contains("forebay_shard_turn_seconds_count{shard=\"0\"} 0\n"));
 }

@@ -90,7 +90,7 @@ fn condition_and_filters_select() {
     let fixture = Fixture::new(CONFIG);
     let (server, admin) = (fixture.server(), fixture.server().admin);
     let mut failed = tap(admin, "?type=access&where=status%20%3D%3D%20500&rate=2000");
-    // A condition on hidden values would tell them.
+    // A condition on hidden values would show them.
     let mut hidden = tap(admin, "?at=received&where=user%20%3D%3D%20%22anna%22");
     let lines: String =
         (0..40).map(|n| format!("{{\"n\":{n},\"status\":{}}}\n", if n % 4 == 0 { 500 } else { 200 })).collect();
@@ -115,7 +115,7 @@ fn condition_and_filters_select() {
         sum = hidden.next_with("sum");
     }
     assert_eq!(sum["matched"], 0);
-    for (query, wanted) in [("?at=x", "use received"), ("?where=a%20%3D", "where="), ("?sink=local", "at=stored")] {
+    for (query, wanted) in [("?at=x", "use `received`"), ("?where=a%20%3D", "where="), ("?sink=local", "at=stored")] {
         let (status, code, detail) = refused(admin, query);
         assert!(status == 400 && code == "query" && detail.contains(wanted), "{query}: {detail}");
     }

@@ -131,7 +131,7 @@ fn streams_leave_room_for_scrapers_and_end_with_the_process() {
 }
 
 #[test]
-fn writer_shows_what_its_stores_do() {
+fn writer_shows_rates_of_its_stores() {
     let folder = Folder::new();
     let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
     let server = gateway(&folder.data(), &["--writer", &writer.url()], &folder.path("log"));

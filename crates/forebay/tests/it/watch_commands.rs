@@ -78,7 +78,7 @@ fn top_prints_one_screen_or_lines() {
 }
 
 #[test]
-fn top_leaves_the_terminal_as_it_was() {
+fn top_restores_the_terminal() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let mut command = Command::new("sh");

@@ -10,7 +10,7 @@ pub(crate) use client_quota::ClientBucket;
 #[cfg(test)]
 pub(crate) use client_quota::tests::two_clients;
 pub(crate) use fair_semaphore::FairSemaphore;
-pub(crate) use read_budget::{ExpectedAnswer, ReadBudget, ReadPermit};
+pub(crate) use read_budget::{AnswerSize, ExpectedAnswer, ReadBudget, ReadPermit};
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -38,6 +38,15 @@ pub(crate) struct ExpectedAnswer {
     bytes: usize,
 }
 
+/// What is known of the size of an answer, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerSize {
+    /// Answers before it had about this size.
+    Usual(usize),
+    /// There was none before.
+    AtMost(usize),
+}
+
 /// Which clients may have more at a moment.
 pub(crate) struct Quotas {
     /// What clients have, if little is left.
@@ -116,13 +125,17 @@ impl ReadBudget {
 }
 
 impl ReadBudget {
-    /// Takes bytes for the answer of a service, as many as it usually has. All answers that haven't come yet have half of the memory,
-    /// so services that are slow don't keep clients from reading events. One is always expected, whatever its size.
+    /// Takes bytes for the answer of a service. All answers that haven't come yet have half of the memory, so services that are slow don't
+    /// keep clients from reading events. Those of unknown size have half of it: others find room in addition to them. One is always expected,
+    /// regardless of its size.
     ///
     /// # Errors
     /// Less is left, or this client has more than its share.
-    pub(crate) fn expect(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ExpectedAnswer, Refused> {
-        let bytes_max = self.bytes_max / 2;
+    pub(crate) fn expect(self: &Arc<Self>, size: AnswerSize, client: ClientBucket) -> Result<ExpectedAnswer, Refused> {
+        let (bytes, bytes_max) = match size {
+            AnswerSize::Usual(bytes) => (bytes, self.bytes_max / 2),
+            AnswerSize::AtMost(bytes) => (bytes, self.bytes_max / 4),
+        };
         let bytes = bytes.min(bytes_max);
         let with = |expected: usize| expected.checked_add(bytes).filter(|sum| *sum <= bytes_max);
         let refused = || {
@@ -130,14 +143,26 @@ impl ReadBudget {
             Problem::boxed(ErrorCode::Overload, detail)
         };
         self.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).map_err(|_| refused())?;
-        let permit = ReadPermit { room: self.clone(), client, bytes: 0 };
-        let mut answer = ExpectedAnswer { permit, bytes };
-        answer.permit.resize(bytes).map_err(|_| refused())?;
-        Ok(answer)
+        let permit = self.take(bytes, client).map_err(|_| {
+            // This wakes nothing: those that wait would do the same for ever.
+            self.expected.fetch_sub(bytes, Ordering::Relaxed);
+            refused()
+        })?;
+        Ok(ExpectedAnswer { permit, bytes })
     }
 }
 
 impl ExpectedAnswer {
+    /// Says whether [`Self::received`] would succeed for so many bytes.
+    pub(crate) fn room(&self) -> Box<dyn Fn(usize) -> bool> {
+        let (room, client, own) = (self.permit.room.clone(), self.permit.client, self.bytes);
+        Box::new(move |bytes| {
+            let more = bytes.saturating_sub(own);
+            let fits = || room.taken.load(Ordering::Relaxed) + more <= room.bytes_max;
+            more == 0 || (fits() && room.quotas(more).admit(client))
+        })
+    }
+
     /// Its memory, now that it has come and has this many bytes.
     ///
     /// # Errors
@@ -154,6 +179,7 @@ impl Drop for ExpectedAnswer {
     fn drop(&mut self) {
         let before = self.permit.room.expected.fetch_sub(self.bytes, Ordering::Relaxed);
         debug_assert!(before >= self.bytes, "only counted bytes are released");
+        self.permit.room.waiting.wake_first();
     }
 }
 
@@ -178,11 +204,11 @@ impl ReadPermit {
     /// Takes more, or releases some, up to so many bytes.
     fn resize(&mut self, bytes: usize) -> Result<(), Refused> {
         match bytes.checked_sub(self.bytes) {
-            Some(more) => {
+            Some(more) if more > 0 => {
                 let mut more = self.room.take(more, self.client)?;
                 self.bytes += std::mem::take(&mut more.bytes);
             }
-            None => self.shrink(bytes),
+            _ => self.shrink(bytes),
         }
         Ok(())
     }
@@ -274,17 +300,29 @@ mod tests {
         let room = Arc::new(ReadBudget::new(&Budgets::FULL));
         let [one, other] = some();
         let half = READS_IN_FLIGHT_BYTES_MAX / 2;
-        let first = room.expect(half - 1, one).unwrap();
-        assert_eq!(room.expect(2, other).unwrap_err().code, ErrorCode::Overload);
-        let second = room.expect(1, other).unwrap();
+        let unknown = room.expect(AnswerSize::AtMost(usize::MAX), one).unwrap();
+        assert_eq!(room.shares.of(one), half / 2);
+        assert!(
+            room.expect(AnswerSize::AtMost(1), other).is_err()
+                && room.expect(AnswerSize::Usual(half / 2), other).is_ok()
+        );
+        drop(unknown);
+        let first = room.expect(AnswerSize::Usual(half - 1), one).unwrap();
+        assert_eq!(room.expect(AnswerSize::Usual(2), other).unwrap_err().code, ErrorCode::Overload);
+        let second = room.expect(AnswerSize::Usual(1), other).unwrap();
+        assert!(first.room()(half + 1000) && !first.room()(2 * half));
         // It is larger than expected. While it is received, others may be expected.
         let first = first.received(half + 1000).unwrap();
         assert_eq!((first.bytes(), room.taken.load(Ordering::Relaxed)), (half + 1000, half + 1001));
-        assert_eq!(room.expect(half - 1, other).unwrap_err().code, ErrorCode::Overload, "the whole memory");
+        assert_eq!(
+            room.expect(AnswerSize::Usual(half - 1), other).unwrap_err().code,
+            ErrorCode::Overload,
+            "the whole memory"
+        );
         assert!(second.received(half).is_err());
         drop(first);
         assert_eq!((room.taken.load(Ordering::Relaxed), room.expected.load(Ordering::Relaxed)), (0, 0));
-        let all = room.expect(usize::MAX, one).unwrap();
+        let all = room.expect(AnswerSize::Usual(usize::MAX), one).unwrap();
         assert_eq!(room.shares.of(one), half, "one answer is always asked for");
         assert_eq!(all.received(3).unwrap().bytes(), 3);
         assert_eq!((room.taken.load(Ordering::Relaxed), room.shares.of(one)), (0, 0));

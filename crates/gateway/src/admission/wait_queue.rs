@@ -127,11 +127,14 @@ pub(crate) async fn wait<T>(
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
     use std::pin::pin;
+    use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
 
+    use limits::memory::Budgets;
+
     use super::*;
-    use crate::admission::Admission;
     use crate::admission::client_quota::tests::two_clients;
+    use crate::admission::{Admission, AnswerSize, ReadBudget};
 
     fn is_woken(waiting: &WaitQueue) -> bool {
         pin!(waiting.first.notified()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
@@ -154,6 +157,22 @@ mod tests {
         drop(place);
         drop(event);
         assert!(!is_woken(waiting), "no batch waits");
+    }
+
+    #[test]
+    fn answer_that_is_not_expected_wakes_none() {
+        let budget = Arc::new(ReadBudget::new(&Budgets::FULL));
+        let [busy, other] = two_clients();
+        let all = budget.take(Budgets::FULL.reads_bytes, busy).unwrap();
+        let _place = budget.waiting().place(other);
+        assert!(budget.expect(AnswerSize::Usual(1), other).is_err());
+        assert!(!is_woken(budget.waiting()), "else they would wake each other for ever");
+        drop(all);
+        assert!(is_woken(budget.waiting()));
+        let expected = budget.expect(AnswerSize::Usual(1), other).unwrap();
+        assert!(!is_woken(budget.waiting()));
+        drop(expected);
+        assert!(is_woken(budget.waiting()));
     }
 
     #[test]

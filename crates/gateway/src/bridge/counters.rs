@@ -35,7 +35,7 @@ const REJECTED: &str = "rejected";
 pub struct BridgeCounters {
     answers: [Counter; CLASSES.len() + CODES.len() + 1],
     waiting: AtomicUsize,
-    /// The mean of the answers' sizes. The later ones count more.
+    /// The mean of the answers' sizes, of which the later ones count more; 0 before the first one.
     answer_bytes: AtomicUsize,
     time: Histogram,
 }
@@ -71,16 +71,26 @@ impl BridgeCounters {
         self.time.record(elapsed);
     }
 
-    /// Bytes that the next answer is expected to have.
-    pub(crate) fn expected_bytes(&self) -> usize {
-        self.answer_bytes.load(Ordering::Relaxed).max(ANSWER_BYTES_MIN)
+    /// Bytes that the next answer is expected to have; `None` before the first answer.
+    pub(crate) fn expected_bytes(&self) -> Option<usize> {
+        Some(self.answer_bytes.load(Ordering::Relaxed))
+            .filter(|bytes| *bytes > 0)
+            .map(|bytes| bytes.max(ANSWER_BYTES_MIN))
     }
 
     /// Learns from an answer's size. Shards may overwrite each other's changes: it is an estimate.
     pub(crate) fn received(&self, bytes: usize) {
-        let before = self.answer_bytes.load(Ordering::Relaxed);
-        let mean = before - before / ANSWERS_REMEMBERED + bytes / ANSWERS_REMEMBERED;
-        self.answer_bytes.store(mean, Ordering::Relaxed);
+        let mean = match self.answer_bytes.load(Ordering::Relaxed) {
+            0 => bytes,
+            before => before - before / ANSWERS_REMEMBERED + bytes / ANSWERS_REMEMBERED,
+        };
+        self.answer_bytes.store(mean.max(1), Ordering::Relaxed);
+    }
+
+    /// Expects small answers, if there was none.
+    pub(crate) fn assume_small(&self) {
+        // Otherwise the answers say more.
+        let _ = self.answer_bytes.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// A place for a request that waits, unless so many wait already.
@@ -125,11 +135,18 @@ mod tests {
     #[test]
     fn expectation_follows_the_answers() {
         let counters = BridgeCounters::default();
-        assert_eq!(counters.expected_bytes(), ANSWER_BYTES_MIN);
-        (0..50).for_each(|_| counters.received(1_000_000));
-        assert!((950_000..1_000_000).contains(&counters.expected_bytes()), "{}", counters.expected_bytes());
+        assert_eq!(counters.expected_bytes(), None);
+        counters.received(1_000_000);
+        assert_eq!(counters.expected_bytes(), Some(1_000_000));
+        (0..50).for_each(|_| counters.received(500_000));
+        assert!((500_000..520_000).contains(&counters.expected_bytes().unwrap()), "{:?}", counters.expected_bytes());
         (0..50).for_each(|_| counters.received(10));
-        assert_eq!(counters.expected_bytes(), ANSWER_BYTES_MIN);
+        assert_eq!(counters.expected_bytes(), Some(ANSWER_BYTES_MIN));
+        let silent = BridgeCounters::default();
+        silent.assume_small();
+        assert_eq!(silent.expected_bytes(), Some(ANSWER_BYTES_MIN));
+        silent.assume_small();
+        assert_eq!(silent.answer_bytes.load(Ordering::Relaxed), 1, "once");
     }
 
     #[test]

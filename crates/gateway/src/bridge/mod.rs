@@ -6,7 +6,6 @@ mod path;
 mod rules;
 mod table;
 
-pub(crate) use counters::Waiting;
 pub use counters::{BridgeBoard, BridgeCounters};
 pub use methods::{InvalidMethod, Methods};
 pub use path::{InvalidPath, PathPattern};

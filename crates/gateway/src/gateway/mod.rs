@@ -20,6 +20,7 @@ use limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIME
 use net::connections::ConnectionLimiter;
 use net::lingering_close::DrainLimiter;
 use net::tls::ServerTls;
+use spans::SpanQueue;
 use tap::Taps;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -86,6 +87,8 @@ pub struct GatewayOptions {
     pub tls: Option<Arc<ServerTls>>,
     /// Those who watch events pass.
     pub taps: &'static Taps,
+    /// The spans of sampled requests, if they are sent somewhere.
+    pub spans: Option<&'static SpanQueue>,
 }
 
 impl Default for GatewayOptions {
@@ -111,6 +114,7 @@ impl Default for GatewayOptions {
             drains: Arc::default(),
             tls: None,
             taps: Taps::closed(),
+            spans: None,
         }
     }
 }
@@ -168,6 +172,7 @@ impl Gateway {
             shards,
             tokens: options.tokens.clone(),
             taps: options.taps,
+            spans: options.spans,
         };
         let (end, ended) = channel();
         let shards = start_shards(log, &shared, (options.tls.as_ref(), options.bus.as_ref()), &end)?;

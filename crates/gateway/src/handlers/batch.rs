@@ -3,6 +3,7 @@
 use eventlog::{AppendError, WatchRequest};
 use limits::BATCH_BYTES_MAX;
 
+use super::event::{COMMIT, INGEST, end_step};
 use super::{batch_stream, quarantine};
 use crate::ack::commit_wait::{wait_batch, wait_for_filtered};
 use crate::ack::{batch_summary, response as ack_response, until_delivered};
@@ -37,6 +38,7 @@ pub(crate) async fn handle(
     params.check_reading(&shard.types())?;
     body.check_announced(BATCH_BYTES_MAX.min(shard.batch_bytes_max()))?;
     let mut permit = shard.batch_permit(shard.client(&envelope), body.announced()).await?;
+    let mut steps = shard.steps(&envelope);
     let mut builder = shard.new_builder(params, params.slot, &envelope, &shard.types());
     builder.batch.reuse_buffer(shard.spare_records());
     let mut builder = batch_stream::parse(shard, builder, params.form, body, &mut permit).await?;
@@ -55,7 +57,9 @@ pub(crate) async fn handle(
     let ack = params.ack.of_types(builder.types());
     wait_for_filtered(shard, ack, &builder).await?;
     let commit = append_batch(shard, ack, &mut builder).await?;
+    end_step(&mut steps, INGEST);
     let asked = wait_batch(shard, ack, &mut builder, commit).await?;
+    end_step(&mut steps, COMMIT);
     if params.atomic && builder.refused_count() > 0 {
         builder.refuse_all();
     }

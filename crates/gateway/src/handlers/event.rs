@@ -17,6 +17,7 @@ use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
 use http1::Response;
+use spans::Steps;
 
 /// Accepts an event. The response is ready when the event is durable.
 pub(super) async fn handle(
@@ -26,13 +27,28 @@ pub(super) async fn handle(
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     let mut permit = shard.permit(shard.client(envelope));
+    let mut steps = shard.steps(envelope);
     let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
+    end_step(&mut steps, INGEST);
     let AppendedEvent { commit, id, .. } = match ingested {
         Ingested::One(appended) => appended,
         Ingested::Otherwise(outcome) => return Box::pin(outcome.respond(shard, params, permit)).await,
     };
     let (position, duplicate) = commit_wait::wait(shard, commit).await?;
+    end_step(&mut steps, COMMIT);
     Ok(respond(params, id, position, duplicate))
+}
+
+/// The step of a request up to the append: body, validation, transform.
+pub(super) const INGEST: &str = "ingest";
+/// The step from the append to the moment when the events are durable.
+pub(super) const COMMIT: &str = "commit";
+
+/// Ends a step of a request, if it is sampled.
+pub(super) fn end_step(steps: &mut Option<Steps<'_>>, name: &str) {
+    if let Some(steps) = steps {
+        steps.end(name, clock::unix_microseconds());
+    }
 }
 
 /// The response to an event that is durable.

@@ -4,7 +4,7 @@
 use ::event::{EventId, Position};
 use eventlog::WatchRequest;
 
-use super::event::{self, Ingested, ingest};
+use super::event::{self, COMMIT, INGEST, Ingested, end_step, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::{commit_wait, until_delivered};
 use crate::admission::Body;
@@ -23,7 +23,9 @@ pub(crate) async fn handle(
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     let mut permit = shard.permit(shard.client(envelope));
+    let mut steps = shard.steps(envelope);
     let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
+    end_step(&mut steps, INGEST);
     let AppendedEvent { commit, id, slot } = match ingested {
         Ingested::One(appended) => appended,
         Ingested::Otherwise(outcome) => return outcome.respond(shard, params, permit).await,
@@ -34,6 +36,7 @@ pub(crate) async fn handle(
         return Ok(in_memory(shard, &commit, id));
     }
     let (position, duplicate) = commit_wait::wait(shard, commit).await?;
+    end_step(&mut steps, COMMIT);
     if ack == AckMode::Disk {
         return Ok(event::respond(params, id, position, duplicate));
     }

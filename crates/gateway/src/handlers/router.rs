@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::event::TraceParent;
 use http::StatusCode;
 use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
@@ -23,6 +24,7 @@ use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
 use crate::shard::commit_trigger::CommitTrigger;
 use http1::{Handler, Head, Method, RequestError, Response, Transport};
+use spans::{SampledRequest, Span, SpanKind, SpanValue};
 
 /// Routes the requests of a shard.
 pub(crate) struct Router {
@@ -44,6 +46,8 @@ pub(crate) struct PendingRequest {
     varies: bool,
     /// The CORS headers of its response.
     cors: Option<Arc<str>>,
+    /// The spans of the request, if it is sampled.
+    sampled: Option<Box<SampledRequest>>,
 }
 
 /// What a request asks for.
@@ -77,6 +81,24 @@ impl Router {
 
     pub(crate) const fn shard(&self) -> &ShardContext {
         &self.shard
+    }
+
+    /// Adds the span of a sampled request that is answered.
+    fn add_span(&self, request: &PendingRequest, sampled: &SampledRequest, status: StatusCode) {
+        let Some(spans) = self.shard.shared.spans else { return };
+        spans.add(Span {
+            context: sampled.context,
+            parent: sampled.parent,
+            name: format!("POST /ingest/{}", request.route.as_str()),
+            kind: SpanKind::Server,
+            began: request.envelope.received_at,
+            ended: clock::unix_microseconds(),
+            attributes: vec![
+                ("http.route", SpanValue::Text(format!("/ingest/{}", request.route.as_str()))),
+                ("http.response.status_code", SpanValue::Number(status.as_u16().into())),
+            ],
+            has_failed: status.is_server_error(),
+        });
     }
 }
 
@@ -117,11 +139,15 @@ impl Handler for Router {
             method = request.method.as_str(),
             route = request.route.as_str(),
             status = status.as_u16(),
-            milliseconds = self.shard.clock.elapsed().saturating_sub(request.started).as_millis() as u64,
+            milliseconds = u64::try_from(self.shard.clock.elapsed().saturating_sub(request.started).as_millis())
+                .unwrap_or(u64::MAX),
             bytes = body_bytes,
             source = (!request.envelope.source.is_empty()).then_some(&*request.envelope.source),
             "request"
         );
+        if let Some(sampled) = &request.sampled {
+            self.add_span(request, sampled, status);
+        }
     }
 
     fn reject(&self, error: Box<RequestError>) -> Response {
@@ -207,7 +233,13 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         is_preflight.then(|| Preflight { methods: found.methods(), headers: rules.bridges.passed(head.target.path) });
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, preflight.as_ref()));
     let headers = Headers::of(&rules.types.headers, head.bytes);
-    let envelope = Envelope { received_at, client, source, partial, headers };
+    let sender = head.fields.trace_parent.and_then(TraceParent::parse);
+    let sampled = match shard.shared.spans {
+        Some(spans) if matches!(found.route, RouteName::Event | RouteName::Batch) => spans.sample(sender).map(Box::new),
+        _ => None,
+    };
+    let trace = sampled.as_ref().map(|sampled| sampled.context).or(sender);
+    let envelope = Envelope { received_at, client, source, partial, headers, trace };
     PendingRequest {
         started: shard.clock.elapsed(),
         method: head.method,
@@ -216,6 +248,7 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         operation,
         varies,
         cors,
+        sampled,
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use access::PartialStatus;
-use event::EventId;
+use event::{EventId, TraceParent};
 use eventlog::JournalRecord;
 
 use crate::event_types::TypeEntry;
@@ -21,6 +21,8 @@ pub(crate) struct Envelope {
     pub(crate) partial: Option<PartialStatus>,
     /// The headers that transforms read.
     pub(crate) headers: Headers,
+    /// The trace that the request is a part of.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 /// The same for one payload, as the ingest pipeline reads it.
@@ -55,6 +57,7 @@ impl Envelope {
             event_time,
             source: &self.source,
             client: Some(self.client),
+            trace: self.trace,
             ..JournalRecord::new(id, self.received_at, entry.name.as_str(), payload.as_bytes())
         }
     }

@@ -212,7 +212,7 @@ impl Pipeline<'_> {
             None => type_of(self.types, payload, self.budget)?,
         };
         let processed = self.process(slot, payload, fault, values, scratch, observer);
-        // An event that costs too much comes again.
+        // An event that costs too much is processed a second time.
         if self.taps.want(Point::Received) && !matches!(processed, Err(PipelineError::OverBudget)) {
             let EventContext { source, received_at, .. } = self.context;
             tapped::received(self.taps, self.types, slot, (source, received_at), payload);

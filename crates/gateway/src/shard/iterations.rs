@@ -40,7 +40,7 @@ impl Iterations {
         let (events, bytes) = self.log.uncommitted();
         tracing::warn!(
             shard = self.index,
-            milliseconds = took.as_millis() as u64,
+            milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             connections = self.counters.connections_of(self.index),
             events,
             bytes,

@@ -18,6 +18,7 @@ use http::StatusCode;
 use limits::memory::Budgets;
 use limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
 use nats::{Bus, ConnectOptions};
+use spans::{SpanQueue, Steps};
 use tap::Taps;
 
 use crate::admission::{Admission, Permit, wait_queue};
@@ -57,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) shards: Arc<[Arc<Shard>]>,
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) taps: &'static Taps,
+    pub(crate) spans: Option<&'static SpanQueue>,
 }
 
 /// What the requests of a shard use.
@@ -84,6 +86,12 @@ pub(crate) struct ShardContext {
 }
 
 impl ShardContext {
+    /// The steps of a request, if it is sampled.
+    pub(crate) fn steps(&self, envelope: &Envelope) -> Option<Steps<'static>> {
+        let trace = envelope.trace.filter(|trace| trace.is_sampled)?;
+        Some(Steps::new(self.shared.spans?, trace, clock::unix_microseconds()))
+    }
+
     pub(crate) fn new(
         index: usize,
         log: Arc<Shard>,

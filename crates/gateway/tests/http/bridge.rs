@@ -341,15 +341,37 @@ fn answers_that_find_no_memory_are_dropped() {
         all.into_iter().map(|one| one.join().unwrap()).sum()
     });
     assert_eq!(asked.load(Ordering::Relaxed), 1 + 80 - refused, "503 means that nothing was sent");
-    assert!((1..80).contains(&refused), "{refused}");
     for _ in 0..3 {
         assert_eq!(get(&fixture, "/a/small").body.len(), 500);
     }
     assert_eq!(waiting(&fixture), 0);
 }
 
+/// The first answers may be of any size, so these requests wait for each other. A service that is slow doesn't make them fail.
 #[test]
-fn scripts_of_allowed_origins_may_send_what_is_passed() {
+fn first_requests_are_all_sent_to_a_slow_service() {
+    const COUNT: usize = 20;
+    let Some(server) = NatsServer::start() else { return };
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counts = asked.clone();
+    let silent = Service::start(&server, "silent", None, move |_| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Vec::new()
+    });
+    let (bus, bridges) = (Some(options(&server, "bridge")), vec![rule("/a", "silent")]);
+    let fixture = gateway_with(GatewayOptions { bus, bridges, memory: Budgets::LEAST, ..GatewayOptions::default() });
+    let mut all = [(); COUNT].map(|()| fixture.connect());
+    all.iter_mut().for_each(|one| one.send("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    fixture.wait("all are sent", |_| asked.load(Ordering::Relaxed) == COUNT);
+    drop(silent);
+    server.kill();
+    for one in &mut all {
+        assert_eq!(one.answer().code(), "bus_lost");
+    }
+}
+
+#[test]
+fn scripts_of_allowed_origins_may_send_passed_headers() {
     let Some(server) = NatsServer::start() else { return };
     let _service = Service::start(&server, "a", None, |_| reply("ETag: \"7\"\r\n", ""));
     let bridge = BridgeRule { pass: vec!["x-shop".into()], ..rule("/a", "a") };

@@ -70,7 +70,7 @@ impl Scenario {
     /// Reads the text of the file at `path`.
     fn parse(path: &Path, text: &str) -> Result<Self, Diagnostics> {
         let mut report = Diagnostics::new(|text, _| text.into());
-        let source = report.source(&path.display().to_string(), text);
+        let source = report.source(path.display().to_string(), text);
         let (document, errors) = DeTable::parse_recoverable(text);
         for error in &errors {
             let at = SourceSpan { source, range: error.span().unwrap_or(0..0) };

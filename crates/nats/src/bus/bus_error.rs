@@ -18,6 +18,12 @@ pub enum BusError {
     /// No response in time.
     #[error("no response in time")]
     TimedOut,
+    /// The response came, and there was no room for it.
+    #[error("the response has {bytes} bytes, for which there is no room")]
+    NoRoom {
+        /// Those of its frame.
+        bytes: usize,
+    },
     /// The connection was lost after the request was sent: it may have been carried out.
     #[error("the connection to the bus was lost: the request may have been carried out")]
     Lost,

@@ -28,6 +28,8 @@ const PING_INTERVALS_MAX: u32 = 6;
 /// Bytes of a read: at least, and at most.
 const READ_BYTES: usize = 64 * 1024;
 const READ_BYTES_MAX: usize = 256 * 1024;
+/// A response that is longer is skipped if there is no room for it.
+const SKIPPED_BYTES_MIN: usize = READ_BYTES;
 /// Reads before other tasks run: they receive their messages before more are read.
 const READS_MAX: usize = 4;
 /// Frames before other tasks run. With as many for each read, no queue of an owner that runs is too small.
@@ -40,7 +42,7 @@ pub(super) async fn drive(wire: Wire, link: Rc<Link>, shared: Rc<Shared>) {
     let mut ticks = interval(PING_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (sending, said) = (Vec::new(), None);
-    let mut driver = Driver { wire, link, shared, sending, sent: 0, ticks, is_heard: true, late: 0, said };
+    let mut driver = Driver { wire, link, shared, sending, sent: 0, ticks, skipped: 0, is_heard: true, late: 0, said };
     let outcome = poll_fn(|cx| driver.poll(cx)).await.map_err(|error| driver.said.take().map_or(error, Error::Server));
     driver.shared.ended(&driver.link, outcome);
 }
@@ -53,6 +55,8 @@ struct Driver {
     sending: Vec<u8>,
     sent: usize,
     ticks: Interval,
+    /// Bytes that are left of a response that nothing has room for.
+    skipped: usize,
     /// Whether the server sent anything since the last tick.
     is_heard: bool,
     /// Ticks since the oldest ping without a response.
@@ -100,13 +104,24 @@ impl Driver {
 
     /// Returns the number of frames.
     fn parse(&mut self) -> Result<usize, Error> {
-        let (mut at, mut count) = (0, 0);
+        let mut at = self.skipped.min(self.wire.received.len());
+        self.skipped -= at;
+        let mut count = 0;
         while count < FRAMES_MAX
             && let Some((frame, length)) = protocol::frame(&self.wire.received[at..])?
         {
             at += length;
             count += 1;
             self.take(frame)?;
+        }
+        if let Some(begun) = protocol::begun(&self.wire.received[at..])
+            && begun.subscription == INBOX_ID
+            && begun.length > SKIPPED_BYTES_MIN
+            && !self.link.wants(begun.subject, begun.length)
+        {
+            let here = begun.length.min(self.wire.received.len() - at);
+            self.skipped = begun.length - here;
+            at += here;
         }
         self.wire.received.drain(..at);
         if self.wire.received.is_empty() && self.wire.received.capacity() > BUFFER_KEPT_MAX {

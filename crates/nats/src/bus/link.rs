@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::bus_error::BusError;
 use super::queue::Queue;
-use super::slots::{Slots, TOKEN_BYTES};
+use super::slots::{Room, Slots, TOKEN_BYTES};
 use crate::error::Error;
 use crate::message::Message;
 use crate::protocol;
@@ -93,8 +93,9 @@ impl Link {
         subject: (&str, u64),
         headers: &[u8],
         payload: &[u8],
+        room: Room,
     ) -> Result<Waiting, BusError> {
-        let (number, token) = self.slots.borrow_mut().take(subject.1)?;
+        let (number, token) = self.slots.borrow_mut().take(subject.1, room)?;
         let waiting = Waiting { link: Rc::clone(self), number };
         let mut reply = [0; INBOX_BYTES + TOKEN_BYTES];
         reply[..INBOX_BYTES].copy_from_slice(&self.inbox);
@@ -179,12 +180,26 @@ impl Link {
 
     /// Gives a response to its request, if it still waits.
     pub(super) fn answer(&self, message: Message) {
-        let Some(number) =
-            message.subject().strip_prefix(&self.inbox).and_then(|token| self.slots.borrow().waiting(token))
-        else {
-            return;
-        };
-        let answer = if message.is_no_responders() { Err(BusError::NoResponders) } else { Ok(message) };
+        let Some(number) = self.waiting(message.subject()) else { return };
+        self.end(number, if message.is_no_responders() { Err(BusError::NoResponders) } else { Ok(message) });
+    }
+
+    /// Whether the response that comes on a subject is wanted. A request without room for it fails.
+    pub(super) fn wants(&self, subject: &[u8], bytes: usize) -> bool {
+        let Some(number) = self.waiting(subject) else { return false };
+        let has_room = self.slots.borrow().has_room(number, bytes);
+        if !has_room {
+            self.end(number, Err(BusError::NoRoom { bytes }));
+        }
+        has_room
+    }
+
+    /// The request that waits for a response on a subject.
+    fn waiting(&self, subject: &[u8]) -> Option<u32> {
+        self.slots.borrow().waiting(subject.strip_prefix(&self.inbox)?)
+    }
+
+    fn end(&self, number: u32, answer: Result<Message, BusError>) {
         let waker = self.slots.borrow_mut().answer(number, answer);
         waker.into_iter().for_each(Waker::wake);
     }

@@ -75,7 +75,21 @@ impl Bus {
         outgoing: &Outgoing<'_>,
         limit: Duration,
     ) -> impl Future<Output = Result<Message, BusError>> + use<> {
-        let waiting = self.0.shared.request(outgoing.subject.as_str(), outgoing.headers, outgoing.payload);
+        self.request_with_room(outgoing, limit, Box::new(|_| true))
+    }
+
+    /// Sends a request as [`Self::request`] does. A large response is read only if `has_room` of its bytes, and is skipped
+    /// otherwise: a connection whose messages aren't read is closed by its server.
+    ///
+    /// # Errors
+    /// [`BusError::NoRoom`], and those of [`Self::request`].
+    pub fn request_with_room(
+        &self,
+        outgoing: &Outgoing<'_>,
+        limit: Duration,
+        has_room: Box<dyn Fn(usize) -> bool>,
+    ) -> impl Future<Output = Result<Message, BusError>> + use<> {
+        let waiting = self.0.shared.request(outgoing, has_room);
         async move { timeout(limit, waiting?).await.unwrap_or(Err(BusError::TimedOut)) }
     }
 

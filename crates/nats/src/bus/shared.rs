@@ -6,9 +6,11 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
+use super::Outgoing;
 use super::bus_error::BusError;
 use super::link::{INBOX_ID, Link, Stage, Waiting};
 use super::queue::Queue;
+use super::slots::Room;
 use crate::connect_options::ConnectOptions;
 use crate::error::{Advice, Error};
 use crate::greeting::{Greeting, MAX_PAYLOAD};
@@ -61,8 +63,9 @@ impl Shared {
         link.ok_or(BusError::Unavailable("there is no connection to the bus at the moment"))
     }
 
-    pub(super) fn request(&self, subject: &str, headers: &[u8], payload: &[u8]) -> Result<Waiting, BusError> {
-        self.link()?.request((subject, self.hash(subject)), headers, payload)
+    pub(super) fn request(&self, outgoing: &Outgoing<'_>, room: Room) -> Result<Waiting, BusError> {
+        let subject = outgoing.subject.as_str();
+        self.link()?.request((subject, self.hash(subject)), outgoing.headers, outgoing.payload, room)
     }
 
     /// The hash of a subject.

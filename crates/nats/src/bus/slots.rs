@@ -8,6 +8,8 @@ use super::bus_error::BusError;
 use crate::message::Message;
 use crate::wire::random;
 
+/// Whether there is room for a response of so many bytes.
+pub(super) type Room = Box<dyn Fn(usize) -> bool>;
 type Answer = Result<Message, BusError>;
 
 /// Digits of a token: 8 of the slot's number, and 16 of the secret.
@@ -35,8 +37,8 @@ struct Slot {
 pub(super) enum State {
     #[default]
     Free,
-    /// A request to the subject with this hash waits.
-    Waiting(u64, Option<Waker>),
+    /// A request to the subject with this hash waits for a response that there is room for.
+    Waiting(u64, Room, Option<Waker>),
     Done(Answer),
 }
 
@@ -45,13 +47,13 @@ impl Slots {
     ///
     /// # Errors
     /// The system has no random bytes.
-    pub(super) fn take(&mut self, subject: u64) -> Result<(u32, [u8; TOKEN_BYTES]), BusError> {
+    pub(super) fn take(&mut self, subject: u64, room: Room) -> Result<(u32, [u8; TOKEN_BYTES]), BusError> {
         let secret = self.secret()?;
         let number = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
-        self.slots[number as usize] = Slot { secret, state: State::Waiting(subject, None) };
+        self.slots[number as usize] = Slot { secret, state: State::Waiting(subject, room, None) };
         Ok((number, encoded(u128::from(number) << 64 | u128::from(secret))))
     }
 
@@ -77,10 +79,15 @@ impl Slots {
         waits.then_some(number)
     }
 
+    /// Whether a request waits with this number, and has room for so many bytes.
+    pub(super) fn has_room(&self, number: u32, bytes: usize) -> bool {
+        matches!(&self.slots[number as usize].state, State::Waiting(_, room, _) if room(bytes))
+    }
+
     /// Stores a response. Returns the task to wake.
     pub(super) fn answer(&mut self, number: u32, answer: Answer) -> Option<Waker> {
         match mem::replace(&mut self.slots[number as usize].state, State::Done(answer)) {
-            State::Waiting(_, waker) => waker,
+            State::Waiting(.., waker) => waker,
             State::Free | State::Done(_) => None,
         }
     }
@@ -89,7 +96,7 @@ impl Slots {
     pub(super) fn fail(&mut self, subject: Option<u64>, error: &BusError) -> Vec<Waker> {
         let mut wakers = Vec::new();
         for slot in &mut self.slots {
-            if let State::Waiting(of, waker) = &mut slot.state
+            if let State::Waiting(of, _, waker) = &mut slot.state
                 && subject.is_none_or(|subject| subject == *of)
             {
                 wakers.extend(waker.take());
@@ -102,8 +109,8 @@ impl Slots {
     pub(super) fn poll(&mut self, number: u32, cx: &Context<'_>) -> Poll<Answer> {
         let state = &mut self.slots[number as usize].state;
         match state {
-            State::Waiting(_, Some(waker)) => waker.clone_from(cx.waker()),
-            State::Waiting(_, waker) => *waker = Some(cx.waker().clone()),
+            State::Waiting(.., Some(waker)) => waker.clone_from(cx.waker()),
+            State::Waiting(.., waker) => *waker = Some(cx.waker().clone()),
             State::Free => {}
             State::Done(_) => {
                 let State::Done(answer) = mem::take(state) else { return Poll::Pending };
@@ -142,6 +149,10 @@ fn decoded(digits: &[u8]) -> Option<u128> {
 mod tests {
     use super::*;
 
+    fn any() -> Room {
+        Box::new(|_| true)
+    }
+
     fn polled(slots: &mut Slots, number: u32) -> Poll<Answer> {
         slots.poll(number, &Context::from_waker(Waker::noop()))
     }
@@ -149,14 +160,14 @@ mod tests {
     #[test]
     fn late_and_second_responses_find_nothing() {
         let mut slots = Slots::default();
-        let (first, token) = slots.take(7).unwrap();
+        let (first, token) = slots.take(7, any()).unwrap();
         assert_eq!(slots.waiting(&token), Some(first));
         assert!(polled(&mut slots, first).is_pending());
         assert!(slots.answer(first, Err(BusError::NoResponders)).is_some());
         assert_eq!(slots.waiting(&token), None, "a second response");
         assert_eq!(polled(&mut slots, first), Poll::Ready(Err(BusError::NoResponders)));
         drop(slots.release(first));
-        let (again, new) = slots.take(7).unwrap();
+        let (again, new) = slots.take(7, any()).unwrap();
         assert_eq!((again, slots.waiting(&token)), (first, None), "a late response for a slot in use");
         assert_eq!(slots.waiting(&new), Some(first));
         drop(slots.release(again));
@@ -167,8 +178,8 @@ mod tests {
     #[test]
     fn only_tokens_are_accepted() {
         let mut slots = Slots::default();
-        let (_, token) = slots.take(7).unwrap();
-        let (_, other) = slots.take(7).unwrap();
+        let (_, token) = slots.take(7, any()).unwrap();
+        let (_, other) = slots.take(7, any()).unwrap();
         assert_ne!(token, other);
         let unknown = &[b"ffffffff", &token[8..]].concat();
         for wrong in [&b""[..], b"0", &token[1..], &[&token[..], b"0"].concat(), b"00000000000000000000000g", unknown] {
@@ -184,7 +195,7 @@ mod tests {
         let mut slots = Slots::default();
         let secrets: Vec<u64> = (0..1000)
             .map(|_| {
-                let (number, token) = slots.take(7).unwrap();
+                let (number, token) = slots.take(7, any()).unwrap();
                 slots.release(number);
                 u64::try_from(decoded(&token).unwrap() & u128::from(u64::MAX)).unwrap()
             })
@@ -200,8 +211,8 @@ mod tests {
     #[test]
     fn requests_of_a_subject_fail_together() {
         let mut slots = Slots::default();
-        let (one, _) = slots.take(1).unwrap();
-        let (two, _) = slots.take(2).unwrap();
+        let (one, _) = slots.take(1, any()).unwrap();
+        let (two, _) = slots.take(2, any()).unwrap();
         assert!(polled(&mut slots, one).is_pending() && polled(&mut slots, two).is_pending());
         let forbidden = BusError::Forbidden("x".to_owned());
         assert_eq!(slots.fail(Some(1), &forbidden).len(), 1);

@@ -20,6 +20,22 @@ fn messages_are_encoded_with_and_without_headers() {
     );
 }
 
+#[test]
+fn begun_message_says_its_length() {
+    for (text, expected) in [
+        ("MSG a.b 7 5\r\n", Some((7, "a.b", 13 + 5 + 2))),
+        ("HMSG a 1 r 12 100\r\nNATS", Some((1, "a", 19 + 100 + 2))),
+        ("MSG a 7 5", None),
+        ("PING\r\n", None),
+        ("MSG a 7 99999999999\r\n", None),
+        ("", None),
+    ] {
+        let expected =
+            expected.map(|(subscription, subject, length)| Begun { subscription, subject: subject.as_bytes(), length });
+        assert_eq!(begun(text.as_bytes()), expected, "{text}");
+    }
+}
+
 /// A message's subscription, subject, reply, headers and payload.
 type Parts<'a> = (u64, &'a [u8], &'a [u8], &'a [u8], &'a [u8]);
 

@@ -76,10 +76,10 @@ fn encoded(kind: u8, key: &[u8]) -> String {
     });
     bytes.extend(sum.to_le_bytes());
     let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
-    // 35 bytes are 56 letters of 5 bits each.
-    let letters = bits.as_bytes().chunks(5).map(|five| {
+    // 35 bytes are 56 digits of 5 bits each.
+    let digits = bits.as_bytes().chunks(5).map(|five| {
         let index = usize::from_str_radix(std::str::from_utf8(five).unwrap(), 2).unwrap();
         char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[index])
     });
-    letters.collect()
+    digits.collect()
 }

@@ -182,6 +182,34 @@ fn dropped_request_discards_its_response() {
 }
 
 #[test]
+fn large_response_without_room_is_skipped() {
+    let Some(server) = server() else { return };
+    local(async {
+        let (client, worker) = (connected(server.address()).await, connected(server.address()).await);
+        let mut requests = subscribed(&worker, "large", None).await;
+        let (outgoing, large) =
+            (Outgoing { subject: &subject("large"), headers: b"", payload: b"" }, vec![b'x'; 900_000]);
+        let ask = |room_max: usize| client.request_with_room(&outgoing, LONG, Box::new(move |bytes| bytes <= room_max));
+        // In one burst, with a small one that follows immediately.
+        let all = [0, 1_000_000, 0, 800_000].map(ask);
+        let small = ask(0);
+        for payload in [&large[..], &large, &large, &large, b"small"] {
+            worker.publish(requests.next().await.unwrap().reply().unwrap(), b"", payload).unwrap();
+        }
+        let mut found = Vec::new();
+        for answer in all {
+            found.push(match answer.await {
+                Ok(message) => message.payload() == large,
+                Err(BusError::NoRoom { bytes }) if bytes > large.len() => false,
+                other => panic!("{other:?}"),
+            });
+        }
+        assert_eq!(found, [false, true, false, false]);
+        assert_eq!(text(&small.await.unwrap()), "small");
+    });
+}
+
+#[test]
 fn response_is_published_to_inboxes_only() {
     let Some(server) = server() else { return };
     local(async {

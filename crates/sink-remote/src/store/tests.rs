@@ -263,3 +263,15 @@ async fn lanes_share_one_search_for_a_writer() {
     let requests: usize = dead.iter().map(|server| server.got("")).sum();
     assert!((2..=20).contains(&requests), "1,000 lanes sent {requests} requests");
 }
+
+#[tokio::test]
+async fn reads_share_one_search_for_a_writer() {
+    let dead = join_all((0..2).map(|_| Stub::start(Answers::NotAtAll))).await;
+    let sink = sink_of(&upstream(&dead.iter().collect::<Vec<_>>()));
+    // Each has its own reader.
+    let page = |number: u8| sink.read(Query::of_event(EventId([number; 16]), 1, None));
+    let results = join_all((1..=8).map(page)).await;
+    assert!(results.iter().all(Result::is_err));
+    let requests: usize = dead.iter().map(|server| server.got("")).sum();
+    assert!((2..READERS.get()).contains(&requests), "{READERS} reads sent {requests} requests");
+}

@@ -1,4 +1,4 @@
-//! The images that users look at: each is an event, whose image Forebay makes a separate object of.
+//! The images that users request: each is part of an event, and Forebay stores it as a separate object.
 
 use std::net::SocketAddr;
 
@@ -14,15 +14,15 @@ pub(super) const COUNT: u32 = 100;
 /// The usual age at which Forebay asks whether an object has changed.
 pub(super) const REVALIDATE_SECONDS: u64 = 60;
 pub(super) const CONTAINER: &str = "images";
-/// An image of 200,000 bytes in base64, but for its last letter.
-const LETTERS: usize = 266_666;
+/// An image of 200,000 bytes in base64, without its last digit.
+const DIGITS: usize = 266_666;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Posts the images.
 pub(super) fn post(intake: SocketAddr) -> Result<()> {
     let (mut connection, mut random) = (Connection::open(intake)?, Random::new(1));
     for number in 0..COUNT {
-        let mut image: String = (0..LETTERS).map(|_| char::from(ALPHABET[random.index(ALPHABET.len())])).collect();
+        let mut image: String = (0..DIGITS).map(|_| char::from(ALPHABET[random.index(ALPHABET.len())])).collect();
         // The rest of the last byte is zeros.
         image.push('A');
         let event = format!("{{\"image\": \"{image}\", \"type\": \"image/png\"}}");

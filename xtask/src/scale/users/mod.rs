@@ -1,8 +1,9 @@
-//! Thousands of users who log in, read, write and look at images: against the bars, and with what makes it possible switched off.
+//! Thousands of users who log in, read, write and request images: against the bars, and with what makes it possible switched off.
 
 mod images;
 mod run;
 mod site;
+mod variant;
 mod watch;
 
 use anyhow::Result;
@@ -10,7 +11,8 @@ use anyhow::Result;
 use super::Setup;
 use crate::report::{self, Bar, Row};
 use run::Measured;
-use site::{Site, Variant};
+use site::Site;
+use variant::Variant;
 
 /// Options of `cargo xtask scale users`.
 #[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +40,8 @@ const P99_MOST_MS: f64 = 300.0;
 const GROWTH_MIB_MOST: f64 = 8.0;
 /// One reader is so much slower than the usual ones, at a distance.
 const ONE_READER_LEAST: f64 = 10.0;
-/// Without a cache nearly each image is fetched; those that are requested at the same time share a fetch.
-const FETCHED_LEAST: f64 = 0.8;
+/// So many times more fetches a request without a cache. Those that are requested at the same time share a fetch.
+const FETCHED_LEAST: f64 = 10.0;
 
 /// Runs the load and its controls. Returns the figures that are judged.
 pub(super) fn run(setup: &Setup, options: Options) -> Result<Vec<Row>> {
@@ -92,9 +94,11 @@ fn judged_in_full(usual: &Measured) -> Result<Vec<Row>> {
 
 fn controls(far: &Measured, one_reader: &Measured, uncached: &Measured) -> Result<Vec<Row>> {
     let p99 = [(one_reader.p99_ms("own")?, far.p99_ms("own")?)];
-    let fetched = uncached.reads_of("miss") / uncached.requests_of("image")?;
+    let fetched =
+        |measured: &Measured| Ok::<_, anyhow::Error>(measured.reads_of("miss") / measured.requests_of("image")?);
+    let fetched = [(fetched(uncached)?, fetched(far)?)];
     Ok(vec![
         Row::alternating("control, one reader: p99 of own events", "ms", &p99, Bar::AtLeast(ONE_READER_LEAST)),
-        Row::alone("control, no cache: fetches for each request", "", fetched, Bar::AtLeast(FETCHED_LEAST)),
+        Row::alternating("control, no cache: fetches for each request", "", &fetched, Bar::AtLeast(FETCHED_LEAST)),
     ])
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use testkit::postgres::PostgresServer;
 
-use super::site::{COMMON, SHARDS, Variant};
+use super::variant::{COMMON, SHARDS, Variant};
 use crate::clients::with_clients;
 use crate::server::Server;
 
@@ -85,5 +85,21 @@ impl Used {
         let early = self.memory.get(fifth).copied().unwrap_or_default();
         let late = self.memory.iter().rev().take(fifth.max(1)).copied().max().unwrap_or_default();
         (early as f64 / MIB, late as f64 / MIB)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_and_memory_are_summed_up() {
+        let by_database = [(COMMON, 9), ("s1", 3), ("s2", 4)].map(|(name, count)| (name.to_owned(), count)).into();
+        let memory = (1..=10).map(|mib| mib << 20).collect();
+        let used = Used { variant: Variant::USUAL, by_database, total: 14, memory };
+        let most = used.connections_most();
+        assert_eq!(most, [("the common database", 9, 20), ("a shard", 4, 4), ("all databases", 14, 52)]);
+        let (early, late) = used.memory_mib();
+        assert!((early - 3.0).abs() < 1e-9 && (late - 10.0).abs() < 1e-9, "{early} {late}");
     }
 }

@@ -96,7 +96,8 @@ async fn drain(
 ) -> anyhow::Result<u8> {
     let memory = plan_memory(configuration, data);
     let sinks = compose::sinks(configuration, |_, store| compose::new_driver(store, &memory));
-    let Opened { log, delivery, directory } = Opened::start(configuration, data, memory, sinks, Taps::closed())?;
+    let Opened { log, delivery, directory } =
+        Opened::start(configuration, data, memory, sinks, (Taps::closed(), None))?;
     // Discovery runs until this is dropped.
     let _upstreams = UpstreamBoard::new(&configuration.upstreams);
     let stays = Stays::new(&log, &delivery);

@@ -10,9 +10,11 @@ use tokio::net::TcpListener;
 use writer::Writer;
 
 use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
+use crate::metrics::bus_events;
 use crate::metrics::exposition::Exposition;
 use crate::metrics::findings;
 use crate::metrics::host::HostMetrics;
+use crate::metrics::push::PushCounters;
 use crate::metrics::retention;
 use crate::metrics::text_format::text_of;
 use crate::offered_status;
@@ -30,6 +32,7 @@ pub(crate) struct Shown {
     /// When the process started, in microseconds since 1970.
     pub(crate) started: i64,
     pub(crate) host: Arc<HostMetrics>,
+    pub(crate) push: Arc<PushCounters>,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -116,7 +119,9 @@ impl Shown {
                 is_registered.into(),
             );
         }
+        bus_events::add(text);
         findings::add(text, &self.diagnostics.findings);
         self.host.add(text);
+        self.push.add(text);
     }
 }

@@ -23,9 +23,11 @@ use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
+use crate::metrics::push::PushCounters;
 use crate::overview::{Overviews, WriterOverview};
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
+use crate::push::{self, Instance};
 use crate::read_back::of_writer;
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
@@ -78,6 +80,7 @@ async fn serve(
     let offered = offered(configuration);
     let is_loopback = configuration.listens_on_loopback();
     let (memory, taps) = (WriterPlan::of(configuration), Taps::new());
+    let spans = push::spans(&configuration.push);
     if let Some(warning) = memory.warning() {
         tracing::warn!("{warning}");
     }
@@ -85,7 +88,7 @@ async fn serve(
         tracing::info!("{summary}");
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
-    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps));
+    let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
     let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
@@ -102,8 +105,10 @@ async fn serve(
         is_registered,
         started,
         host: Arc::default(),
+        push: Arc::new(PushCounters::new(spans)),
         diagnostics: diagnostics.clone(),
     };
+    start_push(configuration, &listener, &shown);
     tokio::spawn(admin::serve(admin, shown, auth));
     let events = BusEvents::start(configuration.bus.as_ref(), &Readers::new(of_writer(writer.offered())))?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -155,6 +160,15 @@ fn observe(
     tokio::spawn(findings.clone().follow());
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
     (retention, Diagnostics { findings, overviews, configuration, tapping: Tapping::new(taps, None) })
+}
+
+/// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
+fn start_push(configuration: &WriterConfiguration, listener: &TcpListener, shown: &Shown) {
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let id = format!("{}:{port}", host::host_name());
+    let instance = Instance { role: config::Role::Writer.name(), id };
+    let metrics = shown.clone();
+    push::start(&configuration.push, &instance, &shown.push, Arc::new(move |text| metrics.collect(text)));
 }
 
 /// A writer keeps no state, so a restart loses nothing, and makes a reload unnecessary.

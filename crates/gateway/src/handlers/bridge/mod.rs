@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use event::EventId;
 use http1::{Head, Method, Response};
-use nats::{Bus, BusError, Message, Outgoing};
+use nats::{Bus, BusError, Outgoing};
 
-use crate::admission::{Body, ClientBucket, ExpectedAnswer};
-use crate::bridge::{Bridge, BridgeRule, Waiting};
+use crate::admission::{AnswerSize, Body, ClientBucket, ExpectedAnswer, wait_queue};
+use crate::bridge::{Bridge, BridgeRule};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
@@ -83,7 +83,7 @@ impl BridgeRequest {
         answered
     }
 
-    /// Whatever fails before the request is sent says so, and may be retried; afterwards nothing does.
+    /// A failure before the request is sent says so, and may be retried. A later one never does.
     async fn ask(&self, shard: &ShardContext, client: ClientBucket, body: &mut Body<'_>) -> Result<Response, Refused> {
         let Bridge { rule, counters } = &*self.bridge;
         let bus = shard.bus.get().filter(|bus| bus.is_connected()).ok_or_else(|| self.unavailable())?;
@@ -93,30 +93,40 @@ impl BridgeRequest {
         }
         let bytes_max = bus.max_payload().saturating_sub(self.headers.len() + HEADER_FRAME_BYTES).min(BODY_BYTES_MAX);
         let mut permit = shard.permit(client);
-        let sent = body.whole(bytes_max, &mut permit, |payload| self.send(shard, client, bus, payload)).await?;
+        let payload = body.whole(bytes_max, &mut permit, <[u8]>::to_vec).await?;
+        let waiting = counters.wait(rule.max_waiting).ok_or_else(|| self.busy())?;
+        let expected = self.expect(shard, client, bus).await?;
+        let outgoing = Outgoing { subject: &rule.subject, headers: &self.headers, payload: &payload };
+        let answer = bus.request_with_room(&outgoing, rule.timeout, expected.room());
         // The message has a copy of the body.
-        drop(permit);
-        let (waiting, expected, answer) = sent?;
-        let message = answer.await.map_err(|error| self.failed(error))?;
-        counters.received(message.size());
-        let room = expected.received(message.size()).map_err(|_| self.dropped(message.size()))?;
+        drop((payload, permit));
+        let answer = answer.await;
+        let bytes = match &answer {
+            Ok(message) => message.size(),
+            Err(BusError::NoRoom { bytes }) => *bytes,
+            Err(_) => 0,
+        };
+        if bytes > 0 {
+            counters.received(bytes);
+        }
+        let message = answer.map_err(|error| self.failed(error))?;
+        let room = expected.received(bytes).map_err(|_| self.dropped(bytes))?;
         drop(waiting);
         reply::response(message, room)
     }
 
-    /// Takes a place and memory for the answer, now that the whole body is there, and sends it.
-    fn send(
-        &self,
-        shard: &ShardContext,
-        client: ClientBucket,
-        bus: &Bus,
-        payload: &[u8],
-    ) -> Result<(Waiting, ExpectedAnswer, impl Future<Output = Result<Message, BusError>> + use<>), Refused> {
-        let Bridge { rule, counters } = &*self.bridge;
-        let waiting = counters.wait(rule.max_waiting).ok_or_else(|| self.busy())?;
-        let expected = shard.shared.read_budget.expect(counters.expected_bytes(), client)?;
-        let outgoing = Outgoing { subject: &rule.subject, headers: &self.headers, payload };
-        Ok((waiting, expected, bus.request(&outgoing, rule.timeout)))
+    /// Memory for the answer, immediately or when others have theirs. The first answer of a bridge may be as large as any.
+    async fn expect(&self, shard: &ShardContext, client: ClientBucket, bus: &Bus) -> Result<ExpectedAnswer, Refused> {
+        let (counters, budget) = (&self.bridge.counters, &shard.shared.read_budget);
+        let size =
+            || counters.expected_bytes().map_or_else(|| AnswerSize::AtMost(bus.max_payload()), AnswerSize::Usual);
+        let take = || budget.expect(size(), client);
+        let expected = wait_queue::wait(budget.waiting(), client, &shard.timer, take).await;
+        // A service that has answered nothing until now has clients that wait for long: they aren't kept from waiting.
+        expected.or_else(|_| {
+            counters.assume_small();
+            take()
+        })
     }
 
     fn busy(&self) -> Refused {
@@ -149,6 +159,7 @@ impl BridgeRequest {
                 ErrorCode::TooLarge,
                 format!("the servers of the bus accept messages of {max} bytes, headers included: send a smaller body"),
             ),
+            BusError::NoRoom { bytes } => self.dropped(bytes),
             BusError::TimedOut => {
                 let timeout = self.bridge.rule.timeout.as_millis();
                 let detail =

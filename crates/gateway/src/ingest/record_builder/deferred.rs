@@ -130,6 +130,7 @@ mod tests {
             source: "".into(),
             partial: None,
             headers: Headers::default(),
+            trace: None,
         };
         let mut types = types(rule);
         let params = IngestParams::of(&Fields::default(), true, None, &mut types).unwrap();

@@ -17,13 +17,13 @@ pub struct KeyValue {
 #[derive(Clone, PartialEq, Message)]
 pub struct AnyValue {
     /// Nothing is an empty value.
-    #[prost(oneof = "Value", tags = "1, 2, 3, 4, 5, 6, 7")]
-    pub value: Option<Value>,
+    #[prost(oneof = "AttributeValue", tags = "1, 2, 3, 4, 5, 6, 7")]
+    pub value: Option<AttributeValue>,
 }
 
 /// The types of a value.
 #[derive(Clone, PartialEq, Oneof)]
-pub enum Value {
+pub enum AttributeValue {
     /// A text.
     #[prost(string, tag = "1")]
     String(String),
@@ -73,7 +73,7 @@ pub struct Resource {
 
 /// The library that measures.
 #[derive(Clone, PartialEq, Message)]
-pub struct Scope {
+pub struct InstrumentationScope {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -86,16 +86,16 @@ impl KeyValue {
     /// An attribute with a text.
     #[must_use]
     pub fn text(key: &str, value: &str) -> Self {
-        Self::new(key, Value::String(value.to_owned()))
+        Self::new(key, AttributeValue::String(value.to_owned()))
     }
 
     /// An attribute with a whole number.
     #[must_use]
     pub fn int(key: &str, value: i64) -> Self {
-        Self::new(key, Value::Int(value))
+        Self::new(key, AttributeValue::Int(value))
     }
 
-    fn new(key: &str, value: Value) -> Self {
+    fn new(key: &str, value: AttributeValue) -> Self {
         Self { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }) }
     }
 }
