@@ -371,7 +371,7 @@ fn first_requests_are_all_sent_to_a_slow_service() {
 }
 
 #[test]
-fn scripts_of_allowed_origins_may_send_what_is_passed() {
+fn scripts_of_allowed_origins_may_send_passed_headers() {
     let Some(server) = NatsServer::start() else { return };
     let _service = Service::start(&server, "a", None, |_| reply("ETag: \"7\"\r\n", ""));
     let bridge = BridgeRule { pass: vec!["x-shop".into()], ..rule("/a", "a") };
