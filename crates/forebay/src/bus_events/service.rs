@@ -121,7 +121,7 @@ impl Identity {
         let more = all - counts.dropped;
         if more > 0 {
             counts.dropped = all;
-            counts.add(more, Duration::ZERO, Some("503:more requests came than can wait".to_owned()));
+            counts.add(more, Duration::ZERO, Some("503:more requests came together than can wait".to_owned()));
             answers().inspect(|answers| answers.none.add(more));
         }
     }

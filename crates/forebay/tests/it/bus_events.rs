@@ -160,7 +160,7 @@ fn answer_goes_to_an_inbox_only() {
     let id = post(&server, 1)[0].0.clone();
     let mut client = nats.client();
     client.send(format!("SUB shop.orders 9\r\nPUB {SUBJECT} shop.orders 36\r\n{id}\r\n").as_bytes());
-    // It is counted, and its answer would be earlier than this one.
+    // Its answer would be received earlier than the next one.
     server.wait("forebay_bus_event_requests_total{answer=\"none\"}", |count| count == 1);
     let answer = client.request(SUBJECT, &id);
     assert!(answer.subject.starts_with("_INBOX.") && text(&answer).contains(&id), "{answer:?}");

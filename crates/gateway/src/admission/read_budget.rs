@@ -131,7 +131,7 @@ impl ReadBudget {
 
 impl ReadBudget {
     /// Takes bytes for the answer of a service. All answers that haven't come yet have half of the memory, so services that are slow don't
-    /// keep clients from reading events. Those of unknown size have half of it: others find room in addition to them. One is always expected,
+    /// keep clients from reading events. Those of unknown size have half of it: others find room next to them. One is always expected,
     /// regardless of its size.
     ///
     /// # Errors
