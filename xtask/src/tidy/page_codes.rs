@@ -26,6 +26,7 @@ const STATUSES: &[(&str, u16)] = &[
     ("UNPROCESSABLE_ENTITY", 422),
     ("TOO_MANY_REQUESTS", 429),
     ("INTERNAL_SERVER_ERROR", 500),
+    ("NOT_IMPLEMENTED", 501),
     ("SERVICE_UNAVAILABLE", 503),
 ];
 
