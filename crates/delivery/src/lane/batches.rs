@@ -235,7 +235,7 @@ impl Lane {
 
     /// Pauses before the next attempt, or until an event arrives that the core waits for.
     async fn wait_as(&mut self, reader: &BatchReader, wait: &Wait, is_full: bool) {
-        let pause = self.begin_wait(&wait.reason, wait.is_of_event);
+        let pause = self.begin_wait(&wait.reason, wait.logged);
         if wait.is_outage() {
             self.dead.outage(self.name.shard);
         }

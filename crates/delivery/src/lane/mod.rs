@@ -135,18 +135,18 @@ impl Lane {
         }
     }
 
-    /// An attempt has failed: returns how long to pause. A reason that is about an event may quote it, so it isn't logged.
-    pub(crate) fn begin_wait(&mut self, reason: &str, is_of_event: bool) -> Duration {
+    /// An attempt has failed: returns how long to pause. `logged` is logged instead of a reason that may quote an event.
+    pub(crate) fn begin_wait(&mut self, reason: &str, logged: Option<&str>) -> Duration {
         self.status.retries.add(1);
         self.status.contacts.interrupted();
-        self.enter_as(LaneState::Waiting(reason.to_owned()), is_of_event.then_some(OF_EVENT));
+        self.enter_as(LaneState::Waiting(reason.to_owned()), logged);
         let pause = self.backoff.next();
         self.sink.retry_max().map_or(pause, |longest| pause.min(longest))
     }
 
     /// Pauses after a failed attempt.
     pub(crate) async fn wait(&mut self, reason: &str) {
-        let pause = self.begin_wait(reason, false);
+        let pause = self.begin_wait(reason, None);
         self.pause(pause, std::future::pending()).await;
     }
 

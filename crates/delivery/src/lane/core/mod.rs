@@ -112,12 +112,15 @@ pub(crate) struct Judgement {
     again: Option<Vec<Retry>>,
 }
 
+/// Is logged instead of a store's message that may quote an event.
+const OF_EVENT: &str = "the store rejects an event for now; `forebay route list` shows its message";
+
 /// A pause before the next attempt. A stop ends it early.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: Reason,
-    /// Whether the reason is about an event, which it may quote.
-    pub(crate) is_of_event: bool,
+    /// What is logged instead of a reason that is about an event, which it may quote.
+    pub(crate) logged: Option<&'static str>,
     then: AfterWait,
 }
 
@@ -219,7 +222,7 @@ impl BatchProgress {
             }
             WriteOutcome::Rejected { refused } if refused.is_empty() => {
                 let reason = "BUG: the sink rejected a batch without naming a record. Report this".into();
-                Next::Wait(Wait { reason, is_of_event: false, then: AfterWait::Send })
+                Next::Wait(Wait { reason, logged: None, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {
                 Next::DeadLetter(Judgement { part, rejected, deferred: Vec::new(), again: None })
@@ -273,8 +276,8 @@ impl BatchProgress {
             None => self.send(),
             Some(first) => {
                 let then = if self.sends_sample { AfterWait::SendWithNeighbours } else { AfterWait::Send };
-                let is_of_event = first.scope != RetryScope::Store;
-                Next::Wait(Wait { reason: first.reason, is_of_event, then })
+                let logged = logged(&first);
+                Next::Wait(Wait { reason: first.reason, logged, then })
             }
         }
     }
@@ -284,7 +287,7 @@ impl BatchProgress {
         self.rejections.outage();
         self.newer_accepted = false;
         let needs_later = self.policy.fenced && matches!(error, SinkError::Misconfigured(_));
-        Next::Wait(Wait { reason: error.into_reason(), is_of_event: false, then: AfterWait::AskStore { needs_later } })
+        Next::Wait(Wait { reason: error.into_reason(), logged: None, then: AfterWait::AskStore { needs_later } })
     }
 
     fn waited(&self, then: AfterWait, is_full: bool) -> Next {
@@ -331,6 +334,15 @@ impl BatchProgress {
     fn advance(&mut self, position: u64) -> Next {
         self.store_at = self.store_at.max(position);
         Next::Advance
+    }
+}
+
+/// What to log instead of the store's message about a record.
+fn logged(retry: &Retry) -> Option<&'static str> {
+    match retry.scope {
+        RetryScope::Store => None,
+        _ if retry.reason.starts_with(parts::NO_ROOM) => Some(parts::NO_ROOM),
+        RetryScope::Unclear | RetryScope::Record => Some(OF_EVENT),
     }
 }
 

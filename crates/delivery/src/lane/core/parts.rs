@@ -50,9 +50,11 @@ fn without(batch: &Batch, ended: &BTreeSet<u64>) -> Batch {
     batch.without(&records.map(|(index, _)| index).collect::<Vec<_>>())
 }
 
+/// The beginning of the reason of a record that can't be deferred.
+pub(super) const NO_ROOM: &str = "the limit of deferred events is reached, and the store rejects another one";
+
 /// A record that cannot be deferred, with the reason.
 pub(super) fn without_room(retry: Retry) -> Retry {
-    let reason =
-        format!("the limit of deferred events is reached, and the store rejects another one: {}", retry.reason);
+    let reason = format!("{NO_ROOM}: {}", retry.reason);
     Retry { reason: reason.into(), ..retry }
 }

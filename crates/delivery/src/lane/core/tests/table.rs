@@ -376,7 +376,7 @@ fn pause_is_followed_by_its_purpose() {
     for (then, fenced, is_full, has_read_all) in
         thens.into_iter().flat_map(|then| (0..8).map(move |bits| (then, bits & 1 != 0, bits & 2 != 0, bits & 4 != 0)))
     {
-        let wait = Wait { reason: "r".into(), is_of_event: false, then };
+        let wait = Wait { reason: "r".into(), logged: None, then };
         let early = wait.ends_after_event(is_full, has_read_all).map(|after| after.as_millis());
         let mut progress = BatchProgress::new(policy(fenced), batch(11, 20, [11]), STORE_AT);
         let next = progress.step(Happened::Waited { wait, is_full }, NOW);
