@@ -16,7 +16,7 @@ use event::read::StoreReader;
 use nats::{Bus, ConnectOptions, Subject};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use lookup::Lookups;
@@ -115,22 +115,26 @@ async fn serve(
         });
     }
     let (lookups, mut answering) = Lookups::start(bus.clone(), identity.clone(), readers);
-    let receive = async {
+    // This is a task, so it runs each time before the task of the connection reads more than the queue has room for.
+    let receiving = spawn_local(async move {
+        let receive = async {
+            while let Some(request) = requests.next().await {
+                lookups.take(&request);
+                identity.dropped(requests.dropped());
+            }
+        };
+        tokio::select! {
+            () = receive => {}
+            _ = stopped => {}
+        }
+        drop(about);
+        requests.drain().await;
         while let Some(request) = requests.next().await {
             lookups.take(&request);
-            identity.dropped(requests.dropped());
         }
-    };
-    tokio::select! {
-        () = receive => {}
-        _ = stopped => {}
-    }
-    drop(about);
-    requests.drain().await;
-    while let Some(request) = requests.next().await {
-        lookups.take(&request);
-    }
-    drop(lookups);
+    });
+    // It can't be cancelled.
+    let _ = receiving.await;
     let _ = timeout(ANSWER_MAX, async { while answering.join_next().await.is_some() {} }).await;
     bus.close().await;
 }
