@@ -136,7 +136,7 @@ mod tests {
     fn reasons_of_stores_have_no_parts_of_events() {
         for (reason, expected) in [
             (
-                "row violates check constraint \"no_bad\" (23514): Failing row contains (7, {\"a\": \"s(ecret\"}, x).",
+                "row violates check constraint \"no_bad\" (23514): Failing row contains (7, {\"a\": \"p(rivate\"}, x).",
                 "row violates check constraint … …: Failing row contains ….",
             ),
             ("the field isn't a number: 'se\"cret'", "the field isn't a number: …"),
