@@ -53,9 +53,6 @@ pub(crate) struct Lane {
     pub(crate) backoff: Backoff,
 }
 
-/// Is logged instead of a store's message that may quote an event.
-const OF_EVENT: &str = "the store rejects an event for now; the list of routes shows its message";
-
 /// Why a session of a lane ends.
 pub(crate) enum LaneExit {
     /// The store's cursor or claim is another one: the lane begins again from there.
