@@ -65,6 +65,8 @@ impl Sampler {
         rate: u32,
         lines: Sender<Bytes>,
     ) -> Self {
+        // Before the client gets its answer: it may post an event before this thread runs.
+        tap.allow(EVENTS_A_TICK);
         let at = tap.filter().at;
         let view = View { condition, rate, at, lines, number: 0, sum: Sum::default(), room: rate, events: 0, steps: 0 };
         Self { tap, tail, view }
