@@ -153,7 +153,7 @@ impl SpanQueue {
         }
     }
 
-    /// Adds a span for each sampled record that was written with others, up to [`RECORDS_MAX`]: a call of the store is a part of several
+    /// Adds a span for each sampled record that was written with others, up to 100: a call of the store is a part of several
     /// traces. `traces` are those of records, with their sequences; only those from `first` to `last` were written.
     pub fn add_writes(&self, traces: &[(u64, TraceParent)], (first, last): (u64, u64), write: &WriteSpan<'_>) {
         let is_written =

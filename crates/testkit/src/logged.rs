@@ -1,4 +1,5 @@
-//! Keeps the log of the code under test on the test's thread, one line for each event: the message, and the fields as `name=value`.
+//! Keeps the log of the code under test on the test's thread, one line for each event of the level `info` or above: the message, and the fields as
+//! `name=value`.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -6,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 /// The lines of this thread from its creation until it is dropped. Threads that the test starts aren't included.
 pub struct Logged {
@@ -32,7 +33,7 @@ struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Subscriber for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event()
+        metadata.is_event() && *metadata.level() <= Level::INFO
     }
 
     fn event(&self, event: &Event<'_>) {

@@ -103,7 +103,7 @@ fn planted_mistakes_do_not_match() {
         "[gateway]\ntype_rules = [{ type = \"a\" }]",
         "[gateway.tls]\ncertificat = \"a.pem\"",
         "[journal]\nkeep_free = 1",
-        "[log]\nlevel = \"debug\"",
+        "[log]\nlevel = \"verbose\"",
         "[types.\"A b\"]\nroutes = [\"a\"]",
         "[types.a]\nroutes = \"a\"",
         "[types.a]\nroutes = []",
