@@ -208,7 +208,10 @@ mod tests {
         (0..99).for_each(|_| histogram.record(Duration::from_micros(60)));
         let before = histogram.snapshot();
         let end = before.percentile(99).unwrap();
-        assert!((Duration::from_micros(99)..=Duration::from_micros(100)).contains(&end), "{end:?}: the end of its bucket");
+        assert!(
+            (Duration::from_micros(99)..=Duration::from_micros(100)).contains(&end),
+            "{end:?}: the end of its bucket"
+        );
         assert!(before.percentile(50).unwrap() < Duration::from_micros(76));
         histogram.record(Duration::from_secs(60));
         assert_eq!(histogram.snapshot().since(&before).percentile(50), Some(Duration::from_nanos(BUCKET_BOUNDS[19])));
