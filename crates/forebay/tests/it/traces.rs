@@ -74,8 +74,7 @@ fn sampled_request_has_spans_through_the_writer() {
     let configuration = folder.write("writer.toml", format!("{table}{}", hook(&receiver)));
     let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &["--config", &configuration]);
     let sinks = "[types.\"*\"]\nroutes = [\"hook\"]\n[sinks.hook]\nkind = \"writer\"\nupstream = \"back\"\nstore = \"webhook\"\n";
-    let upstream =
-        format!("url = \"http://{}/\"\n[upstreams.back]\nservers = [\"{}\"]\n", receiver.address, writer.url());
+    let upstream = format!("[upstreams.back]\nservers = [\"{}\"]\n", writer.url());
     let configuration = folder.write("forebay.toml", format!("{table}{sinks}{upstream}"));
     let server = gateway(&folder.data(), &["--config", &configuration], &folder.path("log"));
     post(&server, &format!("00-{TRACE}-{SENDER}-00"));
