@@ -7,6 +7,7 @@ use super::Finding;
 
 /// Each of the project's crates with those that it may use. Tests may use more: dev-dependencies are free.
 const ALLOWED: &[(&str, &[&str])] = &[
+    ("clock", &[]),
     ("random", &[]),
     ("limits", &[]),
     ("metrics", &[]),
@@ -27,7 +28,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("generator", &["random"]),
     ("settings", &["did_you_mean", "limits", "text"]),
     ("sink", &["clock", "event", "limits", "metrics", "settings", "tap", "text"]),
-    ("clock", &[]),
     ("net", &["clock", "limits", "metrics", "text"]),
     ("nats", &["net", "random", "text"]),
     ("http1", &["clock", "event", "limits", "net"]),
