@@ -140,9 +140,10 @@ impl Taps {
         Some(OpenTap { taps: self, tap, seen })
     }
 
-    /// Ends all taps: each sees [`OpenTap::has_ended`].
-    pub fn end(&self) {
+    /// Ends all taps, and says whether there are any: each sees [`OpenTap::has_ended`].
+    pub fn end(&self) -> bool {
         self.have_ended.store(true, Ordering::Relaxed);
+        !self.write().is_empty()
     }
 
     fn have_ended(&self) -> bool {
@@ -269,7 +270,7 @@ mod tests {
         assert!(taps.open(filter(Point::Dead, None)).is_none());
         drop(open);
         let tap = taps.open(filter(Point::Dead, None)).unwrap();
-        taps.end();
+        assert!(taps.end());
         assert!(tap.has_ended() && taps.open(filter(Point::Dead, None)).is_none());
         assert!(Taps::closed().open(filter(Point::Dead, None)).is_none());
     }

@@ -107,11 +107,13 @@ impl Overviews {
         Some(received)
     }
 
-    /// Ends all streams.
-    pub(crate) fn end(&self) {
+    /// Ends all streams, and says whether there are any.
+    pub(crate) fn end(&self) -> bool {
         let mut watchers = self.watchers();
         watchers.have_ended = true;
+        let are_there = !watchers.all.is_empty();
         watchers.all.clear();
+        are_there
     }
 
     /// Sends a line each second to all who watch, until there are none.

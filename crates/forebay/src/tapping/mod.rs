@@ -55,8 +55,8 @@ impl Tapping {
         Ok(Some(received))
     }
 
-    /// Ends all taps.
-    pub(crate) fn end(&self) {
-        self.taps.end();
+    /// Ends all taps, and says whether there are any.
+    pub(crate) fn end(&self) -> bool {
+        self.taps.end()
     }
 }

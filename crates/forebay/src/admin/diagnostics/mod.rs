@@ -52,11 +52,12 @@ pub(crate) struct Diagnostics {
 const LAST_LINES: Duration = Duration::from_millis(50);
 
 impl Diagnostics {
-    /// Ends all streams: the process is about to end.
+    /// Ends all streams: the process is about to end. Without streams this takes no time, so the next process finds the port free.
     pub(crate) async fn end(&self) {
-        self.overviews.end();
-        self.tapping.end();
-        tokio::time::sleep(LAST_LINES).await;
+        let (watchers, taps) = (self.overviews.end(), self.tapping.end());
+        if watchers || taps {
+            tokio::time::sleep(LAST_LINES).await;
+        }
     }
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
