@@ -12,6 +12,7 @@
 //! | `admission` | limits: bytes in flight, clients' shares, connections | – |
 //! | `auth` | tokens, hosts, CORS, trusted proxies | – |
 //! | `bridge` | requests that services answer over the bus | `admission`, `shard` |
+//! | `intakes` | the protocols of senders that can't be changed | `event_types` |
 //! | `ingest` | the one pipeline from a payload to a record of the log | `event_types` |
 //! | `shard` | the state of one core | all above |
 //! | `append` | the one append of an event, or of a batch, to the log | `shard`, `ingest` |
@@ -33,6 +34,7 @@ mod filter_counts;
 mod gateway;
 mod handlers;
 mod ingest;
+mod intakes;
 mod lookups;
 mod object_readers;
 mod problem;
@@ -61,6 +63,7 @@ pub use handlers::event_json;
 pub use ingest::{
     AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext,
 };
+pub use intakes::{IntakeListener, IntakeRule};
 pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;
 pub use refusals::{QuarantineCounts, RefusalCount, RefusalNews, RefusalSample};

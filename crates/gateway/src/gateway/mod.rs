@@ -36,6 +36,7 @@ use crate::admission::{Admission, wait_queue};
 use crate::bridge::BridgeRule;
 use crate::counters::GatewayCounters;
 use crate::event_types::GatewayTypes;
+use crate::intakes::IntakeRule;
 use crate::object_readers::ObjectReaders;
 use crate::readiness::Readiness;
 use crate::shard::Shared;
@@ -77,6 +78,8 @@ pub struct GatewayOptions {
     pub bus: Option<ConnectOptions>,
     /// The bridges, in the order in which their paths are compared.
     pub bridges: Vec<BridgeRule>,
+    /// The intakes of other protocols.
+    pub intakes: Vec<IntakeRule>,
     /// How long a request with `Forebay-Ack: stored` waits at most; checked with each tick.
     pub ack_timeout: Duration,
     /// How long a connection may be idle between two requests, counted in ticks of a second.
@@ -109,6 +112,7 @@ impl Default for GatewayOptions {
             objects: ObjectReaders::default(),
             bus: None,
             bridges: Vec::new(),
+            intakes: Vec::new(),
             ack_timeout: ACK_TIMEOUT,
             idle_timeout: IDLE_TIMEOUT,
             drains: Arc::default(),

@@ -1,0 +1,30 @@
+//! To be written.
+
+use std::sync::Arc;
+
+use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+
+/// The kind of intake.
+pub static KIND: IntakeKind = IntakeKind {
+    name: "segment",
+    path: IntakePath::Fixed("/segment"),
+    sender: "host: \"{URL}\"",
+    settings: &[],
+    secrets: &[],
+    may_lack_ids: false,
+    read: |_, _| Some(Arc::new(Segment)),
+};
+
+/// The intake.
+#[derive(Debug)]
+pub struct Segment;
+
+impl Intake for Segment {
+    fn route(&self, _: &Head<'_>) -> Route {
+        Route::Unknown
+    }
+
+    fn refusal(&self, problem: &Problem) -> Reply {
+        Reply::empty(problem.status()).of_problem(problem)
+    }
+}

@@ -1,0 +1,123 @@
+//! Drives an intake as the gateway does, for tests.
+
+use std::sync::Arc;
+
+use crate::{Call, Detail, Head, Intake, Payload, Problem, Records, Reply, Route, Stop, Verdict, Verdicts};
+
+/// A record as the pipeline would get it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The name of its type.
+    pub type_name: String,
+    /// Its id.
+    pub id: Option<Vec<u8>>,
+    /// Its payload, or why it is rejected.
+    pub payload: Result<String, String>,
+}
+
+/// When requests of tests are received: 2026-11-28T12:00:00Z in microseconds.
+pub const NOW: i64 = 1_795_867_200_000_000;
+
+/// The head of a request; `target` has the path below the intake's root and a query.
+#[must_use]
+pub fn head<'a>(method: &'a str, target: &'a str, lines: &'a str) -> Head<'a> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    Head { method, path, query, target, lines: lines.as_bytes(), has_tls: false, received_at: NOW }
+}
+
+/// Header lines after a request line.
+#[must_use]
+pub fn lines(headers: &[(&str, &str)]) -> String {
+    let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+    format!("POST / HTTP/1.1\r\nhost: events.example\r\n{}\r\n", lines.collect::<String>())
+}
+
+/// The call of a request that posts records.
+///
+/// # Panics
+/// It posts none.
+#[must_use]
+pub fn call(intake: &Arc<dyn Intake>, method: &str, target: &str, headers: &[(&str, &str)]) -> Box<dyn Call> {
+    let lines = lines(headers);
+    match intake.route(&head(method, target, &lines)) {
+        Route::Ingest(call) => call,
+        route => unreachable!("{method} {target} has the route {route:?}"),
+    }
+}
+
+/// The fixed response to a request.
+///
+/// # Panics
+/// It has none.
+#[must_use]
+pub fn fixed(intake: &Arc<dyn Intake>, method: &str, target: &str, headers: &[(&str, &str)]) -> Reply {
+    let lines = lines(headers);
+    match intake.route(&head(method, target, &lines)) {
+        Route::Fixed(reply) | Route::Free(reply) => reply,
+        route => unreachable!("{method} {target} has the route {route:?}"),
+    }
+}
+
+/// The records of a body.
+///
+/// # Errors
+/// The request as a whole is rejected.
+///
+/// # Panics
+/// A second pass differs from the first.
+pub fn decode(call: &mut dyn Call, body: &[u8]) -> Result<Vec<Taken>, Problem> {
+    let mut whole = Vec::new();
+    match call.decode(body, &mut Records::new(0, usize::MAX, &mut |record| whole.push(Taken::of(record)))) {
+        Ok(()) => {}
+        Err(Stop::Rejected(problem)) => return Err(problem),
+        Err(Stop::Paused) => unreachable!("there was room"),
+    }
+    // In pieces, as if memory were short.
+    let mut pieces = Vec::new();
+    loop {
+        let skip = pieces.len();
+        match call.decode(body, &mut Records::new(skip, 1, &mut |record| pieces.push(Taken::of(record)))) {
+            Ok(()) => break,
+            Err(Stop::Paused) => assert!(pieces.len() > skip, "no progress"),
+            Err(Stop::Rejected(problem)) => unreachable!("the second pass was rejected: {problem:?}"),
+        }
+        if skip >= 100 {
+            // Enough to know; what follows would take quadratic time.
+            call.decode(body, &mut Records::new(0, usize::MAX, &mut |_| ())).expect("it was accepted before");
+            return Ok(whole);
+        }
+    }
+    assert_eq!(pieces, whole);
+    Ok(whole)
+}
+
+/// The records of a body, and the response if those at `rejected` are rejected and the others are stored.
+///
+/// # Errors
+/// The request as a whole is rejected; with the response.
+pub fn post(call: &mut dyn Call, body: &[u8], rejected: &[usize]) -> Result<(Vec<Taken>, Reply), Reply> {
+    let taken = decode(call, body).map_err(|problem| call.refusal(&problem))?;
+    let mut verdicts = Verdicts::accepted(taken.len());
+    for (index, record) in taken.iter().enumerate() {
+        let planted = rejected.contains(&index).then(|| "the schema of the type".to_owned());
+        if let Some(detail) = record.payload.as_ref().err().cloned().or(planted) {
+            verdicts.reject(index, Verdict::Rejected, Detail { code: "schema", detail: detail.into() });
+        }
+    }
+    let reply = call.response(&verdicts);
+    Ok((taken, reply))
+}
+
+impl Taken {
+    fn of(record: crate::Record<'_>) -> Self {
+        let payload = match record.payload {
+            Payload::Sent(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+            Payload::Made(text) => {
+                assert!(json::check(text.as_bytes()).is_ok(), "not JSON: {text}");
+                Ok(text.into_owned())
+            }
+            Payload::Rejected { detail, .. } => Err(detail.into_owned()),
+        };
+        Self { type_name: record.type_name.to_owned(), id: record.id.map(<[u8]>::to_vec), payload }
+    }
+}
