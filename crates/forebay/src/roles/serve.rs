@@ -219,7 +219,7 @@ impl Running {
             objects: objects.readers(configuration, &sinks),
             ..compose::gateway_options(configuration, &memory)
         };
-        let gateway = Gateway::start(intake, &log, compose::types(configuration, &sinks, delivery.lanes()), options)
+        let gateway = Gateway::start(intake, Vec::new(), &log, compose::types(configuration, &sinks, delivery.lanes()), options)
             .map_err(cannot("start the gateway"))?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeInfo::new(configuration);
