@@ -36,7 +36,7 @@ use crate::admission::{Admission, wait_queue};
 use crate::bridge::BridgeRule;
 use crate::counters::GatewayCounters;
 use crate::event_types::GatewayTypes;
-use crate::intakes::IntakeRule;
+use crate::intakes::{IntakeListener, IntakeRule};
 use crate::object_readers::ObjectReaders;
 use crate::readiness::Readiness;
 use crate::shard::Shared;
@@ -148,6 +148,7 @@ impl Gateway {
     /// The operating system has no room for the threads, or the listener can't be used.
     pub fn start(
         listener: TcpListener,
+        _intakes: Vec<IntakeListener>,
         log: &EventLog,
         types: GatewayTypes,
         options: GatewayOptions,
