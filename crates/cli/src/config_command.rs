@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::bail;
-use config::{DeclaredTable, declared, json_schema, kinds_of_sinks, new_path, plain};
+use config::{DeclaredTable, declared, json_schema, kinds_of_intakes, kinds_of_sinks, new_path, plain};
 use settings::{Setting, TakesEffect, nearest};
 
 use crate::flags::ConfigCommand;
@@ -38,14 +38,18 @@ fn list(prefix: &str) -> anyhow::Result<()> {
     print(|output| found.iter().try_for_each(|(table, setting)| write_setting(output, table, setting)))
 }
 
-/// Whether the path of the setting begins with the prefix. `X` and `NAME` in the path are any names. The name of a kind of sink selects that
-/// kind.
+/// Whether the path of the setting begins with the prefix. `X` and `NAME` in the path are any names. The name of a kind of sink or intake
+/// selects that kind.
 fn has_prefix(table: &DeclaredTable, setting: &Setting, prefix: &str) -> bool {
     let path: Vec<&str> = table.path.iter().copied().chain([setting.name]).collect();
     let parts: Vec<&str> = prefix.split('.').collect();
     let Some((last, outer)) = parts.split_last() else { return true };
     let is_any = |part: &str| matches!(part, "X" | "NAME");
-    let is_kind = |part: &str| kinds_of_sinks().any(|kind| kind == part);
+    let is_intake = table.path.first() == Some(&"intakes");
+    let is_kind = |part: &str| match is_intake {
+        true => kinds_of_intakes().any(|kind| kind == part),
+        false => kinds_of_sinks().any(|kind| kind == part),
+    };
     if let (Some(kind), Some(named)) = (table.kind, parts.get(1).filter(|part| is_kind(part)))
         && kind != *named
     {
@@ -98,6 +102,10 @@ mod tests {
         assert_eq!(
             keys("sinks.null"),
             ["kind", "from", "max_backlog", "max_dead_letters"].map(|name| format!("sinks.X.{name}"))
+        );
+        assert_eq!(
+            keys("intakes.elasticsearch").first_chunk(),
+            Some(&["kind", "listen", "path", "dedupe", "type"].map(|name| format!("intakes.X.{name}")))
         );
         assert!(keys("sinks.redis").len() < 20 && keys("sinks.archive").len() > 80);
         assert!(keys("").len() > 60 && keys("types.access").len() > 20);

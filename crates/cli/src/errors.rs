@@ -37,7 +37,7 @@ pub fn unusable(error: DirectoryError) -> Error {
 }
 
 /// The message names the address, and the flag for another one.
-pub fn cannot_listen(address: SocketAddr, flag: &'static str) -> impl FnOnce(io::Error) -> Error {
+pub fn cannot_listen(address: SocketAddr, flag: &str) -> impl FnOnce(io::Error) -> Error {
     move |error| {
         anyhow!(
             "can't listen on {address}: {error}; choose another address with {flag}, or end the program that uses it"

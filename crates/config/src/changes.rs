@@ -27,6 +27,7 @@ pub fn changes(before: &Configuration, after: &Configuration) -> Vec<String> {
     changes.extend(compare("sink", &before.sinks, &after.sinks));
     changes.extend(compare("upstream", &upstreams(before), &upstreams(after)));
     changes.extend(compare("bridge", &bridges(before), &bridges(after)));
+    changes.extend(compare("intake", &before.intakes, &after.intakes));
     changes
 }
 

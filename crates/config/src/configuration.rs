@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use ::gateway::{BridgeRule, IdRule};
-use access::PartialStatus;
+use access::{Demand, PartialStatus};
 use event::TypeName;
 
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
@@ -19,6 +19,7 @@ use crate::event_types::{lookup_tables, type_rules};
 use crate::flags::Flags;
 use crate::gateway::{self, GatewayConfig};
 use crate::inputs::{Inputs, OF_FLAGS};
+use crate::intakes::{self, IntakeConfig};
 use crate::journal::{self, Journal};
 use crate::load::{ConfigError, load_by, read_by};
 use crate::log::{self, Log};
@@ -76,6 +77,8 @@ pub struct Configuration {
     pub bus: Option<BusConfig>,
     /// The bridges, in the order in which their paths are compared with a request's.
     pub bridges: Vec<BridgeRule>,
+    /// The intakes, by their names.
+    pub intakes: BTreeMap<String, IntakeConfig>,
     /// Where metrics and spans are sent.
     pub push: Push,
 }
@@ -118,7 +121,8 @@ fn read_tables(
     built_in: &Section<'_>,
 ) -> Configuration {
     let gateway_section = reader.table(file, "gateway");
-    let mut gateway = gateway::read(reader, &gateway_section, inputs);
+    let intakes = intakes::read(reader, file);
+    let mut gateway = gateway::read(reader, &gateway_section, inputs, intakes.has_signed());
     let section = reader.table(file, "admin");
     let admin = admin::read(reader, &section, inputs.folder);
     let section = reader.table(file, "journal");
@@ -135,6 +139,8 @@ fn read_tables(
     let types = read_types(reader, inputs, (file, document), &sinks);
     gateway.naming = type_rules::read(reader, &gateway_section, &types);
     let bridges = bridge::read(reader, file);
+    let others = intakes::Others { gateway: &gateway, bridges: &bridges, types: &types, scopes: inputs.scopes };
+    intakes::check(reader, &intakes, &others);
     let bus = read_bus(reader, inputs, file);
     let push = push::read(reader, file, inputs.folder);
     if reader.errors() == 0 {
@@ -154,6 +160,7 @@ fn read_tables(
         upstreams: upstreams.into_valid(),
         bus,
         bridges,
+        intakes: intakes.into_valid(),
         push,
     }
 }
@@ -218,6 +225,16 @@ fn warn_of_unused(reader: &mut SettingsReader<'_>, types: &Types, sinks: &Sinks)
 }
 
 impl Configuration {
+    /// Which requests to post events need a token. If other machines reach the port of an intake, all do, unless its requests are signed.
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        let is_reachable = self.intakes.values().any(IntakeConfig::needs_tokens);
+        match self.gateway.demand() {
+            Demand::WithTokens if is_reachable => Demand::Always,
+            demand => demand,
+        }
+    }
+
     /// Upstreams whose sinks can stay share the state of the ones that run.
     pub fn keep_upstreams_of(&mut self, before: &Self) {
         let of_sinks = self.sinks.values_mut().filter_map(|settings| Some(&mut settings.store.remote_mut()?.upstream));
@@ -279,6 +296,8 @@ impl fmt::Display for Configuration {
             writeln!(f, "bus     {bus}")?;
         }
         self.bridges.iter().try_for_each(|bridge| writeln!(f, "bridge  {bridge}"))?;
+        let lines = |(name, intake): (&String, &IntakeConfig)| f.write_str(&intakes::lines(self, name, intake));
+        self.intakes.iter().try_for_each(lines)?;
         self.push.fmt(f)
     }
 }

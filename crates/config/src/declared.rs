@@ -3,9 +3,11 @@
 #[cfg(test)]
 mod tests;
 
+use ::intake::kinds::KINDS as KINDS_OF_INTAKES;
 use settings::{Setting, TakesEffect};
 
 use crate::event_types::{aggregate, event_type, lookup_tables};
+use crate::intakes;
 use crate::port::tls;
 use crate::push::{otlp, statsd};
 use crate::sinks::every_sink;
@@ -54,7 +56,7 @@ const BUS: Table = Table { settings: &[bus::SETTINGS], tables: &[(bus::EVENTS, I
 const OTLP: Table = Table { settings: &[otlp::SETTINGS], tables: &[] };
 const STATSD: Table = Table { settings: &[statsd::SETTINGS], tables: &[] };
 const BRIDGE: Table = Table { settings: &[bridge::SETTINGS], tables: &[] };
-/// The file without its sinks.
+/// The file without its sinks and intakes.
 pub(crate) static ROOT: Table = Table {
     settings: &[configuration_file::SETTINGS],
     tables: &[
@@ -86,7 +88,7 @@ impl Table {
 pub struct DeclaredTable {
     /// The names of the tables around it, and its own. `X` and `NAME` are names that the operator chooses.
     pub path: Vec<&'static str>,
-    /// The kind of sink that has the settings, if the table is a sink's and not all kinds have them.
+    /// The kind of sink or intake that has the settings, if not all kinds have them.
     pub kind: Option<&'static str>,
     /// Whether the file has a list of such tables, as `[[bridge]]`.
     pub is_list: bool,
@@ -126,6 +128,10 @@ pub fn declared() -> Vec<DeclaredTable> {
     let of_stores = KINDS.iter().map(|kind| sink(Some(kind.name), kind.all_settings().collect()));
     found.extend(of_stores.filter(|table| !table.settings.is_empty()));
     found.push(sink(Some(kinds::WRITER), kinds::OF_WRITER.iter().collect()));
+    let intake = |kind, settings| DeclaredTable { path: vec![intakes::TABLE, "X"], kind, is_list: false, settings };
+    found.push(intake(None, intakes::SETTINGS.iter().collect()));
+    let of_intakes = KINDS_OF_INTAKES.iter().map(|kind| intake(Some(kind.name), kind.settings.iter().collect()));
+    found.extend(of_intakes.filter(|table| !table.settings.is_empty()));
     found
 }
 

@@ -229,7 +229,13 @@ impl GatewayConfig {
     }
 }
 
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> GatewayConfig {
+/// Reads the table. If there is an intake with signatures, an address that isn't loopback needs no token.
+pub(crate) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    inputs: &Inputs<'_>,
+    has_signed_intake: bool,
+) -> GatewayConfig {
     reader.check_keys(section, names(SETTINGS).chain([tls::TABLE]));
     let flags = inputs.flags;
     let configured = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
@@ -240,7 +246,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
     let tls = tls::read(reader, section, inputs.folder);
     let (tokens, scopes) = tokens::read(reader, section, inputs);
 
-    let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, is_default_of_image };
+    let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, is_default_of_image, has_signed_intake };
     port.check_reach(reader, (listen.as_ref(), admin.as_ref()), allow_anonymous, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     GatewayConfig {
@@ -299,7 +305,7 @@ fn check_distinct(
 }
 
 /// Port 0 asks the system for a free one, which collides with nothing.
-fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+pub(crate) fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let same_ip = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() == other.port() && one.port() != 0 && same_ip
 }

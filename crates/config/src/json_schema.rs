@@ -1,11 +1,13 @@
 //! The JSON Schema of the configuration file, for editors. It knows names, types, words and bounds of numbers. What depends on other settings,
 //! on files or on variables is a matter of `forebay check`.
 
+use ::intake::kinds::KINDS as KINDS_OF_INTAKES;
 use serde_json::{Map, Value, json};
 
 use settings::{Kind, Setting, Unset};
 
 use crate::declared::{Inner, ROOT, Table, plain};
+use crate::intakes;
 use crate::old_names::OLD_NAMES;
 use crate::sinks::every_sink;
 use crate::sinks::kinds;
@@ -14,6 +16,7 @@ use crate::sinks::kinds;
 const VARIABLE: &str = "#/$defs/variable";
 const KIND: &str = "kind of sink";
 const SINK: &[&str] = &["sinks", "*"];
+const INTAKE: &[&str] = &["intakes", "*"];
 const SINK_NAME: &str = "^[a-z0-9][a-z0-9_-]{0,63}$";
 /// There is one way to match each text: with several, a regex engine with backtracking would try them all.
 const DURATION: &str = r"^\s*0\s*$|^\s*([0-9]+(\.[0-9]+)?\s*[a-zµ]+\s*)+$|\$\{";
@@ -34,6 +37,12 @@ pub fn json_schema() -> String {
         "type": "object",
         "propertyNames": { "pattern": SINK_NAME },
         "additionalProperties": sink(),
+    });
+    schema["properties"][intakes::TABLE] = json!({
+        "description": "the protocols of senders that can't be changed",
+        "type": "object",
+        "propertyNames": { "pattern": SINK_NAME },
+        "additionalProperties": intake(),
     });
     schema["$defs"] = json!({
         "variable": { "type": "string", "pattern": r"\$\{" },
@@ -121,6 +130,10 @@ fn of_kind(kind: &Kind) -> Value {
             let kinds: Vec<&str> = kinds::names().collect();
             json!({ "anyOf": [{ "enum": kinds }, { "$ref": VARIABLE }] })
         }
+        Kind::Text(intakes::kinds::WORD) => {
+            let kinds: Vec<&str> = intakes::kinds::all().collect();
+            json!({ "anyOf": [{ "enum": kinds }, { "$ref": VARIABLE }] })
+        }
         Kind::Text(_) => json!({ "type": "string" }),
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Integer(min, max) => {
@@ -180,6 +193,24 @@ fn sink() -> Value {
         "type": "object",
         "required": ["kind"],
         "properties": { "kind": of_kind(&Kind::Text(KIND)) },
+        "allOf": rules,
+    })
+}
+
+/// An intake: its kind decides which settings it may have.
+fn intake() -> Value {
+    let rules = KINDS_OF_INTAKES.iter().map(|kind| {
+        let properties = self::properties(intakes::SETTINGS.iter().chain(kind.settings), INTAKE);
+        json!({
+            "if": { "properties": { "kind": { "const": kind.name } }, "required": ["kind"] },
+            "then": { "additionalProperties": false, "properties": properties },
+        })
+    });
+    let rules: Vec<Value> = rules.collect();
+    json!({
+        "type": "object",
+        "required": ["kind"],
+        "properties": { "kind": of_kind(&Kind::Text(intakes::kinds::WORD)) },
         "allOf": rules,
     })
 }

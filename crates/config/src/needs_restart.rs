@@ -1,5 +1,6 @@
 //! Settings that a running server can't change.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 
@@ -9,7 +10,7 @@ use crate::gateway::GatewayConfig;
 /// A sentence for each setting that is another one in `after`, and that only a start reads.
 pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZeroUsize) -> Vec<String> {
     let shards = |gateway: &GatewayConfig| gateway.shards_for(cores);
-    [
+    let tables = [
         changed("gateway.listen", before.gateway.listen, after.gateway.listen),
         changed("gateway.admin", before.gateway.admin, after.gateway.admin),
         turned("gateway.tls", before.gateway.tls.is_some(), after.gateway.tls.is_some()),
@@ -22,8 +23,19 @@ pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZe
         table("statsd", before.push.statsd.as_ref(), after.push.statsd.as_ref()),
     ]
     .into_iter()
-    .flatten()
-    .collect()
+    .flatten();
+    tables.chain(ports_of_intakes(before, after)).collect()
+}
+
+/// The ports of intakes. An intake without one may come and go.
+fn ports_of_intakes(before: &Configuration, after: &Configuration) -> Vec<String> {
+    let names: BTreeSet<&String> = before.intakes.keys().chain(after.intakes.keys()).collect();
+    let port = |of: &Configuration, name: &String| {
+        let listen = of.intakes.get(name).and_then(|intake| intake.listen);
+        listen.map_or_else(|| "not set".to_owned(), |listen| listen.to_string())
+    };
+    let changed = |name| changed(&format!("intakes.{name}.listen"), port(before, name), port(after, name));
+    names.into_iter().filter_map(changed).collect()
 }
 
 /// A table of which a secret may be another one too, which isn't shown.

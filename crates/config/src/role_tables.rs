@@ -6,8 +6,21 @@ use text::OperatorCommand;
 use crate::configuration_file;
 
 /// Those of a gateway, and of `serve`, which is a gateway and its delivery in one.
-const OF_GATEWAY: &[&str] =
-    &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams", "bus", "bridge", "otlp", "statsd"];
+const OF_GATEWAY: &[&str] = &[
+    "gateway",
+    "admin",
+    "journal",
+    "log",
+    "types",
+    "tables",
+    "sinks",
+    "upstreams",
+    "bus",
+    "bridge",
+    "intakes",
+    "otlp",
+    "statsd",
+];
 /// Those of a writer.
 const OF_WRITER: &[&str] = &["writer", "log", "sinks", "bus", "otlp", "statsd"];
 

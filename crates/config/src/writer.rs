@@ -141,7 +141,13 @@ fn read_tables(
     let allow_anonymous = reader.boolean_or_default(&section, &ALLOW_ANONYMOUS);
     let stop_delay = stopping::read_delay(reader, &section);
     let (tokens, scopes) = tokens::read(reader, &section, inputs);
-    let port = Port { table: "writer", all: "store events", scope: Scope::Deliver, is_default_of_image };
+    let port = Port {
+        table: "writer",
+        all: "store events",
+        scope: Scope::Deliver,
+        is_default_of_image,
+        has_signed_intake: false,
+    };
     port.check_reach(reader, (listen.as_ref(), admin.as_ref()), allow_anonymous, scopes);
     let has_tls = section.get(tls::TABLE).is_some();
     let tls = tls::read(reader, &section, inputs.folder);

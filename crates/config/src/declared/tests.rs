@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use ::intake::IntakePath;
 use access::Scopes;
 use settings::{Environment, Kind, Setting, TakesEffect, Unset, setting};
 use testkit::generated::generated_block;
 use testkit::pages::of_users;
 
-use super::{DeclaredTable, declared, plain};
-use crate::{Flags, Inputs};
+use super::{DeclaredTable, KINDS_OF_INTAKES, declared, plain};
+use crate::{Flags, Inputs, intakes};
 
 const BEGIN: &str = "<!-- generated: settings of ";
 
@@ -67,6 +68,24 @@ fn pages_have_every_setting_as_it_is_declared() {
     let mut wanted: Vec<String> = tables.iter().map(name).collect();
     wanted.sort();
     assert_eq!(shown, wanted, "each table of settings is on one page, once");
+}
+
+#[test]
+fn page_has_every_kind_of_intake() {
+    let mut table = "| kind | path | line for the sender |\n|---|---|---|\n".to_owned();
+    for kind in KINDS_OF_INTAKES {
+        let path = match kind.path {
+            IntakePath::Fixed(path) => path.to_owned(),
+            IntakePath::Named(path) => format!("{path}/X"),
+        };
+        table += &format!("| `{}` | `{path}` | `{}` |\n", kind.name, kind.sender.replace("{URL}", "URL"));
+        assert!(
+            intakes::SETTINGS[0].text.contains(&format!("`{}`", kind.name)),
+            "the setting doesn't name {}",
+            kind.name
+        );
+    }
+    generated_block("docs/reference/configuration/intakes.md", "kinds of intakes", &table);
 }
 
 #[test]

@@ -125,6 +125,12 @@ fn planted_mistakes_do_not_match() {
         "[upstreams.a.servers]",
         "[upstreams.a.etcd]\nlease = \"1s\"",
         "[writer]\nshards = 1",
+        "[intakes.a]\npath = \"/a\"",
+        "[intakes.a]\nkind = \"elastic\"",
+        "[intakes.A]\nkind = \"loki\"",
+        "[intakes.a]\nkind = \"loki\"\nlisten = \"localhost\"",
+        "[intakes.a]\nkind = \"loki\"\ndedupe = \"id\"",
+        "[intakes.a]\nkind = \"loki\"\nlisen = \"127.0.0.1:1\"",
     ] {
         assert!(schema.check(&json_of(mistake)).is_err(), "accepted: {mistake}");
     }
@@ -167,6 +173,7 @@ fn file_with(table: &DeclaredTable, setting: &Setting, value: &str) -> String {
     };
     let kind = match (table.path.first(), table.kind) {
         (Some(&"sinks"), kind) if setting.name != "kind" => format!("kind = \"{}\"\n", kind.unwrap_or("null")),
+        (Some(&"intakes"), kind) if setting.name != "kind" => format!("kind = \"{}\"\n", kind.unwrap_or("loki")),
         _ => String::new(),
     };
     format!("{header}{kind}{} = {value}\n", setting.name)

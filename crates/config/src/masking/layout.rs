@@ -3,11 +3,13 @@
 
 use std::ops::Range;
 
+use ::intake::kinds::KINDS as INTAKES;
 use settings::{FILE, PREFIX, Setting};
 use transform::is_step_key;
 
 use super::tables::{self, Known};
 use crate::declared::{Inner, ROOT, Table};
+use crate::intakes;
 use crate::old_names::{current, old_keys_of_sinks};
 use crate::sinks::every_sink;
 use crate::sinks::kinds::{self, KINDS};
@@ -43,6 +45,9 @@ enum Place {
     /// `[sinks]` and `[sinks.X.shards]`: each key names a table that may hold secrets.
     Sinks,
     Sink,
+    /// `[intakes]`.
+    Intakes,
+    Intake,
     /// Steps of a transform: `hash` has a key.
     Step,
     /// The value of a setting. Tables within it have no known keys.
@@ -111,6 +116,8 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     let start = text.len() - value.len();
     let secret = if name == VARIABLE_OF_URL {
         of_url(value)
+    } else if name.starts_with("INTAKES_") {
+        (!shown_in_intakes().any(ends_with)).then_some(0..value.len())
     } else if !name.starts_with("SINKS_") {
         let is_path = name.strip_suffix(FILE).is_some_and(tables::is_variable);
         let is_shown = is_path || tables::is_variable(name) && !is_secret_name(name);
@@ -147,6 +154,10 @@ fn of_url(url: &str) -> Option<Range<usize>> {
 fn shown_in_sinks() -> impl Iterator<Item = &'static str> {
     let keys = kinds::keys().chain(OF_SHARDS.iter().copied()).chain(old_keys_of_sinks());
     keys.filter(|key| !KINDS.iter().any(|kind| kind.secrets.contains(key)))
+}
+
+fn shown_in_intakes() -> impl Iterator<Item = &'static str> {
+    intakes::kinds::keys().filter(|key| !INTAKES.iter().any(|kind| kind.secrets.contains(key)))
 }
 
 fn is_secret_name(key: &str) -> bool {
@@ -298,6 +309,7 @@ impl Scanner<'_> {
         let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
         match place {
             Place::Root if key == "sinks" => value(true, Place::Sinks),
+            Place::Root if key == intakes::TABLE => value(true, Place::Intakes),
             Place::Root => in_table(ROOT.find(key), key),
             Place::Table(table) => in_table(table.find(key), key),
             Place::Settings(settings) => in_table(tables::find(settings, key), key),
@@ -316,6 +328,8 @@ impl Scanner<'_> {
                     ..value(!self.is_shown_in_sink(key), place)
                 }
             }
+            Place::Intakes => value(true, Place::Intake),
+            Place::Intake => value(!self.is_shown_in_intake(key), Place::Value),
             Place::Step if key == "hash" => value(false, Place::Step),
             Place::Step if key == "key" || !is_step_key(key) => value(true, Place::Value),
             Place::Step => value(false, Place::Json),
@@ -326,16 +340,26 @@ impl Scanner<'_> {
         }
     }
 
+    /// Whether the value of a key is shown in the intake here: by the rule of sinks.
+    fn is_shown_in_intake(&self, key: &str) -> bool {
+        let mut named = INTAKES.iter().filter(|kind| self.names(kind.name));
+        let of_kind = named.clone().any(|kind| settings::names(kind.settings).any(|known| known == key));
+        let is_common = settings::names(intakes::SETTINGS).any(|known| known == key);
+        (of_kind || is_common) && !named.any(|kind| kind.secrets.contains(&key))
+    }
+
+    /// Whether the table here has a string with this name of a kind.
+    fn names(&self, name: &str) -> bool {
+        let begin = self.text[..self.at].rfind("\n[").unwrap_or(0);
+        let end = self.text[self.at..].find("\n[").map_or(self.text.len(), |end| self.at + end);
+        ['"', '\''].iter().any(|quote| self.text[begin..end].contains(&format!("{quote}{name}{quote}")))
+    }
+
     /// Whether the value of a key is shown in the sink here. One of the kinds that its table names must have the key, and it must be a secret
     /// of none of them. A key of another kind is in the wrong table.
     fn is_shown_in_sink(&self, key: &str) -> bool {
-        let begin = self.text[..self.at].rfind("\n[").unwrap_or(0);
-        let end = self.text[self.at..].find("\n[").map_or(self.text.len(), |end| self.at + end);
-        let is_named = |name: &str| {
-            ['"', '\''].iter().any(|quote| self.text[begin..end].contains(&format!("{quote}{name}{quote}")))
-        };
-        let named: Vec<_> = KINDS.iter().filter(|kind| is_named(kind.name)).collect();
-        let of_writer = is_named(kinds::WRITER) && kinds::writer_keys().contains(&key);
+        let named: Vec<_> = KINDS.iter().filter(|kind| self.names(kind.name)).collect();
+        let of_writer = self.names(kinds::WRITER) && kinds::writer_keys().contains(&key);
         let is_known = named.iter().any(|kind| kind.has_key(current(key))) || of_writer;
         let is_common = IN_ALL_SINKS.iter().chain(OF_SHARDS).any(|known| *known == key);
         let is_secret = named.iter().any(|kind| kind.secrets.contains(&key));

@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// Tables whose settings are known, and some that aren't.
-    const TABLES: [&str; 17] = [
+    const TABLES: [&str; 18] = [
         "gateway",
         "gateway.tls",
         "admin",
@@ -280,6 +280,7 @@ mod tests {
         "tables.t",
         "sinks.es",
         "sink.es",
+        "intakes.h",
     ];
     /// Keys that no table has.
     const UNKNOWN_KEYS: [&str; 7] = ["tokn", "Token", "bearer", "auth", "dsn", "creds", "\"pass word\""];
@@ -292,6 +293,8 @@ mod tests {
                 format!("[sink.es]\n{key} = {value}"),
                 format!("[sinks.pg.shards.a]\n{key} = {value}"),
                 format!("[[sinks.es]]\n{key} = {value}"),
+                format!("[intakes.h]\nkind = \"webhook\"\n{key} = {value}"),
+                format!("intakes.h.{key} = {value}"),
                 format!("[sinks.es]\nroutes = [\"a\"\n{key} = {value}"),
                 format!("sinks.es.{key} = {value}"),
                 format!("sinks = {{ es = {{ kind = \"x\", {key} = {value} }} }}"),
@@ -305,7 +308,7 @@ mod tests {
         all.collect()
     }
 
-    const OTHER_SHAPES: [&str; 41] = [
+    const OTHER_SHAPES: [&str; 42] = [
         "[bus]\nurl = \"nats://TOPS@h\"",
         "[bus]\nurl = \"nats://a:TOPS@h\"",
         "[bus]\nurl = \"ann:TOPS@h\"",
@@ -342,6 +345,7 @@ mod tests {
         "[sinks.es]\nurl = [\"nats://TOPS@h\", \"nats://a:TOPS@h\"]",
         "[sinks.es]\nsentinels = [\"ann:TOPS@h:1\"]",
         "[gateway.tls]\nkey = \"-----BEGIN PRIVATE KEY----- TOPS\"",
+        "FOREBAY_INTAKES_H_SECRET=TOPS",
         "FOREBAY_SINKS_ES_API_KEY=TOPS",
         "FOREBAY_SINKS_HOOK_HEADERS=X-Key TOPS,Y: TOPS",
         "FOREBAY_SINKS_S_KEY=\nTOPS",
@@ -357,6 +361,8 @@ mod tests {
             "[sinks.local]\nkind = \"sqlite\"\npath = \"a.db\"\nmax_backlog = 5\n[sinks.b]\nkind = \"postgres\"\n[sinks.b.columns]\nname = \"/name\"",
             "[sinks.pg]\nurl = \"postgres://ann@db:5432/x\"\n[sinks.pg.shards.a]\nvalues = [\"a\", 1]\nurl = \"postgres://b\"",
             "[tables.a]\npath = \"a.csv\"\nkey = \"code\"",
+            "[intakes.es]\nkind = \"elasticsearch\"\nlisten = \"127.0.0.1:9200\"\ndedupe = \"none\"\ntype = \"logs\"",
+            "FOREBAY_INTAKES_ES_LISTEN=127.0.0.1:9200",
             "FOREBAY_SINKS_LOCAL_PATH=a.db",
             "FOREBAY_SINKS_PG_URL=postgres://db/x",
             "FOREBAY_LISTEN=x",

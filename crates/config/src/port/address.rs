@@ -46,6 +46,8 @@ pub(crate) struct Port {
     pub(crate) scope: Scope,
     /// Whether the image sets the address.
     pub(crate) is_default_of_image: bool,
+    /// Whether it has an intake with signatures. Such requests need no token, and all others are rejected until a token exists.
+    pub(crate) has_signed_intake: bool,
 }
 
 impl Port {
@@ -57,12 +59,12 @@ impl Port {
         allow_anonymous: bool,
         scopes: Scopes,
     ) {
-        let Self { table, all, scope, is_default_of_image } = self;
+        let Self { table, all, scope, is_default_of_image, has_signed_intake } = self;
+        let is_closed = scopes.has(*scope) || *has_signed_intake;
         let mut refuse = |found: &Located<SocketAddr>, title: String, help: String| {
             reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help));
         };
-        if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !allow_anonymous && !scopes.has(*scope))
-        {
+        if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !allow_anonymous && !is_closed) {
             let title = format!("conflict: `{table}.listen` would let any client {all} without a token");
             let command = OperatorCommand::TokenNew(scope.as_str());
             let help = if *is_default_of_image {

@@ -226,7 +226,7 @@ fn intakes(text: &mut Exposition, gateway: &GatewayCounters) {
     let intakes = gateway.intakes().all();
     text.counter("forebay_intake_requests_total", "Requests of intakes, by intake and class of status.", |series| {
         for (name, counters) in &intakes {
-            counters.requests().for_each(|(class, count)| series.count(&[("intake", name), ("code", class)], count));
+            counters.requests().for_each(|(class, count)| series.count(&[("intake", name), ("status", class)], count));
         }
     });
     let help = "Records of intakes, by intake and result: accepted (with duplicates), or rejected permanently.";

@@ -2,16 +2,16 @@
 //!
 //! It starts in the order in which the components depend on each other, and stops in the reverse order.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::Tokens;
 use anyhow::anyhow;
-use config::{Configuration, Push, Role, Stopping};
+use config::{Configuration, IntakeConfig, Push, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
 use eventlog::{EventLog, Types};
-use gateway::{Gateway, GatewayOptions};
+use gateway::{Gateway, GatewayOptions, IntakeListener};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use limits::memory::Budgets;
@@ -80,6 +80,8 @@ async fn serve(
     let data = inputs.common.directory().to_path_buf();
     let manager = ServiceManager::of(&inputs.environment);
     let (intake, admin) = bind(&configuration)?;
+    let intakes = bind_intakes(&configuration)?;
+    let intake_addresses = addresses(&intakes)?;
     let admin_address = admin.local_addr().map_err(cannot("listen"))?;
     // The start already prints commands.
     remember_admin(&inputs, target(admin_address, configuration.admin.tls.is_some()));
@@ -93,7 +95,7 @@ async fn serve(
     let (configuration_now, tokens) = (&configuration, watch.tokens());
     let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
-    let mut running = Running::start(start, intake, sinks.clone(), handle)?;
+    let mut running = Running::start(start, (intake, intakes), sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     running.observe();
@@ -104,7 +106,8 @@ async fn serve(
     let respond = move |request| admin::respond_as_server(request, answers.clone());
     tokio::spawn(admin::serve(admin, admin_tls, running.gateway.counters().drains().clone(), respond));
     let listen = running.gateway.local_addr();
-    let ports = startup_message::Ports { listen, admin: admin_address, needs_token, is_first_start };
+    let ports =
+        startup_message::Ports { listen, admin: admin_address, intakes: intake_addresses, needs_token, is_first_start };
     startup_message::show(&ports, &configuration, &data, running.admin.origin);
     let counters = running.reloads.clone();
     let (stopping, times) = watch::channel(configuration.gateway.stopping);
@@ -166,6 +169,22 @@ fn bind(configuration: &Configuration) -> anyhow::Result<(TcpListener, tokio::ne
     Ok((intake, admin.map_err(cannot_listen(gateway.admin, "--admin"))?))
 }
 
+/// Binds the ports of intakes that have one.
+fn bind_intakes(configuration: &Configuration) -> anyhow::Result<Vec<IntakeListener>> {
+    let bind = |(name, intake): (&String, &IntakeConfig)| {
+        let address = intake.listen?;
+        let listener = TcpListener::bind(address).map_err(cannot_listen(address, &format!("intakes.{name}.listen")));
+        Some(listener.map(|listener| IntakeListener { intake: name.as_str().into(), listener }))
+    };
+    configuration.intakes.iter().filter_map(bind).collect()
+}
+
+/// The addresses of the ports, with those that the system has chosen.
+fn addresses(intakes: &[IntakeListener]) -> anyhow::Result<Vec<(Arc<str>, SocketAddr)>> {
+    let address = |one: &IntakeListener| Ok((one.intake.clone(), one.listener.local_addr().map_err(cannot("listen"))?));
+    intakes.iter().map(address).collect()
+}
+
 /// The inputs of the start.
 struct Start<'a> {
     configuration: &'a Configuration,
@@ -201,7 +220,7 @@ impl Running {
     #[expect(clippy::too_many_lines, reason = "a list of the parts, in the order of their needs")]
     fn start(
         start: Start<'_>,
-        intake: TcpListener,
+        (listener, intakes): (TcpListener, Vec<IntakeListener>),
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
@@ -219,8 +238,8 @@ impl Running {
             objects: objects.readers(configuration, &sinks),
             ..compose::gateway_options(configuration, &memory)
         };
-        let gateway = Gateway::start(intake, Vec::new(), &log, compose::types(configuration, &sinks, delivery.lanes()), options)
-            .map_err(cannot("start the gateway"))?;
+        let types = compose::types(configuration, &sinks, delivery.lanes());
+        let gateway = Gateway::start(listener, intakes, &log, types, options).map_err(cannot("start the gateway"))?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeInfo::new(configuration);
         let upstreams = UpstreamBoard::new(&configuration.upstreams);

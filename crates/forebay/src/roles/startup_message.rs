@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
-use config::Configuration;
+use config::{Configuration, IntakeConfig};
 use event::{Origin, TypeName};
 use eventlog::unix_microseconds;
 use gateway::{DEFAULT_TYPE, RequestContext};
@@ -19,6 +20,8 @@ use cli::admin_address::target;
 pub(crate) struct Ports {
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
+    /// The ports of intakes, by their names.
+    pub(crate) intakes: Vec<(Arc<str>, SocketAddr)>,
     pub(crate) needs_token: bool,
     /// Whether nothing was ever kept in the data directory before.
     pub(crate) is_first_start: bool,
@@ -39,7 +42,7 @@ pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: &Path, or
 }
 
 fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origin, is_terminal: bool) -> String {
-    let &Ports { listen, admin, needs_token, is_first_start } = ports;
+    let &Ports { listen, admin, ref intakes, needs_token, is_first_start } = ports;
     let intake = scheme(configuration.gateway.tls.is_some());
     let url = target(listen, configuration.gateway.tls.is_some());
     let admin_url = target(admin, configuration.admin.tls.is_some());
@@ -49,6 +52,7 @@ fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origi
         env!("CARGO_PKG_VERSION"),
         data.display()
     );
+    text += &urls_of_intakes(configuration, (&url.to_string(), intake), intakes);
     // A service manager's log has no use for it, and later starts don't need it.
     if is_first_start && is_terminal {
         let (path, payload) = (path(configuration), payload(configuration));
@@ -63,6 +67,20 @@ fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origi
     }
     text += &format!("Watch it:\n  curl -s {admin_url}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
+}
+
+/// A line for each intake: its URL on the gateway's port, and on its own.
+fn urls_of_intakes(
+    configuration: &Configuration,
+    (gateway, scheme): (&str, &str),
+    ports: &[(Arc<str>, SocketAddr)],
+) -> String {
+    let line = |(name, intake): (&String, &IntakeConfig)| {
+        let own = ports.iter().find(|(of, _)| **of == **name);
+        let own = own.map_or_else(String::new, |(_, address)| format!(" and {scheme}{address}"));
+        format!("Intake {name} ({}) is at {gateway}{}{own}.\n", intake.kind.name, intake.path)
+    };
+    configuration.intakes.iter().map(line).collect()
 }
 
 /// The path of an event without a type, if the gateway accepts one, or else of one of the first type.

@@ -4,7 +4,7 @@ use did_you_mean::nearest;
 
 use super::SettingsReader;
 use crate::diagnostics::{Diagnostic, SourceSpan};
-use crate::environment::{FILE, InvalidVariable, PREFIX};
+use crate::environment::{FILE, InvalidVariable, PREFIX, expand};
 use crate::old_name::UNTIL;
 use crate::section::{Located, Section};
 
@@ -16,6 +16,15 @@ impl SettingsReader<'_> {
         section.get(key).is_some()
             || self.has_own_variables
                 && (is_variable(section.variable(key)) || section.old_variable(key).is_some_and(is_variable))
+    }
+
+    /// The text of a setting, with the values of its variables, to compare two of them. It may be a secret.
+    #[must_use]
+    pub fn resolved(&self, section: &Section<'_>, key: &str) -> String {
+        let written = section.get(key).map_or_else(String::new, |(span, _)| self.written(&span).to_owned());
+        let filled = expand(&written, self.environment).unwrap_or(written);
+        let variable = self.environment.get(&section.variable(key)).and_then(Result::ok);
+        variable.map_or(filled, |value| value.text.into_owned())
     }
 
     pub(super) fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Located<String>> {
