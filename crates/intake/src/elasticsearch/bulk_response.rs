@@ -75,7 +75,7 @@ fn write_item(shape: &Shape<'_>, outcome: &Outcome<'_>, shown: ItemShown, out: &
         write_id(shape, outcome, out);
     }
     match outcome.verdict {
-        Verdict::Accepted | Verdict::Duplicate => write_stored(shown, out),
+        Verdict::Accepted => write_stored(shown, out),
         Verdict::IdReused => write_error((409, CONFLICT), outcome, shown, out),
         Verdict::Rejected => write_error((400, rejection_type(shape.verb)), outcome, shown, out),
     }

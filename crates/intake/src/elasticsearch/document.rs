@@ -47,7 +47,7 @@ impl Call for Document {
     fn response(&self, verdicts: &Verdicts) -> Reply {
         let verdict = verdicts.all().first().copied().unwrap_or(Verdict::Accepted);
         let (status, kind) = match verdict {
-            Verdict::Accepted | Verdict::Duplicate => return self.created(),
+            Verdict::Accepted => return self.created(),
             Verdict::IdReused => (409, error::CONFLICT),
             Verdict::Rejected => (400, error::DOCUMENT),
         };

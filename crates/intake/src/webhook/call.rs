@@ -62,7 +62,7 @@ impl Call for Delivery {
         }
         match verdicts.all().first() {
             // The first copy of an event wins: the sender has nothing to repeat.
-            None | Some(Verdict::Accepted | Verdict::Duplicate | Verdict::IdReused) => Reply::empty(204),
+            None | Some(Verdict::Accepted | Verdict::IdReused) => Reply::empty(204),
             Some(Verdict::Rejected) => {
                 let detail = verdicts.detail(0);
                 let (code, text) =

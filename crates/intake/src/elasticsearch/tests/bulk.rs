@@ -127,9 +127,9 @@ fn verdicts_become_statuses() {
     let mut call = call(&intake(), "POST", "/_bulk", &[]);
     decode(&mut *call, body.as_bytes()).unwrap();
     let mut verdicts = Verdicts::accepted(5);
-    verdicts.set(1, Verdict::Duplicate);
-    verdicts.reject(2, Verdict::IdReused, Detail { code: "id_reused", detail: "it \"is\" there".into() });
-    verdicts.reject(3, Verdict::Rejected, Detail { code: "schema", detail: "no a".into() });
+    verdicts.set(1, Verdict::Accepted);
+    verdicts.reject(2, Verdict::IdReused, || Detail { code: "id_reused", detail: "it \"is\" there".into() });
+    verdicts.reject(3, Verdict::Rejected, || Detail { code: "schema", detail: "no a".into() });
     verdicts.set(4, Verdict::IdReused);
     let reply = call.response(&verdicts);
     let response: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
