@@ -12,7 +12,7 @@ pub(crate) use trusted_proxies::TrustedProxies;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use access::{Demand, Denied, OwnTokens, PartialStatus, Scope, SeveralCredentials, ShownToken, Tokens};
+use access::{Demand, Denied, OwnTokens, PartialStatus, Scope, SeveralCredentials, ShownToken, Tokens, TypePatterns};
 
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
@@ -35,6 +35,8 @@ pub(crate) struct Authenticated {
     pub(crate) source: Arc<str>,
     /// The status of partly accepted batches, if the token has one.
     pub(crate) partial: Option<PartialStatus>,
+    /// The types that may be posted with the token, if it is limited to some.
+    pub(crate) types: Option<Arc<TypePatterns>>,
     /// It is the password or the user of HTTP Basic.
     pub(crate) is_basic: bool,
 }
@@ -92,7 +94,13 @@ impl Authenticator {
             )),
             _ => {
                 let (source, partial) = (token.source.as_arc().clone(), token.partial);
-                Ok(Some(Authenticated { source, partial, is_basic: shown.is_some_and(|shown| shown.is_basic()) }))
+                let types = token.types.clone();
+                Ok(Some(Authenticated {
+                    source,
+                    partial,
+                    types,
+                    is_basic: shown.is_some_and(|shown| shown.is_basic()),
+                }))
             }
         }
     }
