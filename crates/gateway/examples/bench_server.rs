@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = EventLog::open(&directory, &LogOptions::default())?;
     let listener = TcpListener::bind(("127.0.0.1", port.parse()?))?;
     let types = GatewayTypes { open: Some(TypeRules::default()), ..GatewayTypes::default() };
-    let _gateway = Gateway::start(listener, &log, types, GatewayOptions::default())?;
+    let _gateway = Gateway::start(listener, Vec::new(), &log, types, GatewayOptions::default())?;
     loop {
         std::thread::sleep(FREE_EVERY);
         for shard in log.shards() {

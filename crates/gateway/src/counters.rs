@@ -15,6 +15,7 @@ use crate::admission::Admission;
 use crate::bridge::BridgeBoard;
 use crate::error_code::ErrorCode;
 use crate::filter_counts::FilterCounts;
+use crate::intakes::IntakeBoard;
 use crate::refusals::{QuarantineCounts, RefusalCount, RefusalCounts, RefusalNews, RefusalSamples};
 use crate::route::RouteName;
 
@@ -43,7 +44,7 @@ impl StatusClass {
         }
     }
 
-    fn of(status: StatusCode) -> Self {
+    pub(crate) fn of(status: StatusCode) -> Self {
         if status.is_success() {
             Self::Success
         } else if status.is_client_error() {
@@ -92,6 +93,7 @@ pub struct GatewayCounters {
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_refused: Counter,
     pub(crate) bridges: BridgeBoard,
+    pub(crate) intakes: IntakeBoard,
     long_iterations: Mutex<Throttle>,
 }
 
@@ -116,6 +118,7 @@ impl GatewayCounters {
             connections_accepted,
             connections_refused,
             bridges: BridgeBoard::default(),
+            intakes: IntakeBoard::default(),
             long_iterations: Mutex::default(),
         }
     }
@@ -224,6 +227,12 @@ impl GatewayCounters {
     #[must_use]
     pub const fn bridges(&self) -> &BridgeBoard {
         &self.bridges
+    }
+
+    /// What intakes have done.
+    #[must_use]
+    pub const fn intakes(&self) -> &IntakeBoard {
+        &self.intakes
     }
 
     /// Whether each shard is connected to the bus; nothing for shards without a bus.

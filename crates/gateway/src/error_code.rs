@@ -22,6 +22,8 @@ pub enum ErrorCode {
     TooLarge,
     /// The batch has more records than allowed.
     TooManyRecords,
+    /// The request or the record isn't what its sender's protocol describes.
+    Record,
     /// The configuration doesn't name the type.
     UnknownType,
     /// The limit of types under `"*"` is reached.
@@ -62,6 +64,8 @@ pub enum ErrorCode {
     Unauthorized,
     /// The token doesn't allow this.
     Forbidden,
+    /// The request has no valid signature.
+    Signature,
     /// A web page of another origin may have sent the request, which needs no token.
     CrossOrigin,
     /// There is nothing at this path.
@@ -117,6 +121,7 @@ impl ErrorCode {
         (Self::Surrogate, "surrogate", StatusCode::BAD_REQUEST, "Unpaired surrogate"),
         (Self::TooLarge, "too_large", StatusCode::PAYLOAD_TOO_LARGE, "Payload too large"),
         (Self::TooManyRecords, "too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "Too many records"),
+        (Self::Record, "record", StatusCode::BAD_REQUEST, "Invalid record"),
         (Self::UnknownType, "unknown_type", StatusCode::NOT_FOUND, "Unknown type"),
         (Self::TooManyTypes, "too_many_types", StatusCode::NOT_FOUND, "Too many types"),
         (Self::Schema, "schema", StatusCode::UNPROCESSABLE_ENTITY, "Schema validation failed"),
@@ -142,6 +147,7 @@ impl ErrorCode {
         ),
         (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "Authentication required"),
         (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "Insufficient scope"),
+        (Self::Signature, "signature", StatusCode::UNAUTHORIZED, "Invalid signature"),
         (Self::CrossOrigin, "cross_origin", StatusCode::FORBIDDEN, "Cross-origin request rejected"),
         (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "Not found"),
         (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
@@ -223,6 +229,7 @@ impl From<RejectionCode> for ErrorCode {
             RejectionCode::Surrogate => Self::Surrogate,
             RejectionCode::TooLarge => Self::TooLarge,
             RejectionCode::TooManyRecords => Self::TooManyRecords,
+            RejectionCode::Record => Self::Record,
         }
     }
 }

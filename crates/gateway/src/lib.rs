@@ -63,7 +63,7 @@ pub use handlers::event_json;
 pub use ingest::{
     AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext,
 };
-pub use intakes::{IntakeListener, IntakeRule};
+pub use intakes::{IntakeBoard, IntakeCounters, IntakeListener, IntakeRule};
 pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;
 pub use refusals::{QuarantineCounts, RefusalCount, RefusalNews, RefusalSample};

@@ -29,13 +29,15 @@ pub enum RouteName {
     Ip,
     /// The paths of bridges.
     Bridge,
+    /// The paths and ports of intakes.
+    Intake,
     /// Every other path.
     Other,
 }
 
 impl RouteName {
     /// Every route.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Event,
         Self::Batch,
         Self::Events,
@@ -44,6 +46,7 @@ impl RouteName {
         Self::Ready,
         Self::Ip,
         Self::Bridge,
+        Self::Intake,
         Self::Other,
     ];
 
@@ -59,6 +62,7 @@ impl RouteName {
             Self::Ready => "readyz",
             Self::Ip => "ip",
             Self::Bridge => "bridge",
+            Self::Intake => "intake",
             Self::Other => "other",
         }
     }
@@ -77,7 +81,7 @@ impl RouteName {
             (Self::Event | Self::Batch, _) => RequiredAccess::Scope(Scope::Ingest),
             (Self::Events | Self::Objects, _) => RequiredAccess::Scope(Scope::Read),
             // The rule of a bridge has its access.
-            (Self::Ip | Self::Bridge | Self::Other, _) => RequiredAccess::AnyToken,
+            (Self::Ip | Self::Bridge | Self::Intake | Self::Other, _) => RequiredAccess::AnyToken,
         }
     }
 

@@ -55,10 +55,19 @@ pub enum Order {
     Abort,
 }
 
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The address of the client, or of a proxy before the server.
+    pub client: IpAddr,
+    /// The number of the listener that accepted it, from 0.
+    pub listener: u16,
+}
+
 /// The state of a connection.
 #[derive(Debug)]
 pub struct ConnectionState {
-    pub(crate) client: IpAddr,
+    pub(crate) peer: Peer,
     phase: Cell<Phase>,
     /// The tick at which the phase began.
     pub(crate) since: Cell<u32>,
@@ -73,10 +82,10 @@ pub struct ConnectionState {
 }
 
 impl ConnectionState {
-    /// A connection of `client` that was accepted at tick `now`.
-    pub const fn new(client: IpAddr, now: u32) -> Self {
+    /// A connection of `peer` that was accepted at tick `now`.
+    pub const fn new(peer: Peer, now: u32) -> Self {
         Self {
-            client,
+            peer,
             phase: Cell::new(Phase::Idle),
             since: Cell::new(now),
             received: Cell::new(0),
@@ -235,7 +244,7 @@ mod tests {
 
     #[test]
     fn open_request_waits_for_client_or_server() {
-        let connection = ConnectionState::new([127, 0, 0, 1].into(), 3);
+        let connection = ConnectionState::new(Peer { client: [127, 0, 0, 1].into(), listener: 0 }, 3);
         assert_eq!(connection.open_request(9), None);
         for (phase, wanted) in [
             (Phase::Body, Some((OpenRequest::Arriving, 2))),

@@ -2,7 +2,6 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -15,7 +14,7 @@ use crate::accept::{self, Opened};
 use crate::error::{RequestError, RequestErrorKind};
 
 use crate::body::{Body, Remainder};
-use crate::connection::{ConnectionState, Order, Phase};
+use crate::connection::{ConnectionState, Order, Peer, Phase};
 use crate::framing::Framing;
 use crate::handler::Handler;
 use crate::head::{self, Head, Method, Parsed, Persistence};
@@ -182,10 +181,10 @@ fn poll_next<H: Handler>(
     waiting: &mut Waiting,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<Next<H::Request>>> {
-    let client = socket.connection().client;
+    let peer = socket.connection().peer;
     loop {
         if socket.held().len() > waiting.known {
-            let (taken, next) = begin(handler, client, socket.held(), waiting);
+            let (taken, next) = begin(handler, peer, socket.held(), waiting);
             socket.take(taken);
             if let Some(next) = next {
                 return Poll::Ready(Ok(next));
@@ -206,7 +205,7 @@ fn poll_next<H: Handler>(
             socket.connection().enter(Phase::Head, socket.now());
         }
         // At most the bytes of a head: what follows it isn't counted while it waits to be parsed.
-        let read = socket.poll_read(context, HEADER_BYTES_MAX, |bytes| begin(handler, client, bytes, waiting));
+        let read = socket.poll_read(context, HEADER_BYTES_MAX, |bytes| begin(handler, peer, bytes, waiting));
         // A request received before the order to finish is answered: its client couldn't know of the stop.
         if read.is_pending() && socket.connection().order() == Order::Finish && !has_part {
             return Poll::Ready(Ok(Next::End));
@@ -222,7 +221,7 @@ fn poll_next<H: Handler>(
 /// Begins the request whose head is at the start of `bytes`. If the head isn't complete, only the empty lines before it are consumed.
 fn begin<H: Handler>(
     handler: &H,
-    client: IpAddr,
+    peer: Peer,
     bytes: &[u8],
     waiting: &mut Waiting,
 ) -> (usize, Option<Next<H::Request>>) {
@@ -236,7 +235,7 @@ fn begin<H: Handler>(
             (0, Some(Next::Refused(of_other_scheme(scheme), head.method == Method::Head)))
         }
         Ok(Parsed::Head(head, length)) => {
-            let request = handler.begin(client, &head);
+            let request = handler.begin(peer, &head);
             let Head { framing, expects_continue, persistence, method, .. } = head;
             let is_head = method == Method::Head;
             (length, Some(Next::Request { request, framing, expects_continue, persistence, is_head }))

@@ -89,6 +89,7 @@ impl<B: BodyBudget> DecodedBody<B> {
 fn broken(coding: Coding, Broken(why): Broken) -> Box<RequestError> {
     let coding = match coding {
         Coding::Gzip => "gzip",
+        Coding::Deflate => "deflate",
         Coding::Zstd => "zstd",
     };
     RequestError::boxed(RequestErrorKind::Encoding, format!("invalid {coding} body: {why}"))

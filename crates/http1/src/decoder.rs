@@ -1,4 +1,4 @@
-//! Decodes gzip (RFC 1952) and zstd (RFC 8878), a bounded piece of output at a time. Several members of gzip or frames of zstd may follow
+//! Decodes gzip (RFC 1952), deflate (RFC 1950) and zstd (RFC 8878), a bounded piece of output at a time. Several members of gzip or frames of zstd may follow
 //! each other.
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -7,12 +7,16 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 /// The largest window that RFC 1952 has.
 const GZIP_WINDOW_BITS: u8 = 15;
+/// The compression method in the first byte of the zlib format (RFC 1950 §2.2). Data without the header begins with a block of another type.
+const ZLIB_METHOD: u8 = 8;
 
 /// How a body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// gzip (RFC 1952).
     Gzip,
+    /// deflate: the zlib format (RFC 1950), or the data without its header (RFC 1951), which some senders mean.
+    Deflate,
     /// zstd (RFC 8878).
     Zstd,
 }
@@ -38,6 +42,8 @@ pub(crate) struct Decoder {
 
 enum Kind {
     Gzip(Decompress),
+    /// `None` before the first byte, which says whether there is a header.
+    Deflate(Option<Decompress>),
     Zstd(DCtx<'static>),
 }
 
@@ -55,6 +61,7 @@ impl Decoder {
     pub(crate) fn new(coding: Coding) -> Result<Self, Broken> {
         let kind = match coding {
             Coding::Gzip => Kind::Gzip(Decompress::new_gzip(GZIP_WINDOW_BITS)),
+            Coding::Deflate => Kind::Deflate(None),
             Coding::Zstd => {
                 let mut context = DCtx::try_create()
                     .ok_or_else(|| Broken("the server has no memory for the decoder; retry later".into()))?;
@@ -77,7 +84,15 @@ impl Decoder {
                     // Its `reset` makes a new one too, when it is gzip's.
                     *inflate = Decompress::new_gzip(GZIP_WINDOW_BITS);
                 }
-                step_gzip(inflate, input, output)?
+                step_inflate(inflate, input, output)?
+            }
+            Kind::Deflate(inflate) => {
+                let Some(first) = input.first() else { return Ok(DecodeProgress { read: 0, written: 0 }) };
+                if self.at == At::End {
+                    return Err(Broken("bytes follow the end of the data".into()));
+                }
+                let has_header = first & 0x0f == ZLIB_METHOD;
+                step_inflate(inflate.get_or_insert_with(|| Decompress::new(has_header)), input, output)?
             }
             Kind::Zstd(context) => step_zstd(context, input, output)?,
         };
@@ -95,7 +110,7 @@ impl Decoder {
     }
 }
 
-fn step_gzip(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> Result<(DecodeProgress, At), Broken> {
+fn step_inflate(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> Result<(DecodeProgress, At), Broken> {
     let (read, written) = (inflate.total_in(), inflate.total_out());
     let status = inflate.decompress(input, output, FlushDecompress::None).map_err(|error| Broken(error.to_string()))?;
     let since = |before: u64, now: u64| usize::try_from(now - before).unwrap_or(usize::MAX);

@@ -154,7 +154,9 @@ impl Socket {
     /// With a reset the peer would lose the response.
     pub(crate) async fn close(mut self, unread: Unread) -> io::Result<()> {
         let (phase, bytes_max, permit) = match unread {
-            Unread::Body => (Phase::Drain, DRAIN_BYTES_MAX, self.transport.drains().permit(self.connection.client)),
+            Unread::Body => {
+                (Phase::Drain, DRAIN_BYTES_MAX, self.transport.drains().permit(self.connection.peer.client))
+            }
             Unread::Nothing | Unread::Little => (Phase::Linger, LINGER_BYTES_MAX, None),
         };
         let is_over = unread == Unread::Nothing || unread == Unread::Body && permit.is_none();

@@ -15,6 +15,7 @@
 //! that meets temporary trouble is rejected as a whole with 503, because only 503 is retried by every sender that retries. Second, records
 //! without an id get one from the SHA-256 of the body, so a repeated request is stored once.
 
+mod budget;
 mod call;
 pub mod cloudevents;
 pub mod elasticsearch;

@@ -101,7 +101,7 @@ pub fn post(call: &mut dyn Call, body: &[u8], rejected: &[usize]) -> Result<(Vec
     for (index, record) in taken.iter().enumerate() {
         let planted = rejected.contains(&index).then(|| "the schema of the type".to_owned());
         if let Some(detail) = record.payload.as_ref().err().cloned().or(planted) {
-            verdicts.reject(index, Verdict::Rejected, Detail { code: "schema", detail: detail.into() });
+            verdicts.reject(index, Verdict::Rejected, || Detail { code: "schema", detail: detail.into() });
         }
     }
     let reply = call.response(&verdicts);

@@ -9,10 +9,8 @@ use limits::REFUSALS_LISTED_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Verdict {
-    /// It is on disk, or was dropped as its type's transform says.
+    /// It is on disk, or was before, or was dropped as its type's transform says.
     Accepted,
-    /// The same bytes with the same id are on disk.
-    Duplicate,
     /// Other bytes with its id are on disk.
     IdReused,
     /// It is rejected permanently.
@@ -43,19 +41,24 @@ impl Verdicts {
     }
 
     /// Sets the verdict on the record at `index`, from 0. Nothing happens if there is no such record.
-    pub fn set(&mut self, index: usize, verdict: Verdict) {
+    fn set(&mut self, index: usize, verdict: Verdict) {
         if let Some(known) = self.verdicts.get_mut(index) {
             *known = verdict;
         }
     }
 
-    /// The same, and why. Details beyond the first [`REFUSALS_LISTED_MAX`] are left out.
-    pub fn reject(&mut self, index: usize, verdict: Verdict, detail: Detail) {
+    /// Adds the verdict on the next record.
+    pub fn push(&mut self, verdict: Verdict) {
+        self.verdicts.push(verdict);
+    }
+
+    /// Sets a verdict, and why. Details beyond the first [`REFUSALS_LISTED_MAX`] are left out.
+    pub fn reject(&mut self, index: usize, verdict: Verdict, detail: impl FnOnce() -> Detail) {
         self.set(index, verdict);
         if let Ok(number) = u32::try_from(index)
             && self.details.len() < REFUSALS_LISTED_MAX
         {
-            self.details.insert(number, detail);
+            self.details.insert(number, detail());
         }
     }
 
@@ -92,10 +95,10 @@ impl Verdicts {
 }
 
 impl Verdict {
-    /// Whether its record, or the same one before, is on disk.
+    /// Whether its record is on disk.
     #[must_use]
     pub const fn is_stored(self) -> bool {
-        matches!(self, Self::Accepted | Self::Duplicate)
+        matches!(self, Self::Accepted)
     }
 }
 
@@ -108,7 +111,7 @@ mod tests {
         let mut verdicts = Verdicts::accepted(REFUSALS_LISTED_MAX + 2);
         let detail = Detail { code: "json", detail: "bad".into() };
         for index in 1..verdicts.all().len() {
-            verdicts.reject(index, Verdict::Rejected, detail.clone());
+            verdicts.reject(index, Verdict::Rejected, || detail.clone());
         }
         assert_eq!(verdicts.rejected(), REFUSALS_LISTED_MAX + 1);
         assert_eq!(verdicts.first_rejected(), Some((1, Some(&detail))));

@@ -37,6 +37,10 @@ pub struct Item<'a> {
     /// without blank lines. Further values of a line are counted from [`event::FURTHER_VALUES_FROM`] on, over the whole
     /// body.
     pub ordinal: u32,
+    /// The type that the sender's protocol names; `None` if the path, the payload or a rule decides.
+    pub type_name: Option<&'a str>,
+    /// The id that the sender's protocol names.
+    pub id: Option<&'a [u8]>,
     /// The value without the whitespace around it, or why it is rejected. Offsets within it count from the start of the
     /// line or element.
     pub record: Result<&'a str, RecordRejection>,

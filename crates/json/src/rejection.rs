@@ -21,12 +21,14 @@ pub enum RejectionCode {
     TooLarge,
     /// The body has more records than a batch may have.
     TooManyRecords,
+    /// The record isn't what its sender's protocol describes.
+    Record,
 }
 
 impl RejectionCode {
     /// Every code.
-    pub const ALL: [Self; 6] =
-        [Self::Json, Self::Utf8, Self::Depth, Self::Surrogate, Self::TooLarge, Self::TooManyRecords];
+    pub const ALL: [Self; 7] =
+        [Self::Json, Self::Utf8, Self::Depth, Self::Surrogate, Self::TooLarge, Self::TooManyRecords, Self::Record];
 
     /// The name as clients see it.
     #[must_use]
@@ -38,6 +40,7 @@ impl RejectionCode {
             Self::Surrogate => "surrogate",
             Self::TooLarge => "too_large",
             Self::TooManyRecords => "too_many_records",
+            Self::Record => "record",
         }
     }
 }

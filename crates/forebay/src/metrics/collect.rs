@@ -222,6 +222,29 @@ fn bridges(text: &mut Exposition, gateway: &GatewayCounters) {
     });
 }
 
+fn intakes(text: &mut Exposition, gateway: &GatewayCounters) {
+    let intakes = gateway.intakes().all();
+    text.counter("forebay_intake_requests_total", "Requests of intakes, by intake and class of status.", |series| {
+        for (name, counters) in &intakes {
+            counters.requests().for_each(|(class, count)| series.count(&[("intake", name), ("status", class)], count));
+        }
+    });
+    let help = "Records of intakes, by intake and result: accepted (with duplicates), or rejected permanently.";
+    text.counter("forebay_intake_records_total", help, |series| {
+        for (name, counters) in &intakes {
+            for (result, count) in [("accepted", counters.accepted()), ("rejected", counters.rejected())] {
+                series.count(&[("intake", name), ("result", result)], count);
+            }
+        }
+    });
+    let help = "Requests of intakes without a valid signature, by intake.";
+    text.counter("forebay_intake_signature_failures_total", help, |series| {
+        for (name, counters) in &intakes {
+            series.count(&[("intake", name)], counters.signature_failures());
+        }
+    });
+}
+
 fn objects(text: &mut Exposition, board: &ObjectRegistry) {
     let served = board.all();
     let help = "Reads of objects, by sink and result.";
@@ -270,6 +293,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     refusals::add(text, gateway);
     times::of_requests(text, gateway);
     bridges(text, gateway);
+    intakes(text, gateway);
     bus_events::add(text);
     text.count("forebay_http_body_bytes_total", "Bytes of request bodies received.", gateway.body_bytes());
     text.count("forebay_http_connections_total", "Connections accepted.", gateway.connections_accepted());

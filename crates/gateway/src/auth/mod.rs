@@ -27,6 +27,8 @@ pub(crate) enum RequiredAccess {
     AnyToken,
     /// A token with this scope.
     Scope(Scope),
+    /// A token for posting events, which may be in the body instead of the head.
+    IngestByBody,
 }
 
 /// A request with a valid token.
@@ -39,6 +41,16 @@ pub(crate) struct Authenticated {
     pub(crate) types: Option<Arc<TypePatterns>>,
     /// It is the password or the user of HTTP Basic.
     pub(crate) is_basic: bool,
+}
+
+/// What the head of a request shows.
+pub(crate) enum Credential {
+    /// No token; it needs none.
+    None,
+    /// A valid token.
+    Token(Authenticated),
+    /// No token: it must be in the body.
+    InBody,
 }
 
 /// Authenticates the requests of a shard.
@@ -67,8 +79,7 @@ impl Authenticator {
         self.anonymous.clone()
     }
 
-    /// Checks the token of a request with these headers that is received at `now` (microseconds since 1970, UTC); `None` if it needs no
-    /// token and has none.
+    /// Checks the token of a request with these headers that is received at `now` (microseconds since 1970, UTC).
     ///
     /// # Errors
     /// It has no access, or shows more than one credential.
@@ -77,32 +88,47 @@ impl Authenticator {
         access: RequiredAccess,
         fields: &Fields<'_>,
         now: i64,
-    ) -> Result<Option<Authenticated>, Refused> {
-        if access == RequiredAccess::Free {
-            return Ok(None);
-        }
+    ) -> Result<Credential, Refused> {
+        let scope = match access {
+            RequiredAccess::Free => return Ok(Credential::None),
+            RequiredAccess::AnyToken => None,
+            RequiredAccess::Scope(scope) => Some(scope),
+            RequiredAccess::IngestByBody => Some(Scope::Ingest),
+        };
         let shown = ShownToken::of(fields.authorization, fields.api_key).map_err(several)?;
-        let demand = if access == RequiredAccess::Scope(Scope::Read) { &self.read_demand } else { &self.demand };
+        match self.check(scope, shown.as_ref(), now) {
+            Ok(authenticated) => Ok(authenticated.map_or(Credential::None, Credential::Token)),
+            Err(_) if access == RequiredAccess::IngestByBody && shown.is_none() => Ok(Credential::InBody),
+            Err(refused) => Err(refused),
+        }
+    }
+
+    /// Checks the token in the body of a request that posts events.
+    ///
+    /// # Errors
+    /// It has no access.
+    pub(crate) fn authenticate_text(&self, text: &str, now: i64) -> Result<Option<Authenticated>, Refused> {
+        let shown = ShownToken::of(None, Some(text.as_bytes())).map_err(several)?;
+        self.check(Some(Scope::Ingest), shown.as_ref(), now)
+    }
+
+    fn check(
+        &self,
+        scope: Option<Scope>,
+        shown: Option<&ShownToken<'_>>,
+        now: i64,
+    ) -> Result<Option<Authenticated>, Refused> {
+        let demand = if scope == Some(Scope::Read) { &self.read_demand } else { &self.demand };
         let mut tokens = self.tokens.borrow_mut();
-        let Some(token) = tokens.check(demand.get(), shown.as_ref(), now).map_err(unauthorized)? else {
+        let Some(token) = tokens.check(demand.get(), shown, now).map_err(unauthorized)? else {
             return Ok(None);
         };
-        match access {
-            RequiredAccess::Scope(scope) if !token.scopes.has(scope) => Err(Problem::boxed(
-                ErrorCode::Forbidden,
-                format!("the token {} lacks the scope `{scope}`: use a token with this scope", token.name),
-            )),
-            _ => {
-                let (source, partial) = (token.source.as_arc().clone(), token.partial);
-                let types = token.types.clone();
-                Ok(Some(Authenticated {
-                    source,
-                    partial,
-                    types,
-                    is_basic: shown.is_some_and(|shown| shown.is_basic()),
-                }))
-            }
+        if let Some(scope) = scope.filter(|scope| !token.scopes.has(*scope)) {
+            let detail = format!("the token {} lacks the scope `{scope}`: use a token with this scope", token.name);
+            return Err(Problem::boxed(ErrorCode::Forbidden, detail));
         }
+        let (source, partial, types) = (token.source.as_arc().clone(), token.partial, token.types.clone());
+        Ok(Some(Authenticated { source, partial, types, is_basic: shown.is_some_and(ShownToken::is_basic) }))
     }
 }
 

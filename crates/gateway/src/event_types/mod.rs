@@ -12,7 +12,7 @@ mod type_resolver;
 mod type_rules;
 mod type_transform;
 
-pub(crate) use cost::{CostBudget, OverBudget};
+pub(crate) use cost::{CostBudget, OverBudget, is_costly_by_size};
 pub use refused_to::RefusedTo;
 pub use store_readers::StoreReaders;
 pub use text_rule::TextRule;

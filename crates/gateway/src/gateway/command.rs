@@ -1,11 +1,11 @@
 //! The commands that other threads of a gateway send to a shard.
 
-use std::net::{IpAddr, TcpStream as StdStream};
+use std::net::TcpStream as StdStream;
 use std::sync::Arc;
 use std::sync::mpsc::Sender as EndOfWait;
 
 use crate::shard::rules::Rules;
-use http1::TickPart;
+use http1::{Peer, TickPart};
 use net::connections::ConnectionPermit;
 use tokio::sync::oneshot;
 
@@ -41,6 +41,6 @@ pub struct LongRequests {
 /// An accepted connection that the listener hands to a shard.
 pub(crate) struct AcceptedSocket {
     pub(crate) stream: StdStream,
-    pub(crate) client: IpAddr,
+    pub(crate) peer: Peer,
     pub(crate) permit: ConnectionPermit,
 }

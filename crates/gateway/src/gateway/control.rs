@@ -13,9 +13,10 @@ use super::GatewayOptions;
 use super::command::{LongRequests, ShardCommand};
 use crate::admission::ReadBudget;
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
-use crate::bridge::{BridgeBoard, BridgeTable};
+use crate::bridge::BridgeTable;
 use crate::counters::GatewayCounters;
 use crate::event_types::{GatewayTypes, TypeRegistry};
+use crate::intakes::IntakeTable;
 use crate::shard::rules::Rules;
 use net::connections::ConnectionLimiter;
 
@@ -49,7 +50,7 @@ impl GatewayControl {
     pub fn configure(&self, types: &GatewayTypes, options: &GatewayOptions) {
         self.limiter.limit(options.connections_max.max(1), options.connections_per_client.max(1));
         self.counters.filters.show(types);
-        self.tell(rules(types.clone(), options, &self.types, &self.counters.bridges));
+        self.tell(rules(types.clone(), options, &self.types, &self.counters));
     }
 
     /// As [`GatewayControl::configure`], with only those types whose rules are the same `before` and after. Events of other types are rejected
@@ -57,7 +58,7 @@ impl GatewayControl {
     /// changes the routes, and then configures the new types, or the old ones if the routes couldn't be changed.
     pub fn narrow(&self, types: &GatewayTypes, before: &GatewayTypes, options: &GatewayOptions) {
         let types = TypeRegistry::changing(before.clone(), types.clone(), &self.types);
-        self.tell(rules_with(types, options, &self.counters.bridges));
+        self.tell(rules_with(types, options, &self.counters));
     }
 
     /// The connections, bytes in flight and requests of each shard. A shard that doesn't answer within `wait`, because it is at work, has no
@@ -107,17 +108,23 @@ impl GatewayControl {
 }
 
 /// The rules of these types and options.
-pub(crate) fn rules(types: GatewayTypes, options: &GatewayOptions, seen: &Arc<Types>, bridges: &BridgeBoard) -> Rules {
-    rules_with(TypeRegistry::new(types, seen), options, bridges)
+pub(crate) fn rules(
+    types: GatewayTypes,
+    options: &GatewayOptions,
+    seen: &Arc<Types>,
+    counters: &GatewayCounters,
+) -> Rules {
+    rules_with(TypeRegistry::new(types, seen), options, counters)
 }
 
-fn rules_with(types: TypeRegistry, options: &GatewayOptions, bridges: &BridgeBoard) -> Rules {
+fn rules_with(types: TypeRegistry, options: &GatewayOptions, counters: &GatewayCounters) -> Rules {
     Rules {
         types: Arc::new(types),
         demand: options.demand,
         read_demand: options.read_demand,
         objects: options.objects.clone(),
-        bridges: BridgeTable::new(&options.bridges, bridges),
+        bridges: BridgeTable::new(&options.bridges, &counters.bridges),
+        intakes: IntakeTable::new(&options.intakes, &counters.intakes),
         ack_timeout: options.ack_timeout,
         idle_timeout: options.idle_timeout,
         proxies: TrustedProxies::new(options.trusted_proxies.clone()),

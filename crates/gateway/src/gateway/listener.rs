@@ -1,4 +1,4 @@
-//! Accepts connections and hands each to the least loaded shard. It is also the shards' clock: their runtimes have no timers.
+//! Accepts connections, also those of the ports of intakes, and hands each to the least loaded shard. It is also the shards' clock: their runtimes have no timers.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::command::{AcceptedSocket, ShardCommand};
 use crate::admission::Admission;
 use crate::counters::GatewayCounters;
-use http1::{TICK_PARTS, TickPart};
+use http1::{Peer, TICK_PARTS, TickPart};
 use net::connections::ConnectionLimiter;
 
 /// Connections that wait to be accepted; the kernel allows at most its `somaxconn`. The client of one beyond it retries after a second.
@@ -47,30 +47,28 @@ impl Listener {
     /// Accepts until `stop` is sent or dropped. `started` hears whether it could begin.
     pub(crate) fn run(
         self,
-        listener: std::net::TcpListener,
+        listeners: Vec<std::net::TcpListener>,
         stop: oneshot::Receiver<()>,
         started: impl FnOnce(io::Result<()>),
     ) {
-        let begin = || -> io::Result<(LocalRuntime, TcpListener)> {
+        let begin = || -> io::Result<(LocalRuntime, Vec<TcpListener>)> {
             let runtime =
                 Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
-            // Each connection has what the listener has.
-            rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES)?;
-            rustix::net::listen(&listener, BACKLOG)?;
-            listener.set_nonblocking(true)?;
-            let listener = {
+            let listeners = {
                 let _entered = runtime.enter();
-                TcpListener::from_std(listener)?
+                listeners.into_iter().map(begin_to_listen).collect::<io::Result<_>>()?
             };
-            Ok((runtime, listener))
+            Ok((runtime, listeners))
         };
         match begin() {
-            Ok((runtime, listener)) => {
+            Ok((runtime, listeners)) => {
                 started(Ok(()));
                 let this = Rc::new(self);
                 runtime.block_on(async {
                     tokio::task::spawn_local(this.clone().tick());
-                    tokio::task::spawn_local(this.accept(listener));
+                    for (number, listener) in (0..).zip(listeners) {
+                        tokio::task::spawn_local(this.clone().accept(number, listener));
+                    }
                     // Sent or dropped, it means the same.
                     let _ = stop.await;
                 });
@@ -104,7 +102,7 @@ impl Listener {
         }
     }
 
-    async fn accept(self: Rc<Self>, listener: TcpListener) {
+    async fn accept(self: Rc<Self>, number: u16, listener: TcpListener) {
         let mut kept_back = File::open(KEPT_BACK).ok();
         // Connections beyond the limit wait in the kernel's queue.
         while let Some(slot) = self.limiter.free().await {
@@ -118,7 +116,8 @@ impl Listener {
                     };
                     // A socket that can't be set up is closed: its peer sees it and tries again.
                     if let Ok(stream) = set_up(stream) {
-                        self.hand_over(AcceptedSocket { stream, client, permit });
+                        let peer = Peer { client, listener: number };
+                        self.hand_over(AcceptedSocket { stream, peer, permit });
                     }
                 }
                 Err(error) if is_of_connection(&error) => {}
@@ -142,6 +141,14 @@ impl Listener {
             self.admission.connection_closed(shard);
         }
     }
+}
+
+/// Listens on a bound socket. Each connection has what the listener has.
+fn begin_to_listen(listener: std::net::TcpListener) -> io::Result<TcpListener> {
+    rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES)?;
+    rustix::net::listen(&listener, BACKLOG)?;
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
 }
 
 /// A descriptor in reserve, to be closed when no other is free.

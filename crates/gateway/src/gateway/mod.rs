@@ -142,13 +142,14 @@ struct ShardThread {
 }
 
 impl Gateway {
-    /// Accepts requests from `listener` and appends their events to `log`, with a thread for each of its shards.
+    /// Accepts requests from `listener` and from the ports of intakes, and appends their events to `log`, with a thread for each of its
+    /// shards.
     ///
     /// # Errors
     /// The operating system has no room for the threads, or the listener can't be used.
     pub fn start(
         listener: TcpListener,
-        _intakes: Vec<IntakeListener>,
+        intakes: Vec<IntakeListener>,
         log: &EventLog,
         types: GatewayTypes,
         options: GatewayOptions,
@@ -167,7 +168,7 @@ impl Gateway {
         let readiness = Arc::new(Readiness::new(shards.clone()));
         counters.filters.show(&types);
         let shared = Shared {
-            rules: Arc::new(rules(types, &options, log.types(), &counters.bridges)),
+            rules: Arc::new(rules(types, &options, log.types(), &counters)),
             admission: admission.clone(),
             counters: counters.clone(),
             readiness: readiness.clone(),
@@ -179,6 +180,7 @@ impl Gateway {
             tokens: options.tokens.clone(),
             taps: options.taps,
             spans: options.spans,
+            ports: intakes.iter().map(|own| own.intake.clone()).collect(),
         };
         let (end, ended) = channel();
         let shards = start_shards(log, &shared, (options.tls.as_ref(), options.bus.as_ref()), &end)?;
@@ -193,9 +195,10 @@ impl Gateway {
             counters: counters.clone(),
             read_budget,
         };
+        let listeners = [listener].into_iter().chain(intakes.into_iter().map(|own| own.listener)).collect();
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), limiter, tick };
         let (stop_listening, stop) = oneshot::channel();
-        let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
+        let listener = start_thread("listener".to_owned(), move |started| accepting.run(listeners, stop, started))?;
         Ok(Self { address, counters, readiness, control, stop_listening, listener, shards, ended, tick })
     }
 

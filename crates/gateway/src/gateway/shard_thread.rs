@@ -160,10 +160,10 @@ impl ShardLoop {
     }
 
     fn open(self: &Rc<Self>, socket: AcceptedSocket) {
-        let AcceptedSocket { stream, client, permit } = socket;
+        let AcceptedSocket { stream, peer, permit } = socket;
         match TcpStream::from_std(stream) {
             Ok(stream) if !self.is_ending.get() => {
-                let connection = Rc::new(ConnectionState::new(client, self.shard().transport.now()));
+                let connection = Rc::new(ConnectionState::new(peer, self.shard().transport.now()));
                 let number = self.connections.add(connection.clone());
                 let open = OpenConnection { shard_loop: self.clone(), number, _permit: permit };
                 tokio::task::spawn_local(async move {

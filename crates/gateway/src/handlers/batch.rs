@@ -15,6 +15,7 @@ use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
 use http1::Response;
+use spans::Steps;
 
 /// Payloads of a batch's lines that the log keeps if they conflict with an id: as many as are stored at a time.
 const CONFLICTS_KEPT_MAX: usize = 100;
@@ -52,20 +53,8 @@ pub(crate) async fn handle(
     if params.atomic && builder.refused_count() > 0 {
         builder.refuse_all();
     }
-    builder.batch.options.atomic = params.atomic;
-    builder.batch.options.conflicts_kept_max = if builder.stores_rejected() { CONFLICTS_KEPT_MAX } else { 0 };
     let ack = params.ack.of_types(builder.types());
-    wait_for_filtered(shard, ack, &builder).await?;
-    let commit = append_batch(shard, ack, &mut builder).await?;
-    end_step(&mut steps, INGEST);
-    let asked = wait_batch(shard, ack, &mut builder, commit).await?;
-    end_step(&mut steps, COMMIT);
-    if params.atomic && builder.refused_count() > 0 {
-        builder.refuse_all();
-    }
-    count(shard, &mut builder);
-    // A large batch may have been committed within the tick, whose clock would then show no time passed.
-    shard.clock.refresh();
+    let asked = commit(shard, params, ack, &mut builder, &mut steps).await?;
     Ok(match ack {
         AckMode::Disk | AckMode::ByType => batch_summary::of_batch(&builder),
         AckMode::Memory => {
@@ -79,6 +68,33 @@ pub(crate) async fn handle(
             answer_when_stored(shard, &builder, asked).await
         }
     })
+}
+
+/// Appends the good records of a batch, waits until they are acknowledged as asked, or durable, and counts what became of the others.
+///
+/// # Errors
+/// The batch as a whole is rejected.
+pub(super) async fn commit(
+    shard: &ShardContext,
+    params: &IngestParams,
+    ack: AckMode,
+    builder: &mut RecordBuilder,
+    steps: &mut Option<Steps<'_>>,
+) -> Result<WatchRequest, Refused> {
+    builder.batch.options.atomic = params.atomic;
+    builder.batch.options.conflicts_kept_max = if builder.stores_rejected() { CONFLICTS_KEPT_MAX } else { 0 };
+    wait_for_filtered(shard, ack, builder).await?;
+    let commit = append_batch(shard, ack, builder).await?;
+    end_step(steps, INGEST);
+    let asked = wait_batch(shard, ack, builder, commit).await?;
+    end_step(steps, COMMIT);
+    if params.atomic && builder.refused_count() > 0 {
+        builder.refuse_all();
+    }
+    count(shard, builder);
+    // A large batch may have been committed within the tick, whose clock would then show no time passed.
+    shard.clock.refresh();
+    Ok(asked)
 }
 
 /// `curl -d @FILE` joins the lines of a file to one line, which isn't JSON.

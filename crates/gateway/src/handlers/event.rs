@@ -122,7 +122,7 @@ fn ingest_inline<'w>(
         named: params.slot,
         ack: params.ack,
         context: envelope.context(),
-        key: RequestKey { key: params.key.as_deref(), number: None, keyed: &mut None },
+        key: RequestKey { id: None, is_digest: false, key: params.key.as_deref(), number: None, keyed: &mut None },
         hash: &shard.shared.content_hash,
         windows: &mut windows,
         epoch: Epoch::Of(&shard.shared.shards),

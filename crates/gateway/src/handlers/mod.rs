@@ -6,6 +6,7 @@ mod bridge;
 mod client_ip;
 mod event;
 mod event_ack;
+mod intake;
 mod quarantine;
 pub(crate) mod quarantine_task;
 mod read;

@@ -33,7 +33,7 @@ pub(super) fn reject(shard: &ShardContext, refused: &Refused, origin: &Origin<'_
     let counters = &shard.shared.counters;
     counters.refusals.add(&label, origin.source, refused.code, 1);
     if let Some(client) = origin.client
-        && matches!(origin.route, RouteName::Event | RouteName::Batch)
+        && matches!(origin.route, RouteName::Event | RouteName::Batch | RouteName::Intake)
     {
         let sample = || {
             RefusalSample::of(&rules.types, &label, name.as_ref(), (origin.source, client), refused as &Problem, None)

@@ -11,19 +11,21 @@ use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
 use super::bridge::{BridgeRequest, RequestSender};
 use super::client_ip::AddressForm;
+use super::intake::IntakeRequest;
 use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
 use crate::admission::{Body, Permit};
-use crate::auth::{Authenticated, PageRules, Preflight, RequiredAccess, check_origin};
-use crate::bridge::{BridgeTable, BridgedPath};
+use crate::auth::{Authenticated, Credential, PageRules, Preflight, RequiredAccess, check_origin};
+use crate::bridge::BridgedPath;
 use crate::error_code::ErrorCode;
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
 use crate::problem::{Problem, Refused};
 use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
 use crate::shard::commit_trigger::CommitTrigger;
-use http1::{Handler, Head, Method, RequestError, Response, Transport};
+use crate::shard::rules::Rules;
+use http1::{Handler, Head, Method, Peer, RequestError, Response, Transport};
 use spans::{SampledRequest, Span, SpanKind, SpanValue};
 
 /// Routes the requests of a shard.
@@ -48,6 +50,8 @@ pub(crate) struct PendingRequest {
     cors: Option<Arc<str>>,
     /// The spans of the request, if it is sampled.
     sampled: Option<Box<SampledRequest>>,
+    /// The request of an intake, also if it is rejected.
+    intake: Option<Box<IntakeRequest>>,
 }
 
 /// What a request asks for.
@@ -60,6 +64,10 @@ enum Operation {
     ClientIp(AddressForm),
     /// To ask a service over the bus.
     Bridge(Box<BridgeRequest>),
+    /// To post events in the protocol of an intake.
+    Intake(IngestParams),
+    /// The fixed response of an intake.
+    IntakeReply,
     /// The methods of a path.
     Methods(&'static str),
 }
@@ -67,10 +75,19 @@ enum Operation {
 impl PendingRequest {
     fn origin(&self) -> Origin<'_> {
         let named = match &self.operation {
-            Ok(Operation::Ingest(params)) => params.slot,
+            Ok(Operation::Ingest(params) | Operation::Intake(params)) => params.slot,
             _ => None,
         };
         Origin { route: self.route, source: &self.envelope.source, client: Some(self.envelope.client), named }
+    }
+
+    /// The response if it is rejected.
+    fn reject(&self, shard: &ShardContext, refused: &Refused) -> Response {
+        let response = reject(shard, refused, &self.origin());
+        match &self.intake {
+            Some(intake) => intake.refusal(refused, &response),
+            None => response,
+        }
     }
 }
 
@@ -110,7 +127,7 @@ impl Handler for Router {
         &self.shard.transport
     }
 
-    fn begin(&self, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
+    fn begin(&self, peer: Peer, head: &Head<'_>) -> PendingRequest {
         begin(&self.shard, peer, head)
     }
 
@@ -126,14 +143,21 @@ impl Handler for Router {
             }
             Ok(Operation::ClientIp(form)) => Ok(form.response(request.envelope.client)),
             Ok(Operation::Methods(methods)) => Ok(Response::with_methods(methods)),
-            Err(refused) => Ok(reject(shard, refused, &request.origin())),
+            Ok(Operation::Intake(params)) => Box::pin(respond_to_intake(shard, params, request, body)).await,
+            Ok(Operation::IntakeReply) => {
+                Ok(request.intake.as_ref().map_or_else(Response::ok, |intake| intake.fixed()))
+            }
+            Err(refused) => Ok(request.reject(shard, refused)),
         };
-        let response = response.unwrap_or_else(|refused| reject(shard, &refused, &request.origin()));
+        let response = response.unwrap_or_else(|refused| request.reject(shard, &refused));
         Response { varies: request.varies, cors: request.cors.clone(), ..response }
     }
 
     fn responded(&self, request: &PendingRequest, status: StatusCode, body_bytes: usize) {
         self.shard.count(request.route, status, body_bytes, request.started);
+        if let Some(intake) = &request.intake {
+            intake.answered(status);
+        }
         // One load, unless the log has the level `debug`. The path may contain anything, so its route is shown.
         tracing::debug!(
             method = request.method.as_str(),
@@ -189,20 +213,20 @@ enum PageCheck {
     HostAndOrigin,
 }
 
-fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
+fn begin(shard: &ShardContext, peer: Peer, head: &Head<'_>) -> PendingRequest {
     let received_at = shard.clock.microseconds();
     let rules = shard.rules();
-    let found = Found::of(&rules.bridges, head);
+    let mut found = Found::of(&rules, shard, (peer, head), received_at);
     let access = found.access(head.method);
     let authenticated = shard.authenticator.authenticate(access, &head.fields, received_at);
     let check = match &authenticated {
         // A bridge without a scope is for everyone, but not for the scripts of foreign web pages.
         _ if access == RequiredAccess::Free && found.bridged.is_none() => PageCheck::None,
         // A foreign web page has no token. With a token the port may be called by any name.
-        Ok(Some(Authenticated { is_basic: false, .. })) | Err(_) => PageCheck::None,
+        Ok(Credential::Token(Authenticated { is_basic: false, .. }) | Credential::InBody) | Err(_) => PageCheck::None,
         // A browser adds a password that it remembers to requests of foreign pages as well, but never for a foreign name.
-        Ok(Some(_)) => PageCheck::Origin,
-        Ok(None) => PageCheck::HostAndOrigin,
+        Ok(Credential::Token(_)) => PageCheck::Origin,
+        Ok(Credential::None) => PageCheck::HostAndOrigin,
     };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let sender = authenticated.and_then(|authenticated| {
@@ -215,15 +239,19 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
             PageCheck::Origin => check_origin(head, pages)?,
             PageCheck::HostAndOrigin => rules.hosts.check(head, pages)?,
         }
-        Ok(authenticated.map_or_else(
-            || (shard.authenticator.anonymous(), None),
-            |authenticated| (authenticated.source, authenticated.partial),
-        ))
+        Ok(match authenticated {
+            Credential::Token(Authenticated { source, partial, .. }) => (source, partial),
+            Credential::InBody => {
+                found.intake = found.intake.take().map(|(intake, access)| (intake.with_token_in_body(), access));
+                (shard.authenticator.anonymous(), None)
+            }
+            Credential::None => (found.signed_source().unwrap_or_else(|| shard.authenticator.anonymous()), None),
+        })
     });
-    let client = rules.proxies.client(peer, head.bytes);
+    let client = rules.proxies.client(peer.client, head.bytes);
     let (source, partial, operation) = match sender {
         Ok((source, partial)) => {
-            let operation = operation(shard, head, &found, (client, &source), received_at);
+            let operation = operation(shard, head, &mut found, (client, &source), received_at);
             (source, partial, operation)
         }
         Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
@@ -235,7 +263,9 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
     let headers = Headers::of(&rules.types.headers, head.bytes);
     let sender = head.fields.trace_parent.and_then(TraceParent::parse);
     let sampled = match shard.shared.spans {
-        Some(spans) if matches!(found.route, RouteName::Event | RouteName::Batch) => spans.sample(sender).map(Box::new),
+        Some(spans) if matches!(found.route, RouteName::Event | RouteName::Batch | RouteName::Intake) => {
+            spans.sample(sender).map(Box::new)
+        }
         _ => None,
     };
     let trace = sampled.as_ref().map(|sampled| sampled.context).or(sender);
@@ -249,6 +279,7 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         varies,
         cors,
         sampled,
+        intake: found.intake.map(|(intake, _)| Box::new(intake)),
     }
 }
 
@@ -259,17 +290,36 @@ struct Found<'h> {
     named: Option<&'h str>,
     /// The bridges of the path, if it isn't one of Forebay's own.
     bridged: Option<BridgedPath>,
+    /// The request of an intake, and the access that it needs.
+    intake: Option<(IntakeRequest, RequiredAccess)>,
+    /// Why the intake doesn't accept the path or the method.
+    unknown: Option<Refused>,
 }
 
 impl<'h> Found<'h> {
-    fn of(bridges: &BridgeTable, head: &Head<'h>) -> Self {
-        let (route, named) = route::find(head.target.path);
-        let bridged = (route == RouteName::Other).then(|| bridges.find(head.target.path, head.method)).flatten();
+    fn of(rules: &Rules, shard: &ShardContext, (peer, head): (Peer, &Head<'h>), received_at: i64) -> Self {
+        let (route, named) = if peer.listener == 0 { route::find(head.target.path) } else { (RouteName::Other, None) };
+        if route == RouteName::Other
+            && let Some((intake, access, found)) = IntakeRequest::find(&rules.intakes, shard, (peer, head), received_at)
+        {
+            let (intake, unknown) = (Some((intake, access)), found.err());
+            return Self { route: RouteName::Intake, named: None, bridged: None, intake, unknown };
+        }
+        let is_bridged = route == RouteName::Other && peer.listener == 0;
+        let bridged = is_bridged.then(|| rules.bridges.find(head.target.path, head.method)).flatten();
         let route = if bridged.is_some() { RouteName::Bridge } else { route };
-        Self { route, named, bridged }
+        Self { route, named, bridged, intake: None, unknown: None }
+    }
+
+    /// The source of the request's events, if signatures prove it.
+    fn signed_source(&self) -> Option<Arc<str>> {
+        self.intake.as_ref().and_then(|(intake, _)| intake.signed_source())
     }
 
     fn access(&self, method: Method) -> RequiredAccess {
+        if let Some((_, access)) = &self.intake {
+            return if method == Method::Options { RequiredAccess::Free } else { *access };
+        }
         match &self.bridged {
             Some(bridged) if method != Method::Options => bridged.bridge.access(),
             _ => self.route.access(method),
@@ -293,13 +343,16 @@ impl<'h> Found<'h> {
 fn operation(
     shard: &ShardContext,
     head: &Head<'_>,
-    found: &Found<'_>,
+    found: &mut Found<'_>,
     (client, source): (IpAddr, &str),
     received_at: i64,
 ) -> Result<Operation, Refused> {
     let (route, named) = (found.route, found.named);
     if head.method == Method::Options && head.target.path == "*" {
         return Ok(Operation::Methods(route::ALL_METHODS));
+    }
+    if let Some((intake, _)) = &found.intake {
+        return intake_operation(shard, head, intake, found.unknown.take());
     }
     found.check(head.method)?;
     Ok(match route {
@@ -317,13 +370,15 @@ fn operation(
             let is_batch = route == RouteName::Batch;
             Operation::Ingest(IngestParams::of(&head.fields, is_batch, named, &mut shard.types())?)
         }
-        RouteName::Bridge | RouteName::Health | RouteName::Ready | RouteName::Other => match &found.bridged {
-            Some(bridged) => {
-                let sender = RequestSender { client, source, id: shard.new_id(received_at) };
-                Operation::Bridge(Box::new(BridgeRequest::of(bridged.bridge.clone(), head, &sender)?))
+        RouteName::Bridge | RouteName::Intake | RouteName::Health | RouteName::Ready | RouteName::Other => {
+            match &found.bridged {
+                Some(bridged) => {
+                    let sender = RequestSender { client, source, id: shard.new_id(received_at) };
+                    Operation::Bridge(Box::new(BridgeRequest::of(bridged.bridge.clone(), head, &sender)?))
+                }
+                None => Operation::Health,
             }
-            None => Operation::Health,
-        },
+        }
     })
 }
 
@@ -343,6 +398,36 @@ async fn dispatch<'a>(
         _ if params.ack == AckMode::Disk => event::handle(shard, params, envelope, body).await,
         _ => Box::pin(event_ack::handle(shard, params, envelope, body)).await,
     }
+}
+
+/// `unknown` says why the intake doesn't accept the path or the method.
+fn intake_operation(
+    shard: &ShardContext,
+    head: &Head<'_>,
+    intake: &IntakeRequest,
+    unknown: Option<Refused>,
+) -> Result<Operation, Refused> {
+    let is_preflight = head.fields.method_wished.is_some();
+    if head.method == Method::Options && (is_preflight || unknown.is_some()) {
+        return Ok(Operation::Methods(route::ALL_METHODS));
+    }
+    if let Some(refused) = unknown {
+        return Err(refused);
+    }
+    Ok(intake.params(shard, head)?.map_or(Operation::IntakeReply, Operation::Intake))
+}
+
+async fn respond_to_intake<'a>(
+    shard: &'a ShardContext,
+    params: &IngestParams,
+    request: &PendingRequest,
+    body: &mut Body<'a>,
+) -> Result<Response, Refused> {
+    let Some(intake) = &request.intake else { return Ok(Response::ok()) };
+    if let Some(coding) = params.coding {
+        body.decode(shard.permit(shard.client(&request.envelope)), coding, BATCH_BYTES_MAX);
+    }
+    intake.respond(shard, params, &request.envelope, body).await
 }
 
 fn health(shard: &ShardContext, route: RouteName) -> Result<Response, Refused> {

@@ -82,7 +82,7 @@ impl DryRun {
             named: Some(self.slot),
             ack: AckMode::Disk,
             context: EventContext { received_at: *received_at, client: *client, source, headers: &headers },
-            key: RequestKey { key, number: None, keyed: &mut None },
+            key: RequestKey { id: None, is_digest: false, key, number: None, keyed: &mut None },
             hash: &ContentHash::new(Origin([0; 16])),
             windows: &mut self.windows,
             epoch: Epoch::Known(0),

@@ -23,8 +23,8 @@ pub(crate) struct ChosenId {
 /// Where a chosen id comes from: it says which bytes distinguish a duplicate from another event with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChosenBy {
-    /// The payload: all bytes that were sent as one event are compared.
-    Payload,
+    /// The payload, or the sender's protocol: all bytes that were sent as one event are compared.
+    Sender,
     /// An element of an array in the payload, which became this event. The hash of the element is compared.
     Element(u64),
     /// The request's key.
@@ -33,8 +33,13 @@ pub(crate) enum ChosenBy {
     Content,
 }
 
-/// The key of a request, as it identifies one of the request's payloads.
+/// What identifies one of a request's payloads in addition to the payload: the id that the sender's protocol names, and the key of the
+/// request.
 pub(crate) struct RequestKey<'a> {
+    /// The id, by which all bytes of the payload are compared.
+    pub(crate) id: Option<&'a [u8]>,
+    /// Whether the key is the digest of the body. Then an id of the payload's content goes first: the sender hasn't chosen the key.
+    pub(crate) is_digest: bool,
     pub(crate) key: Option<&'a [u8]>,
     /// The number of the payload among the records of a batch.
     pub(crate) number: Option<u32>,
@@ -43,14 +48,32 @@ pub(crate) struct RequestKey<'a> {
 }
 
 impl RequestKey<'_> {
+    /// Whether the sender has named an id or a key.
+    pub(super) const fn is_known(&self) -> bool {
+        self.id.is_some() || self.key.is_some()
+    }
+
     /// The bytes by which a transform knows the payload.
     pub(super) fn of_record(&self) -> Vec<u8> {
+        if let Some(id) = self.id {
+            return id.to_vec();
+        }
         let number = self.number.map(u32::to_be_bytes);
         self.key.map(|key| [key, number.as_ref().map_or(&[], <[u8; 4]>::as_slice)].concat()).unwrap_or_default()
     }
 
+    /// The id of a payload that has none by its type's pointer. `sent` is the payload as the client sent it.
+    pub(super) fn of_request(&mut self, slot: Slot, source: &str, entry: &TypeEntry, sent: &str) -> Option<ChosenId> {
+        let of_protocol = |id| ChosenId { id: KeyedIds::new(source, &entry.name, id).id(0), by: ChosenBy::Sender };
+        if self.id.is_none() && !self.is_digest {
+            return self.chosen(slot, source, entry).or_else(|| of_content(source, entry, sent));
+        }
+        let own = of_content(source, entry, sent).or_else(|| self.id.map(of_protocol));
+        own.or_else(|| self.chosen(slot, source, entry))
+    }
+
     /// The id that the key gives the payload.
-    pub(super) fn chosen(&mut self, slot: Slot, source: &str, entry: &TypeEntry) -> Option<ChosenId> {
+    fn chosen(&mut self, slot: Slot, source: &str, entry: &TypeEntry) -> Option<ChosenId> {
         let key = self.key?;
         let ids = match *self.keyed {
             Some((known, ids)) if known == slot => ids,
@@ -84,7 +107,7 @@ pub(crate) fn check_key(key: &[u8], what: &str) -> Result<(), Problem> {
 /// The value at the pointer can't be an id.
 pub(super) fn of_payload(source: &str, entry: &TypeEntry, payload: &str) -> Result<Option<ChosenId>, Problem> {
     let id = id_at(entry.rules.id.pointer(), source, &entry.name, payload)?;
-    Ok(id.map(|id| ChosenId { id, by: ChosenBy::Payload }))
+    Ok(id.map(|id| ChosenId { id, by: ChosenBy::Sender }))
 }
 
 /// The id of one of several events into which a transform split a payload. An id within an element of the array is the event's own,
@@ -105,7 +128,7 @@ pub(super) fn of_part(
         Some(Element { text, number }) => {
             ChosenId { id: number.map_or(id, derived), by: ChosenBy::Element(hash.of(text.as_bytes())) }
         }
-        None => ChosenId { id: derived(part.number), by: ChosenBy::Payload },
+        None => ChosenId { id: derived(part.number), by: ChosenBy::Sender },
     }))
 }
 

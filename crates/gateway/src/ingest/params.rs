@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use event::TypeName;
 use json::batch::Form;
 use text::percent;
 
@@ -58,12 +59,14 @@ fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     if is("gzip") || is("x-gzip") {
         Ok(Some(Coding::Gzip))
+    } else if is("deflate") {
+        Ok(Some(Coding::Deflate))
     } else if is("zstd") {
         Ok(Some(Coding::Zstd))
     } else if is("identity") {
         Ok(None)
     } else {
-        Err(Problem::boxed(ErrorCode::ContentEncoding, "unsupported Content-Encoding: use gzip or zstd, once"))
+        Err(Problem::boxed(ErrorCode::ContentEncoding, "unsupported Content-Encoding: use gzip, deflate or zstd, once"))
     }
 }
 
@@ -121,6 +124,33 @@ impl IngestParams {
         let (atomic, ack) = (atomic(fields)?, AckMode::of_header(fields.ack)?.of_head(types, slot));
         let (key, json, readings) = (fields.key.map(Box::from), wants_json(fields), types.readings());
         Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form, is_web_form })
+    }
+
+    /// The parameters of an intake's request, whose records are of the type `name` unless the protocol names theirs. `Forebay-Ack` has no
+    /// effect: success means that the records are on disk.
+    ///
+    /// # Errors
+    /// The request is rejected regardless of its body.
+    pub(crate) fn of_intake(
+        fields: &Fields<'_>,
+        name: Option<&TypeName>,
+        atomic: bool,
+        types: &mut TypeCache,
+    ) -> Result<Self, Refused> {
+        types.table().check_stable()?;
+        let slot = name.map(|name| types.find(name.as_str())).transpose()?;
+        Ok(Self {
+            slot,
+            is_named: false,
+            readings: types.readings(),
+            key: None,
+            atomic,
+            ack: AckMode::Disk,
+            json: false,
+            coding: coding(fields)?,
+            form: Form::Array,
+            is_web_form: false,
+        })
     }
 
     /// The parameters of an event that Forebay posts, of the type at `slot`.

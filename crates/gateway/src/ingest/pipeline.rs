@@ -279,8 +279,8 @@ impl Pipeline<'_> {
         let mark = windows.mark();
         let EventContext { received_at, client, source, headers } = self.context;
         let own = || entry.rules.id.pointer()?.lookup(payload.payload()).filter(|raw| *raw != "null");
-        let key = match (handle.asks_for_key(), self.key.key) {
-            (true, None) if entry.rules.id == IdRule::Content => {
+        let key = match (handle.asks_for_key(), self.key.is_known()) {
+            (true, false) if entry.rules.id == IdRule::Content => {
                 let id = ids::of_content(source, entry, payload.payload());
                 id.map(|chosen| chosen.id.0.to_vec()).unwrap_or_default()
             }
@@ -311,8 +311,7 @@ impl Pipeline<'_> {
         let has_transform = entry.rules.steps.is_some();
         // A transform may add the time, so a duplicate is recognised by the sent bytes. With a key the client decides.
         let sent = payload;
-        let by_request =
-            |key: &mut RequestKey<'_>| key.chosen(slot, source, entry).or_else(|| ids::of_content(source, entry, sent));
+        let by_request = |key: &mut RequestKey<'_>| key.of_request(slot, source, entry, sent);
         let mut one = |payload: &'p str| {
             if has_transform {
                 room.check(1, payload.len())?;

@@ -51,6 +51,11 @@ impl RejectedRecord {
         Self { line, value, pointer, code, retry, detail, offset, step }
     }
 
+    /// What is wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// Whether it says that the record is in another format than JSON.
     pub(crate) fn names_a_format(&self) -> bool {
         ["this is ", "these are "].iter().any(|words| self.detail.starts_with(words))

@@ -48,7 +48,7 @@ fn every_ingest_path_runs_a_planted_step() {
         ..GatewayTypes::default()
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let gateway = Gateway::start(listener, &log, types, GatewayOptions::default()).unwrap();
+    let gateway = Gateway::start(listener, Vec::new(), &log, types, GatewayOptions::default()).unwrap();
     let large = format!(r#"{{"planted":"{}"}}"#, "x".repeat(100_000));
 
     let event = post(&gateway, "/ingest/event", r#"{"planted":1}"#);

@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) taps: &'static Taps,
     pub(crate) spans: Option<&'static SpanQueue>,
+    /// The names of the intakes whose ports are the listeners after the first.
+    pub(crate) ports: Arc<[Arc<str>]>,
 }
 
 /// What the requests of a shard use.

@@ -8,6 +8,7 @@ use access::Demand;
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
 use crate::bridge::BridgeTable;
 use crate::event_types::TypeRegistry;
+use crate::intakes::IntakeTable;
 use crate::object_readers::ObjectReaders;
 
 /// The part of a configuration that can change while the gateway runs.
@@ -21,6 +22,7 @@ pub(crate) struct Rules {
     /// The sinks whose objects can be read.
     pub(crate) objects: ObjectReaders,
     pub(crate) bridges: BridgeTable,
+    pub(crate) intakes: IntakeTable,
     pub(crate) proxies: TrustedProxies,
     pub(crate) hosts: AllowedHosts,
     pub(crate) cors: Option<Cors>,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use gateway::{ErrorCode, GatewayOptions};
 use limits::{BATCH_BYTES_MAX, DECODER_BYTES, EVENT_BYTES_MAX};
 
@@ -11,6 +11,18 @@ use crate::fixture::{Answer, Fixture, open_types};
 
 fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes.as_ref()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zlib(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes.as_ref()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn deflate(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes.as_ref()).unwrap();
     encoder.finish().unwrap()
 }
@@ -23,6 +35,8 @@ fn zstd(bytes: impl AsRef<[u8]>) -> Vec<u8> {
 
 type Encode = fn(&[u8]) -> Vec<u8>;
 const CODINGS: [(&str, Encode); 2] = [("gzip", |bytes| gzip(bytes)), ("zstd", |bytes| zstd(bytes))];
+/// Codings without members: nothing may follow their end. Some senders mean the data without the header of the zlib format.
+const SINGLE: [(&str, Encode); 2] = [("deflate", |bytes| zlib(bytes)), ("Deflate", |bytes| deflate(bytes))];
 
 fn header(coding: &str) -> String {
     format!("Content-Encoding: {coding}\r\n")
@@ -52,7 +66,7 @@ fn with_length(path: &str, coding: &str, body: &[u8]) -> Vec<u8> {
 fn encoded_bodies_are_stored_decoded() {
     let fixture = Fixture::open();
     let mut client = fixture.connect();
-    for (coding, encode) in CODINGS {
+    for (coding, encode) in CODINGS.into_iter().chain(SINGLE) {
         client.post("/ingest/event", &header(coding), &encode(br#" {"a":1}"#));
         assert_eq!(client.answer().status, 200, "{coding}");
         client.send(chunked("/ingest/event", coding, &encode(b"2"), 3));
@@ -63,7 +77,7 @@ fn encoded_bodies_are_stored_decoded() {
         client.send(chunked("/ingest/batch", coding, &encode(b"[5,6]"), 1));
         assert_eq!(client.answer().status, 200, "{coding}");
     }
-    assert_eq!(fixture.payloads(), [r#"{"a":1}"#, "2", "3", "4", "5", "6"].repeat(2));
+    assert_eq!(fixture.payloads(), [r#"{"a":1}"#, "2", "3", "4", "5", "6"].repeat(4));
     assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
@@ -82,7 +96,7 @@ fn single_known_coding_is_accepted() {
         header("gzip,zstd"),
         header("identity, gzip"),
         header("gzip,"),
-        header("deflate"),
+        header("x-deflate"),
         header("br"),
         header("x-zstd"),
         header("gzip") + &header("gzip"),
@@ -153,6 +167,19 @@ fn undecodable_body_is_rejected_and_connection_continues() {
     assert_eq!(fixture.counters().refusals(ErrorCode::Encoding), 4 * bodies.len() as u64);
     assert!(fixture.stored().is_empty());
     assert_eq!(fixture.counters().bytes_in_flight(), 0);
+}
+
+#[test]
+fn bytes_after_deflated_data_are_rejected() {
+    let fixture = Fixture::open();
+    for (coding, encode) in SINGLE {
+        let answer = fixture.post("/ingest/event", &header(coding), [encode(b"1"), encode(b"2")].concat());
+        assert_eq!(refused(&answer), (400, "encoding".into()));
+        let cut = encode(b"[1,2,3,4,5]");
+        let answer = fixture.post("/ingest/event", &header(coding), &cut[..cut.len() - 2]);
+        assert_eq!(refused(&answer), (400, "encoding".into()));
+    }
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use event::TypeName;
 use eventlog::{EventLog, LogChunk, LogOptions};
-use gateway::{Gateway, GatewayCounters, GatewayOptions, GatewayTypes, IdRule, TypeRules};
+use gateway::{Gateway, GatewayCounters, GatewayOptions, GatewayTypes, IdRule, IntakeListener, TypeRules};
 use journal::DataDirectory;
 use journal::disk::{OsDisk, SharedDisk};
 use serde_json::Value;
@@ -48,7 +48,14 @@ impl Fixture {
     pub(crate) fn with(types: GatewayTypes, options: GatewayOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        Self::start(Arc::new(OsDisk), &path, types, options, 1, Some(folder))
+        Self::start(Arc::new(OsDisk), &path, types, options, 1, Some(folder), Vec::new())
+    }
+
+    /// A gateway with ports of intakes.
+    pub(crate) fn with_intakes(types: GatewayTypes, options: GatewayOptions, intakes: Vec<IntakeListener>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        Self::start(Arc::new(OsDisk), &path, types, options, 1, Some(folder), intakes)
     }
 
     pub(crate) fn with_shards(shards: u16) -> Self {
@@ -60,13 +67,13 @@ impl Fixture {
     }
 
     pub(crate) fn on_disk_with(disk: SharedDisk, types: GatewayTypes) -> Self {
-        Self::start(disk, Path::new("/data"), types, GatewayOptions::default(), 1, None)
+        Self::start(disk, Path::new("/data"), types, GatewayOptions::default(), 1, None, Vec::new())
     }
 
     pub(crate) fn with_shards_of(shards: u16, types: GatewayTypes) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        Self::start(Arc::new(OsDisk), &path, types, GatewayOptions::default(), shards, Some(folder))
+        Self::start(Arc::new(OsDisk), &path, types, GatewayOptions::default(), shards, Some(folder), Vec::new())
     }
 
     fn start(
@@ -76,12 +83,13 @@ impl Fixture {
         options: GatewayOptions,
         shards: u16,
         folder: Option<tempfile::TempDir>,
+        intakes: Vec<IntakeListener>,
     ) -> Self {
         let directory = DataDirectory::open(disk, path).unwrap();
         let log_options = LogOptions { shards, first_segment_bytes: 256 * 1024, ..LogOptions::default() };
         let log = Arc::new(EventLog::open(&directory, &log_options).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let gateway = Gateway::start(listener, &log, types, options).unwrap();
+        let gateway = Gateway::start(listener, intakes, &log, types, options).unwrap();
         Self { log, gateway: Some(gateway), _directory: directory, _folder: folder }
     }
 

@@ -15,6 +15,7 @@ mod early_responses;
 mod events;
 mod fairness;
 mod fixture;
+mod intakes;
 mod json_parsing;
 mod kept_alive;
 mod pages;

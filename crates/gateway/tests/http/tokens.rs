@@ -14,7 +14,7 @@ use crate::fixture::{Answer, Fixture, open_types};
 const LONG_AGO: i64 = 1;
 
 /// A token with this number, and the line with which it is shown.
-fn token(number: u8, name: &str, source: &str, scopes: &[Scope], expires: Option<i64>) -> (Token, String) {
+pub(crate) fn token(number: u8, name: &str, source: &str, scopes: &[Scope], expires: Option<i64>) -> (Token, String) {
     let secret = NewToken::of_random([number; 32]);
     let [name, source] = [name, source].map(|text| text.parse::<Name>().unwrap());
     let scopes = scopes.iter().copied().collect();

@@ -175,7 +175,7 @@ fn full_disk_is_reported_until_space_is_free() {
     assert_eq!(fixture.stored().len(), stored + 1);
 }
 
-fn gate(fixture: &Fixture, type_name: &str) -> Gate {
+pub(crate) fn gate(fixture: &Fixture, type_name: &str) -> Gate {
     let types = fixture.log.types();
     types.gate(types.get(&TypeName::new(type_name).unwrap()).unwrap())
 }

@@ -1,4 +1,19 @@
-//! To be written.
+//! CloudEvents 1.0 over HTTP: structured, binary and batch mode on one path.
+//!
+//! | file | content |
+//! |---|---|
+//! | `event.rs` | an event of either mode, and the one text that is stored for it |
+//! | `structured.rs`, `binary.rs` | reads an event of JSON, and of headers |
+//! | `data.rs` | the data as a member of the stored text |
+//! | `call.rs` | one request, and its response |
+
+mod binary;
+mod call;
+mod data;
+mod event;
+mod structured;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -19,12 +34,30 @@ pub static KIND: IntakeKind = IntakeKind {
 #[derive(Debug)]
 pub struct CloudEvents;
 
+/// The methods of its path.
+const METHODS: &str = "POST, OPTIONS";
+
 impl Intake for CloudEvents {
-    fn route(&self, _: &Head<'_>) -> Route {
-        Route::Unknown
+    fn route(&self, head: &Head<'_>) -> Route {
+        match (head.path, head.method) {
+            ("" | "/", "POST") => Route::Ingest(Box::new(call::Request::new(head))),
+            ("" | "/", "OPTIONS") => Route::Free(handshake(head)),
+            ("" | "/", _) => Route::Methods(METHODS),
+            _ => Route::Unknown,
+        }
     }
 
     fn refusal(&self, problem: &Problem) -> Reply {
-        Reply::empty(problem.status()).of_problem(problem)
+        call::refusal(problem)
+    }
+}
+
+/// The protection against abuse (HTTP 1.1 Web Hooks for Event Delivery, §4): any sender may post at any rate. Tokens decide whose events
+/// are accepted.
+fn handshake(head: &Head<'_>) -> Reply {
+    let reply = Reply::empty(200).with_header("allow", METHODS);
+    match head.header("webhook-request-origin") {
+        Some(origin) => reply.with_header("webhook-allowed-origin", origin).with_header("webhook-allowed-rate", "*"),
+        None => reply,
     }
 }

@@ -136,7 +136,15 @@ impl Array {
     fn give_kept(&mut self, start: usize, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         if let Place::Element { size: Size::TooLarge, .. } = self.place {
             let number = self.next_number()?;
-            sink(Item { line: number, value: 1, ordinal: number, record: Err(too_large(number)), raw: &[] });
+            sink(Item {
+                line: number,
+                value: 1,
+                ordinal: number,
+                type_name: None,
+                id: None,
+                record: Err(too_large(number)),
+                raw: &[],
+            });
             return Ok(());
         }
         let mut element = std::mem::take(&mut self.carry);
@@ -149,7 +157,7 @@ impl Array {
     fn give(&mut self, start: usize, element: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         let number = self.next_number()?;
         let record = judge(start, check(element))?.map_err(|error| RecordRejection::of_json(number, error));
-        sink(Item { line: number, value: 1, ordinal: number, record, raw: element });
+        sink(Item { line: number, value: 1, ordinal: number, type_name: None, id: None, record, raw: element });
         Ok(())
     }
 

@@ -304,7 +304,7 @@ impl Lines {
             self.further += 1;
             FURTHER_VALUES_FROM + self.further - 1
         };
-        sink(Item { line, value, ordinal, record, raw });
+        sink(Item { line, value, ordinal, type_name: None, id: None, record, raw });
         Ok(())
     }
 }

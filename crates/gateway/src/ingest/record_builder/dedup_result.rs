@@ -58,6 +58,7 @@ impl RecordBuilder {
         };
         let problem = self.tally_numbered(number, problem, payload);
         self.refused_by_code[problem.code as usize] += 1;
+        self.note_verdict(self.sources.place(number).0, &problem);
         let (line, value) = self.sources.place(number);
         let mut refusal = RejectedRecord::of_problem(line, value, problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;

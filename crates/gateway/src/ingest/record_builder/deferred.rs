@@ -15,12 +15,17 @@ pub(super) struct DeferredRecords {
     payloads: String,
     /// The received bytes of the others.
     raw: Vec<u8>,
+    /// The types and the ids that protocols name.
+    names: Vec<u8>,
 }
 
 struct Record {
     line: u32,
     value: u32,
     ordinal: u32,
+    /// Bytes of its type and of its id among the names.
+    type_bytes: Option<usize>,
+    id_bytes: Option<usize>,
     /// Where its bytes end.
     end: usize,
     fault: Option<Box<RecordRejection>>,
@@ -28,7 +33,10 @@ struct Record {
 
 impl DeferredRecords {
     pub(super) fn add(&mut self, item: Item<'_>) {
-        let Item { line, value, ordinal, record, raw } = item;
+        let Item { line, value, ordinal, type_name, id, record, raw } = item;
+        let names = [type_name.map(str::as_bytes), id];
+        names.into_iter().flatten().for_each(|name| self.names.extend_from_slice(name));
+        let [type_bytes, id_bytes] = names.map(|name| name.map(<[u8]>::len));
         let (end, fault) = match record {
             Ok(payload) => {
                 self.payloads.push_str(payload);
@@ -39,28 +47,37 @@ impl DeferredRecords {
                 (self.raw.len(), Some(Box::new(refusal)))
             }
         };
-        self.records.push(Record { line, value, ordinal, end, fault });
+        self.records.push(Record { line, value, ordinal, type_bytes, id_bytes, end, fault });
     }
 
     /// About how many bytes they take in memory.
     pub(super) const fn bytes(&self) -> usize {
-        self.records.len() * size_of::<Record>() + self.payloads.len() + self.raw.len()
+        self.records.len() * size_of::<Record>() + self.payloads.len() + self.raw.len() + self.names.len()
     }
 
     fn for_each(self, mut take: impl FnMut(Item<'_>)) {
-        let (mut payload_start, mut raw_start) = (0, 0);
-        for Record { line, value, ordinal, end, fault } in self.records {
-            match fault {
+        let (mut payload_start, mut raw_start, mut names) = (0, 0, self.names.as_slice());
+        let mut name = |bytes: Option<usize>| {
+            let (name, rest) = names.split_at(bytes?);
+            names = rest;
+            Some(name)
+        };
+        for Record { line, value, ordinal, type_bytes, id_bytes, end, fault } in self.records {
+            let type_name = name(type_bytes).map(|name| str::from_utf8(name).unwrap_or_default());
+            let id = name(id_bytes);
+            let (record, raw) = match fault {
                 None => {
                     let payload = &self.payloads[payload_start..end];
-                    take(Item { line, value, ordinal, record: Ok(payload), raw: payload.as_bytes() });
                     payload_start = end;
+                    (Ok(payload), payload.as_bytes())
                 }
                 Some(refusal) => {
-                    take(Item { line, value, ordinal, record: Err(*refusal), raw: &self.raw[raw_start..end] });
+                    let raw = &self.raw[raw_start..end];
                     raw_start = end;
+                    (Err(*refusal), raw)
                 }
-            }
+            };
+            take(Item { line, value, ordinal, type_name, id, record, raw });
         }
     }
 }

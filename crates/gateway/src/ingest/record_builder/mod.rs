@@ -6,12 +6,14 @@ mod deferred;
 mod filtered;
 mod source_numbers;
 mod tallied;
+mod verdicts;
 
 use std::sync::Arc;
 
 use access::PartialStatus;
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{AppendBatch, ContentHash, DedupKey, JournalRecord, SourceLine};
+use intake::Verdicts;
 use json::batch::{Form, Item};
 use limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use tap::Taps;
@@ -68,6 +70,10 @@ pub(crate) struct RecordBuilder {
     /// Whether the request names just that type.
     is_named: bool,
     key: Option<Box<[u8]>>,
+    /// Whether the key is the digest of the body.
+    has_digest: bool,
+    /// What became of each record, if the response names it.
+    pub(crate) verdicts: Option<Verdicts>,
     /// The number of the ids that neither a payload nor the key gives.
     generated: EventId,
     ack: AckMode,
@@ -130,6 +136,8 @@ impl RecordBuilder {
             slot,
             is_named: params.is_named,
             key: params.key.clone(),
+            has_digest: false,
+            verdicts: None,
             generated,
             ack: params.ack,
             keyed: None,
@@ -180,16 +188,22 @@ impl RecordBuilder {
     }
 
     fn process(&mut self, item: &Item<'_>, workspace: &mut Workspace) -> Result<(), OverBudget> {
-        let processed = self.pipeline(Some(item.ordinal)).run(Input::Record(item), workspace, &mut Unobserved);
+        let slot = match item.type_name.map(|name| self.types.find(name)).transpose() {
+            Ok(slot) => slot.or(self.slot),
+            Err(problem) => {
+                self.reject_item(item, problem);
+                return Ok(());
+            }
+        };
+        let processed =
+            self.pipeline(slot, item.id, Some(item.ordinal)).run(Input::Record(item), workspace, &mut Unobserved);
         let result = match processed {
             Ok(processed) => {
                 self.add(item, processed);
                 Ok(())
             }
             Err(PipelineError::Rejected(problem)) => {
-                self.tally_item(item, &problem);
-                self.note_type_of(&problem);
-                self.reject(RejectedRecord::of_problem(item.line, item.value, problem));
+                self.reject_item(item, problem);
                 Ok(())
             }
             Err(PipelineError::OverBudget) => Err(OverBudget),
@@ -205,7 +219,7 @@ impl RecordBuilder {
     pub(crate) fn process_event(mut self, bytes: &[u8]) -> Result<Offloaded, Refused> {
         self.budget = CostBudget::unlimited();
         let mut workspace = Workspace::default();
-        let processed = self.pipeline(None).run(Input::Bytes(bytes), &mut workspace, &mut Unobserved);
+        let processed = self.pipeline(self.slot, None, None).run(Input::Bytes(bytes), &mut workspace, &mut Unobserved);
         let Processed { slot, made, .. } = processed.map_err(PipelineError::into_problem)?;
         let (entry, content) = (self.types.get(slot).clone(), self.content.of(bytes));
         let made = match made {
@@ -220,15 +234,28 @@ impl RecordBuilder {
         Ok(Offloaded { builder: self, entry, made, content })
     }
 
-    fn pipeline(&mut self, number: Option<u32>) -> Pipeline<'_> {
+    fn reject_item(&mut self, item: &Item<'_>, problem: Problem) {
+        self.tally_item(item, &problem);
+        self.note_type_of(&problem);
+        self.note_verdict(item.line, &problem);
+        self.reject(RejectedRecord::of_problem(item.line, item.value, problem));
+    }
+
+    fn pipeline<'p>(&'p mut self, named: Option<Slot>, id: Option<&'p [u8]>, number: Option<u32>) -> Pipeline<'p> {
         let room =
             RequestBudget::remaining(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
         Pipeline {
             types: &mut self.types,
-            named: self.slot,
+            named,
             ack: self.ack,
             context: self.envelope.context(),
-            key: RequestKey { key: self.key.as_deref(), number, keyed: &mut self.keyed },
+            key: RequestKey {
+                id,
+                is_digest: self.has_digest,
+                key: self.key.as_deref(),
+                number,
+                keyed: &mut self.keyed,
+            },
             hash: &self.content,
             windows: &mut self.windows,
             epoch: Epoch::Known(self.refused_commits),
@@ -300,7 +327,7 @@ impl RecordBuilder {
         let Event { payload, id: chosen, time } = event;
         let entry = self.types.get(source.slot);
         let content = chosen.and_then(|chosen| match chosen.by {
-            ChosenBy::Payload => Some(source.hash(&self.content)),
+            ChosenBy::Sender => Some(source.hash(&self.content)),
             ChosenBy::Element(hash) => Some(hash),
             // The key of a batch has a hash of the whole.
             ChosenBy::Key => None,
@@ -362,7 +389,8 @@ impl RecordBuilder {
 
     /// About how many bytes the records and the rejections take. Both may be much more than the body.
     pub(crate) fn bytes(&self) -> usize {
-        let kept = self.deferred.bytes() + self.sources.bytes() + self.tally.bytes();
+        let verdicts = self.verdicts.as_ref().map_or(0, Verdicts::bytes);
+        let kept = self.deferred.bytes() + self.sources.bytes() + self.tally.bytes() + verdicts;
         self.batch.bytes() + self.refused_bytes + kept
     }
 

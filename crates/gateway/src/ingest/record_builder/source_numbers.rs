@@ -44,7 +44,9 @@ mod tests {
         let given: Vec<u32> = places
             .iter()
             .map(|(line, value)| {
-                numbers.add(&Item { line: *line, value: *value, ordinal: 0, record: Ok("1"), raw: b"1" })
+                let (line, value) = (*line, *value);
+                let item = Item { line, value, ordinal: 0, type_name: None, id: None, record: Ok("1"), raw: b"1" };
+                numbers.add(&item)
             })
             .collect();
         assert!(given.windows(2).all(|pair| pair[0] < pair[1]), "{given:?}");

@@ -1,0 +1,97 @@
+//! A request with events.
+
+use limits::EVENT_BYTES_MAX;
+
+use super::event::{Defaults, Fault, Members};
+use super::{raw, replies, values};
+use crate::budget::Budget;
+use crate::{Call, Payload, Problem, Record, Records, Reply, Stop, Verdicts};
+
+/// How a body has its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As JSON.
+    Events,
+    /// As lines of text.
+    Raw,
+}
+
+/// A request with events.
+#[derive(Debug)]
+pub(super) struct Events {
+    form: Form,
+    defaults: Defaults,
+    ack: Option<u64>,
+    /// The first event that isn't as Splunk describes it, and Splunk's number of the reason.
+    first_fault: Option<(usize, u8)>,
+    /// How many events are before the fault for which the body as a whole is rejected.
+    fault_after: Option<usize>,
+}
+
+impl Events {
+    pub(super) const fn new(form: Form, defaults: Defaults, ack: Option<u64>) -> Self {
+        Self { form, defaults, ack, first_fault: None, fault_after: None }
+    }
+}
+
+impl Call for Events {
+    fn needed_bytes(&self, _: &[u8]) -> usize {
+        // One event as it was sent, and as it is stored: its escapes may take six times its bytes.
+        8 * EVENT_BYTES_MAX
+    }
+
+    fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {
+        let (mut first_fault, mut made, mut budget) = (None, String::new(), Budget::new());
+        let mut take = |written: &str, members: Result<Members<'_>, Fault>| {
+            let (number, sent) = (records.count(), Payload::Sent(written.as_bytes()));
+            made.clear();
+            let outcome = members.and_then(|members| Ok((members.type_name()?, members)));
+            let (type_name, payload) = match outcome {
+                // It is rejected for its size.
+                Ok((type_name, _)) if written.len() > EVENT_BYTES_MAX => (type_name, Ok(sent)),
+                Ok((type_name, members)) => {
+                    let payload = members.write(&mut made);
+                    (type_name, payload.map(|()| Payload::Sent(made.as_bytes())))
+                }
+                Err(fault) => ("".into(), Err(fault)),
+            };
+            let payload = payload.unwrap_or_else(|fault| {
+                first_fault = first_fault.or(Some((number, fault.code)));
+                let detail = if fault.detail.is_empty() { "`event` is missing: send it".into() } else { fault.detail };
+                Payload::Rejected { sent: written.as_bytes(), detail }
+            });
+            budget.spend(written.len() + self.defaults.bytes())?;
+            records.take(Record { type_name: &type_name, id: None, payload })
+        };
+        let outcome = match self.form {
+            Form::Events => values::walk(body, &mut |value| take(value, Members::of(value, &self.defaults))),
+            Form::Raw => raw::walk(body, &mut |line| take(line, Ok(Members::of_line(line, &self.defaults)))),
+        };
+        self.first_fault = first_fault;
+        match outcome {
+            Ok(()) if records.count() == 0 => Err(Problem::empty("the body has no events: send one").into()),
+            Ok(()) => Ok(()),
+            Err(stop) => {
+                self.fault_after =
+                    matches!(&stop, Stop::Rejected(problem) if problem.code == "json").then_some(records.count());
+                Err(stop)
+            }
+        }
+    }
+
+    fn is_atomic(&self) -> bool {
+        true
+    }
+
+    fn response(&self, verdicts: &Verdicts) -> Reply {
+        let Some((number, detail)) = verdicts.first_rejected() else { return replies::success(self.ack) };
+        match self.first_fault {
+            Some((fault, code)) if fault == number && code != 6 => replies::rejected(code, "", number),
+            _ => replies::rejected(6, detail.map(|detail| &*detail.detail).unwrap_or_default(), number),
+        }
+    }
+
+    fn refusal(&self, problem: &Problem) -> Reply {
+        replies::refusal(problem, self.fault_after)
+    }
+}
