@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             source: name,
             origin: None,
             partial: None,
+            types: None,
             created: 0,
             expires: None,
         });

@@ -1,5 +1,7 @@
 //! All tokens of a server at one moment, and whether a request shows one of them.
 
+use std::sync::Arc;
+
 use crate::secret::Digest;
 use crate::{Scopes, ShownToken, Token};
 
@@ -62,7 +64,8 @@ impl TokenSet {
     /// A deep copy: threads that count references to the same names would slow each other.
     #[must_use]
     pub fn apart(&self) -> Self {
-        let apart = |token: &Token| Token { source: token.source.unshared(), ..token.clone() };
+        let types = |token: &Token| token.types.as_deref().cloned().map(Arc::new);
+        let apart = |token: &Token| Token { source: token.source.unshared(), types: types(token), ..token.clone() };
         Self { tokens: self.tokens.iter().map(apart).collect(), ..*self }
     }
 
@@ -139,6 +142,7 @@ pub(crate) mod tests {
             source: name,
             origin: None,
             partial: None,
+            types: None,
             created: 0,
             expires,
         };
@@ -156,6 +160,25 @@ pub(crate) mod tests {
         let (_, unknown) = token(200, None);
         assert_eq!(set.check(Demand::Always, bearer(&unknown).as_ref(), 0), Err(Denied::Unknown));
         assert!(set.scopes().has(Scope::Ingest) && !set.scopes().has(Scope::Admin));
+    }
+
+    #[test]
+    fn copies_of_sets_share_no_limits() {
+        let (token, shown) = token(1, None);
+        let types = crate::TypePatterns::new(vec!["a.*".parse().unwrap()]).map(Arc::new);
+        let set = TokenSet::new(vec![Token { types, ..token }]);
+        let (copy, shown) = (set.apart(), bearer(&shown));
+        let found =
+            |set: &TokenSet| set.check(Demand::Always, shown.as_ref(), 0).unwrap().unwrap().types.clone().unwrap();
+        assert!(found(&set) == found(&copy) && !Arc::ptr_eq(&found(&set), &found(&copy)));
+    }
+
+    #[test]
+    fn token_allows_only_its_types() {
+        let (token, _) = token(1, None);
+        let types = crate::TypePatterns::new(vec!["a.*".parse().unwrap()]).map(Arc::new);
+        let limited = Token { types, ..token.clone() };
+        assert_eq!([token.allows("b"), limited.allows("a.b"), limited.allows("b")], [true, true, false]);
     }
 
     #[test]

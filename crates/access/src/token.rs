@@ -1,8 +1,10 @@
 //! A token as the server knows it.
 
+use std::sync::Arc;
+
 use event::Origin;
 
-use crate::{Digest, Name, PartialStatus, Scopes};
+use crate::{Digest, Name, PartialStatus, Scopes, TypePatterns};
 
 /// A token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub struct Token {
     pub origin: Option<Origin>,
     /// The status of partly accepted batches; without one, the types of the batch decide.
     pub partial: Option<PartialStatus>,
+    /// The types of the events that are posted with it; `None` for all types. Only posting is limited, not reading.
+    pub types: Option<Arc<TypePatterns>>,
     /// When it was created: microseconds since 1970, UTC.
     pub created: i64,
     /// When it expires, if ever: microseconds since 1970, UTC.
@@ -30,6 +34,12 @@ impl Token {
     #[must_use]
     pub fn is_expired(&self, now: i64) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Whether events of this type may be posted with it.
+    #[must_use]
+    pub fn allows(&self, type_name: &str) -> bool {
+        self.types.as_ref().is_none_or(|types| types.allow(type_name))
     }
 }
 

@@ -3,9 +3,12 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use access::{InvalidToken, Name, NewToken, PartialStatus, RANDOM_BYTES, Scope, Scopes, Token, contains_token};
+use access::{
+    InvalidToken, Name, NewToken, PartialStatus, RANDOM_BYTES, Scope, Scopes, Token, TypePatterns, contains_token,
+};
 use anyhow::{anyhow, bail};
 use config::token_file::{Kept, TokenFile};
 use config::{Role, owner_file};
@@ -40,6 +43,9 @@ fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
     }
     if new.partial.is_some() && !new.scope.contains(&Scope::Ingest) {
         bail!("--partial sets the status of batches that are posted: add --scope ingest, or leave --partial out");
+    }
+    if !new.types.is_empty() && !new.scope.contains(&Scope::Ingest) {
+        bail!("--types limits the events that are posted: add --scope ingest, or leave --types out");
     }
     let names = [Some(&new.name), new.source.as_ref()];
     if names.into_iter().flatten().any(|name| contains_token(name.as_str())) {
@@ -92,6 +98,7 @@ fn token(new: &TokenNew, secret: &NewToken) -> Token {
         source: new.source.clone().unwrap_or_else(|| new.name.clone()),
         origin: new.gateway,
         partial: new.partial,
+        types: TypePatterns::new(new.types.clone()).map(Arc::new),
         created,
         expires: new.expires.map(lasts),
     }
@@ -99,7 +106,9 @@ fn token(new: &TokenNew, secret: &NewToken) -> Token {
 
 /// Whether a repeated command changes nothing: both authorize the same requests, and the known one, which keeps its times, has not expired.
 fn is_same(known: &Token, token: &Token) -> bool {
-    let of = |token: &Token| (token.digest, token.scopes, token.source.clone(), token.origin, token.partial);
+    let of = |token: &Token| {
+        (token.digest, token.scopes, token.source.clone(), token.origin, token.partial, token.types.clone())
+    };
     of(known) == of(token) && !known.is_expired(token.created)
 }
 
@@ -174,19 +183,22 @@ fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
     }
     let has_origin = tokens.iter().any(|token| token.origin.is_some());
     let has_partial = tokens.iter().any(|token| token.partial.is_some());
+    let has_types = tokens.iter().any(|token| token.types.is_some());
     let heads = ["NAME", "SCOPES", "SOURCE"].map(Column::text).into_iter();
     let times = [Column::text("EXPIRES"), Column::text("CREATED")];
     let mut table = Table::new(
         heads
             .chain(has_origin.then(|| Column::whole("GATEWAY ID")))
             .chain(has_partial.then(|| Column::text("PARTIAL")))
+            .chain(has_types.then(|| Column::text("TYPES")))
             .chain(times)
             .collect::<Vec<_>>(),
     );
     for token in tokens {
-        let Token { name, scopes, source, origin, partial, created, .. } = token;
+        let Token { name, scopes, source, origin, partial, types, created, .. } = token;
         let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
         let partial = has_partial.then(|| partial.map_or("-", PartialStatus::as_str).to_owned());
+        let types = has_types.then(|| types.as_ref().map_or_else(|| "-".to_owned(), |types| types.to_string()));
         let expires = match token.expires {
             None => "never".to_owned(),
             Some(expires) if token.is_expired(now) => format!("expired {}", rfc3339::format(expires)),
@@ -194,7 +206,14 @@ fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
         };
         let origin = has_origin.then(|| origin.map_or_else(|| "-".to_owned(), |origin| origin.to_string()));
         let texts = [name.to_string(), scopes.join(","), source.to_string()].into_iter();
-        table.add(texts.chain(origin).chain(partial).chain([expires, rfc3339::format(*created)]).collect::<Vec<_>>());
+        table.add(
+            texts
+                .chain(origin)
+                .chain(partial)
+                .chain(types)
+                .chain([expires, rfc3339::format(*created)])
+                .collect::<Vec<_>>(),
+        );
     }
     table.text(terminal)
 }
@@ -208,6 +227,8 @@ struct TokenJson {
     origin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     partial: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    types: Option<Vec<String>>,
     made: String,
     expires: Option<String>,
     is_expired: bool,
@@ -221,6 +242,7 @@ impl TokenJson {
             source: token.source.to_string(),
             origin: token.origin.map(|origin| origin.to_string()),
             partial: token.partial.map(PartialStatus::as_str),
+            types: token.types.as_ref().map(|types| types.iter().map(str::to_owned).collect()),
             made: rfc3339::format(token.created),
             expires: token.expires.map(rfc3339::format),
             is_expired: token.is_expired(now),
@@ -234,4 +256,59 @@ fn exists(name: &Name) -> String {
 
 fn unknown(name: &Name) -> String {
     format!("there is no token {name}: {} lists the tokens", OperatorCommand::TokenList)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        new: TokenNew,
+    }
+
+    fn make_with(arguments: &str, file: &TokenFile) -> anyhow::Result<()> {
+        let line = Line::try_parse_from(["new"].into_iter().chain(arguments.split(' ')))?;
+        make(&line.new, file)
+    }
+
+    #[test]
+    fn types_limit_tokens_and_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        let secret = |name: &str| format!("--secret {}", folder.path().join(name).display());
+        make_with(&format!("page --scope ingest --types segment.*,orders {}", secret("a")), &file).unwrap();
+        make_with(&format!("shop --scope ingest {}", secret("b")), &file).unwrap();
+        let tokens = file.read().unwrap().unwrap().tokens;
+        assert_eq!(["segment.track", "orders", "access"].map(|name| tokens[0].allows(name)), [true, true, false]);
+        assert!(tokens[1].allows("access"));
+        let text = table(&tokens, 0, None);
+        let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(cells[0], ["NAME", "SCOPES", "SOURCE", "TYPES", "EXPIRES", "CREATED"]);
+        assert_eq!([cells[1][3], cells[2][3]], ["segment.*,orders", "-"]);
+        assert_eq!(TokenJson::of(&tokens[0], 0).types.unwrap(), ["segment.*", "orders"]);
+        assert!(!table(&tokens[1..], 0, None).contains("TYPES"));
+        // The same command again changes nothing; other types are another token.
+        make_with(&format!("page --scope ingest --types segment.*,orders {}", secret("a")), &file).unwrap();
+        assert!(make_with(&format!("page --scope ingest --types orders {}", secret("a")), &file).is_err());
+    }
+
+    #[test]
+    fn wrong_types_are_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        for (arguments, reason) in [
+            ("a --scope read --types orders", "--types limits the events that are posted"),
+            ("a --scope ingest --types Orders", "a type must be a name"),
+            ("a --scope ingest --types *.track", "a type must be a name"),
+        ] {
+            let error = make_with(arguments, &file).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        assert!(file.read().unwrap().is_none_or(|kept| kept.tokens.is_empty()));
+    }
 }

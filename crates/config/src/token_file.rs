@@ -6,8 +6,9 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use access::{Scope, Scopes, Token, TokenSet};
+use access::{Scope, Scopes, Token, TokenSet, TypePatterns};
 use serde::{Deserialize, Serialize};
 use settings::files;
 use text::rfc3339;
@@ -82,6 +83,8 @@ struct Entry {
     origin: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     partial: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    types: Option<Vec<String>>,
     created: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
@@ -202,6 +205,12 @@ fn scopes(names: &[String]) -> Option<Scopes> {
     names.iter().map(|name| name.parse::<Scope>().ok()).collect()
 }
 
+/// `None` if one isn't a pattern, or there is none: a token without types would have no limit.
+fn types(patterns: &[String]) -> Option<Arc<TypePatterns>> {
+    let patterns = patterns.iter().map(|pattern| pattern.parse().ok()).collect::<Option<_>>()?;
+    TypePatterns::new(patterns).map(Arc::new)
+}
+
 impl Entry {
     fn of(token: &Token) -> Self {
         Self {
@@ -211,6 +220,7 @@ impl Entry {
             source: token.source.to_string(),
             origin: token.origin.map(|origin| origin.to_string()),
             partial: token.partial.map(|partial| partial.to_string()),
+            types: token.types.as_ref().map(|types| types.iter().map(str::to_owned).collect()),
             created: rfc3339::format(token.created),
             expires: token.expires.map(rfc3339::format),
         }
@@ -224,6 +234,10 @@ impl Entry {
             source: self.source.parse().ok()?,
             origin: self.origin.as_deref().map(str::parse).transpose().ok()?,
             partial: self.partial.as_deref().map(str::parse).transpose().ok()?,
+            types: match &self.types {
+                Some(patterns) => Some(types(patterns)?),
+                None => None,
+            },
             created: rfc3339::parse(&self.created).ok()?,
             expires: self.expires.as_deref().map(rfc3339::parse).transpose().ok()?,
         })
@@ -248,6 +262,7 @@ mod tests {
             source: name,
             origin: (number > 0).then_some(Origin([number; 16])),
             partial: (number > 0).then_some(PartialStatus::Ok),
+            types: if number > 0 { types(&["segment.*".to_owned(), "a".to_owned()]) } else { None },
             created: 1_000_001,
             expires: (number > 0).then_some(2_000_000),
         }
@@ -348,6 +363,8 @@ mod tests {
             valid.replace("\"scopes_made\": [", "\"scopes_made\": [\"secret\", "),
             valid.replace("\"version\": 1", "\"version\": \"secret\""),
             valid.replace("1970", "secret"),
+            valid.replace("\"created\"", "\"types\": [\"Secret\"], \"created\""),
+            valid.replace("\"created\"", "\"types\": [], \"created\""),
             valid.replace(entry, &format!("{entry},\n{entry}")),
         ] {
             assert_ne!(wrong, valid);

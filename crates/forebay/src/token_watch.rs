@@ -83,6 +83,7 @@ mod tests {
             source: "x".parse().unwrap(),
             origin: None,
             partial: None,
+            types: None,
             created: 0,
             expires: None,
         };

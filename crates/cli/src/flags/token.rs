@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use access::{Name, PartialStatus, Scope};
+use access::{Name, PartialStatus, Scope, TypePattern};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use config::Role;
@@ -97,6 +97,11 @@ pub(crate) struct TokenNew {
     /// The body of the response is the same. A type keeps its rejected events if it has `refused_to`.
     #[arg(long, value_name = "STATUS")]
     pub(crate) partial: Option<PartialStatus>,
+    /// With the scope ingest: only events of these types can be posted, as orders,segment.* [default: all types]
+    ///
+    /// `segment.*` has all names that begin with `segment.`. Reading events back is not limited.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(crate) types: Vec<TypePattern>,
     /// Keep the token itself in this file instead of printing it
     ///
     /// The command reads the file, or creates it with a new token. It can be repeated: if the token of this name is the one in the file, and

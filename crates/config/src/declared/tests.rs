@@ -123,6 +123,10 @@ fn report(table: &DeclaredTable, setting: &Setting, value: &str) -> String {
         (Some(&"NAME"), _) => "window = \"1h\"\nmeasures = { n = \"count\" }\nroutes = [\"l\"]\n",
         (Some(&"etcd"), _) => "endpoints = [\"http://a\"]\n",
         (Some(&"X"), _) if table.path.first() == Some(&"upstreams") => "servers = [\"http://a\"]\n",
+        // Most settings of webhooks are read only with this provider.
+        (_, Some("webhook")) if table.path.first() == Some(&"intakes") && setting.name != "provider" => {
+            "provider = \"hmac\"\n"
+        }
         (_, Some("writer")) => "store = \"postgres\"\n",
         _ => "",
     };

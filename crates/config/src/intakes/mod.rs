@@ -111,6 +111,7 @@ impl fmt::Display for IntakeConfig {
     /// A short summary.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name)?;
+        f.write_str(if self.intake.is_signed() { ", signed" } else { "" })?;
         self.type_name.as_ref().map_or(Ok(()), |name| write!(f, ", type {name}"))?;
         if self.dedupes { f.write_str(", ids from the body") } else { Ok(()) }
     }

@@ -60,3 +60,20 @@ fn variables_set_intakes() {
     assert_eq!((intake.type_name.as_ref().map(|name| name.as_str()), intake.dedupes), (Some("logs"), false));
     assert_eq!(masked_variables(&environment), ["FOREBAY_INTAKES_A_DEDUPE=none", "FOREBAY_INTAKES_A_TYPE=logs"]);
 }
+
+#[test]
+fn another_secret_is_a_change() {
+    let read = |secret: &str| {
+        let text = "[intakes.a]\nkind = \"webhook\"\ntype = \"a\"\nprovider = \"github\"\nsecrets = [\"${SECRET}\"]\n";
+        read_with(text, &[("SECRET", secret)].into_iter().collect())
+    };
+    assert!(changes(&read("one"), &read("one")).is_empty());
+    assert_eq!(changes(&read("one"), &read("two")), ["intake a has changed"]);
+    assert!(!format!("{:?}", read("TOPSECRET")).contains("TOPSECRET"));
+}
+
+#[test]
+fn signed_port_demands_no_tokens_elsewhere() {
+    let text = "[intakes.a]\nkind = \"webhook\"\ntype = \"a\"\nlisten = \"0.0.0.0:1\"\nprovider = \"github\"\nsecrets = [\"s\"]\n";
+    assert_eq!(read(text).demand(), Demand::WithTokens);
+}

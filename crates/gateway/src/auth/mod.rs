@@ -12,7 +12,7 @@ pub(crate) use trusted_proxies::TrustedProxies;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use access::{Demand, Denied, OwnTokens, PartialStatus, Scope, SeveralCredentials, ShownToken, Tokens};
+use access::{Demand, Denied, OwnTokens, PartialStatus, Scope, SeveralCredentials, ShownToken, Tokens, TypePatterns};
 
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
@@ -37,6 +37,8 @@ pub(crate) struct Authenticated {
     pub(crate) source: Arc<str>,
     /// The status of partly accepted batches, if the token has one.
     pub(crate) partial: Option<PartialStatus>,
+    /// The types that may be posted with the token, if it is limited to some.
+    pub(crate) types: Option<Arc<TypePatterns>>,
     /// It is the password or the user of HTTP Basic.
     pub(crate) is_basic: bool,
 }
@@ -125,8 +127,8 @@ impl Authenticator {
             let detail = format!("the token {} lacks the scope `{scope}`: use a token with this scope", token.name);
             return Err(Problem::boxed(ErrorCode::Forbidden, detail));
         }
-        let (source, partial) = (token.source.as_arc().clone(), token.partial);
-        Ok(Some(Authenticated { source, partial, is_basic: shown.is_some_and(ShownToken::is_basic) }))
+        let (source, partial, types) = (token.source.as_arc().clone(), token.partial, token.types.clone());
+        Ok(Some(Authenticated { source, partial, types, is_basic: shown.is_some_and(ShownToken::is_basic) }))
     }
 }
 

@@ -128,6 +128,7 @@ fn token_works_under_any_host_name() {
         source: name,
         origin: None,
         partial: None,
+        types: None,
         created: 0,
         expires: None,
     };

@@ -14,7 +14,8 @@ fn token(number: u8, source: &str) -> (Token, String) {
     let secret = NewToken::of_random([number; 32]);
     let source = source.parse::<Name>().unwrap();
     let (name, digest, scopes) = (source.clone(), secret.digest(), [Scope::Ingest].into_iter().collect());
-    let token = Token { name, digest, scopes, source, origin: None, partial: None, created: 0, expires: None };
+    let token =
+        Token { name, digest, scopes, source, origin: None, partial: None, types: None, created: 0, expires: None };
     (token, format!("Authorization: Bearer {}\r\n", secret.expose()))
 }
 

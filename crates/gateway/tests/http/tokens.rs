@@ -18,8 +18,17 @@ pub(crate) fn token(number: u8, name: &str, source: &str, scopes: &[Scope], expi
     let secret = NewToken::of_random([number; 32]);
     let [name, source] = [name, source].map(|text| text.parse::<Name>().unwrap());
     let scopes = scopes.iter().copied().collect();
-    let token =
-        Token { name, digest: secret.digest(), scopes, source, origin: None, partial: None, created: 0, expires };
+    let token = Token {
+        name,
+        digest: secret.digest(),
+        scopes,
+        source,
+        origin: None,
+        partial: None,
+        types: None,
+        created: 0,
+        expires,
+    };
     (token, format!("Authorization: Bearer {}\r\n", secret.expose()))
 }
 

@@ -48,7 +48,7 @@ pub static KIND: IntakeKind = IntakeKind {
 
 const SETTINGS: &[Setting] = &[Setting::text(
     "version",
-    "The version of Elasticsearch that the intake reports to senders. Some reject versions older than their own.",
+    "the version of Elasticsearch that the intake reports to senders. Some reject versions older than their own",
 )
 .or(Unset::Text(VERSION_DEFAULT))];
 
