@@ -96,7 +96,7 @@ impl Call for Bulk {
     }
 
     fn kept_bytes(&self) -> usize {
-        self.items.bytes() + bulk_response::capacity(&self.items, &self.shown)
+        self.items.bytes()
     }
 
     fn response(&self, verdicts: &Verdicts) -> Reply {

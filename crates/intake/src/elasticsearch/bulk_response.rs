@@ -17,7 +17,7 @@ const GENERATED_ID_BYTES: usize = 17;
 const WRAPPER_BYTES: usize = 64;
 
 /// About how many bytes the response has.
-pub(super) fn capacity(items: &Items, shown: &Shown) -> usize {
+fn capacity(items: &Items, shown: &Shown) -> usize {
     let names = |shape: Shape<'_>| {
         let index = if shown.shows_indexes() { shape.index.len() } else { 0 };
         ITEM_BYTES + index + shape.id.map_or(GENERATED_ID_BYTES, str::len)
