@@ -51,7 +51,7 @@ fn modes_store_the_same_bytes() {
         id: Some(b"/shop\x1fA/1".to_vec()),
         payload: Ok(STORED.to_owned()),
     };
-    assert_eq!(taken, [expected.clone()]);
+    assert_eq!(taken, std::slice::from_ref(&expected));
     assert_eq!(sent(BATCH, &format!("[{body}]"), &[]).unwrap(), (vec![expected.clone()], Reply::empty(204)));
     let headers = binary(&[
         ("ce-time", "2026-11-28T12:00:00Z"),
