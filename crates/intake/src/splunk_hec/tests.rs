@@ -14,8 +14,11 @@ fn intake() -> Arc<dyn Intake> {
     Arc::new(SplunkHec::default())
 }
 
+/// The type and the payload of each record.
+type Stored = Vec<(String, Result<String, String>)>;
+
 /// The types and payloads of a body, or the response to it.
-fn stored(target: &str, body: &str) -> Result<Vec<(String, Result<String, String>)>, String> {
+fn stored(target: &str, body: &str) -> Result<Stored, String> {
     match post(&mut *call(&intake(), "POST", target, &[]), body.as_bytes(), &[]) {
         Ok((taken, _)) => Ok(taken.into_iter().map(|record| (record.type_name, record.payload)).collect()),
         Err(reply) => Err(format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body))),
