@@ -1,13 +1,12 @@
 //! Bodies in protocol buffers: `logproto.PushRequest`.
 //! <https://github.com/grafana/loki/blob/main/pkg/push/push.proto>
 
-use json::text;
 use limits::EVENT_BYTES_MAX;
 
 use super::labels;
 use super::line::{self, Line, Lines};
 use crate::protobuf::{self, InvalidMessage, Value};
-use crate::{Problem, Stop};
+use crate::{Problem, Stop, lossy};
 
 const STREAMS: u32 = 1;
 const LABELS: u32 = 1;
@@ -19,6 +18,8 @@ const SECONDS: u32 = 1;
 const NANOSECONDS: u32 = 2;
 const NAME: u32 = 1;
 const VALUE: u32 = 2;
+
+const TOO_LARGE: &str = "the line and its metadata have more than 1 MiB: send shorter ones";
 
 /// Checks a whole body, before any line is passed on.
 pub(super) fn check(body: &[u8]) -> Result<(), Problem> {
@@ -57,28 +58,34 @@ pub(super) fn walk(body: &[u8], lines: &mut Lines<'_, '_>) -> Result<(), Stop> {
 
 fn walk_entry(entry: &[u8], labels: Option<&str>, lines: &mut Lines<'_, '_>) -> Result<(), Stop> {
     if entry.len() > EVENT_BYTES_MAX {
-        return lines.reject(&entry[..EVENT_BYTES_MAX], "the line is too large: send at most 1 MiB");
+        return lines.reject(&entry[..EVENT_BYTES_MAX], TOO_LARGE);
     }
     let line = parts(entry, LINE).last().unwrap_or_default();
     let time = parts(entry, TIME).last().unwrap_or_default();
     let time = nanoseconds(time).map(line::time).ok_or("the time is not in the years 1677 to 2262".into());
-    // Bytes that aren't UTF-8 are replaced: logs have some.
-    let line = text::string(&String::from_utf8_lossy(line)).into();
-    lines.push(&Line { time, line, labels, metadata: Some(metadata(entry).into()) })
+    match (lossy::string(line), metadata(entry)) {
+        (Some(text), Some(metadata)) => {
+            lines.push(&Line { time, line: text.into(), labels, metadata: Some(metadata.into()) })
+        }
+        _ => lines.reject(line, TOO_LARGE),
+    }
 }
 
-fn metadata(entry: &[u8]) -> String {
+fn metadata(entry: &[u8]) -> Option<String> {
     let mut out = String::from("{");
     for pair in parts(entry, METADATA) {
+        if out.len() > EVENT_BYTES_MAX {
+            return None;
+        }
         if out.len() > 1 {
             out.push(',');
         }
         for (number, end) in [(NAME, ":"), (VALUE, "")] {
-            text::write_string(&String::from_utf8_lossy(parts(pair, number).last().unwrap_or_default()), &mut out);
+            out.push_str(&lossy::string(parts(pair, number).last().unwrap_or_default())?);
             out.push_str(end);
         }
     }
-    out + "}"
+    Some(out + "}")
 }
 
 /// A timestamp of seconds and nanoseconds.

@@ -66,12 +66,17 @@ impl Push {
 
 impl Call for Push {
     fn needed_bytes(&self, body: &[u8]) -> usize {
-        let decompressed = match self.declared {
-            Some(Form::Json) => 0,
-            _ => snappy::length(body).unwrap_or(0).min(limits::BATCH_BYTES_MAX),
-        };
-        // One line as it was sent, and as it is stored: its escapes may take six times its bytes.
-        decompressed + 16 * EVENT_BYTES_MAX
+        if self.form(body) == Form::Json {
+            return 2 * body.len().min(EVENT_BYTES_MAX);
+        }
+        let decompressed = snappy::length(body).unwrap_or(0).min(limits::BATCH_BYTES_MAX);
+        // The parts of a line as strings, which may have six times their bytes, and as they are stored.
+        decompressed + 5 * (6 * decompressed).min(EVENT_BYTES_MAX)
+    }
+
+    fn decodes(&self, coding: &str) -> bool {
+        // Some senders name the compression that belongs to the format.
+        coding.eq_ignore_ascii_case("snappy") && self.declared != Some(Form::Json)
     }
 
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {

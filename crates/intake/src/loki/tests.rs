@@ -144,7 +144,7 @@ fn declared_length_is_checked_before_decompression() {
     let bomb = [0xff, 0xff, 0xff, 0xff, 0x0f, 0];
     assert_eq!(push(&[PROTO], &bomb).unwrap_err().status, 413);
     let call = call(&intake(), "POST", PUSH, &[PROTO]);
-    assert!(call.needed_bytes(&bomb) <= limits::BATCH_BYTES_MAX + 16 * limits::EVENT_BYTES_MAX);
+    assert!(call.needed_bytes(&bomb) <= limits::BATCH_BYTES_MAX + 5 * limits::EVENT_BYTES_MAX);
     assert!(call.needed_bytes(&snappy(&vec![0; 5_000_000])) >= 5_000_000);
 }
 
@@ -154,6 +154,9 @@ fn large_parts_are_rejected() {
     let message = request("{}", &[entry(&large, &[]), entry(b"x", &[])]);
     let outcomes = payloads(&[PROTO], &snappy(&message));
     assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true]);
+    let metadata = [("a", &*"\n".repeat(limits::EVENT_BYTES_MAX / 6))];
+    let outcomes = payloads(&[PROTO], &snappy(&request("{}", &[entry(b"x", &metadata)])));
+    assert!(outcomes[0].is_err());
     let large = String::from_utf8(large).unwrap();
     let body = format!(r#"{{"streams":[{{"stream":{{}},"values":[["1","{large}"],["1","x"]]}}]}}"#);
     let outcomes = payloads(&[JSON], body.as_bytes());
@@ -162,6 +165,13 @@ fn large_parts_are_rejected() {
     let values = r#"["1","x"],"#.repeat(1_000);
     let body = format!(r#"{{"streams":[{{"stream":{{"a":"{}"}},"values":[{values}["1","x"]]}}]}}"#, &large[64..]);
     assert_eq!(push(&[JSON], body.as_bytes()).unwrap_err().status, 413);
+}
+
+#[test]
+fn snappy_is_no_coding_of_http() {
+    assert!(call(&intake(), "POST", PUSH, &[PROTO]).decodes("Snappy"));
+    assert!(!call(&intake(), "POST", PUSH, &[PROTO]).decodes("br"));
+    assert!(!call(&intake(), "POST", PUSH, &[JSON]).decodes("snappy"));
 }
 
 #[test]
