@@ -21,7 +21,7 @@ impl Budget {
 
     /// Counts a payload.
     pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), Problem> {
-        self.left = self.left.checked_sub(bytes + 1).ok_or_else(|| {
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| {
             let detail = format!(
                 "the records of the request have more than {MADE_BYTES_MAX} bytes with the parts they share: send fewer at a time"
             );

@@ -13,8 +13,8 @@ pub(crate) fn string(bytes: &[u8]) -> Option<String> {
     let text = str::from_utf8(bytes);
     let replaced = if text.is_ok() { 1 } else { '\u{fffd}'.len_utf8() };
     let written = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
         0..0x20 => 6,
-        b'"' | b'\\' => 2,
         0x80.. => replaced,
         _ => 1,
     };

@@ -154,7 +154,7 @@ fn large_parts_are_rejected() {
     let message = request("{}", &[entry(&large, &[]), entry(b"x", &[])]);
     let outcomes = payloads(&[PROTO], &snappy(&message));
     assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true]);
-    let metadata = [("a", &*"\n".repeat(limits::EVENT_BYTES_MAX / 6))];
+    let metadata = [("a", &*"\u{1}".repeat(limits::EVENT_BYTES_MAX / 6 + 1))];
     let outcomes = payloads(&[PROTO], &snappy(&request("{}", &[entry(b"x", &metadata)])));
     assert!(outcomes[0].is_err());
     let large = String::from_utf8(large).unwrap();
