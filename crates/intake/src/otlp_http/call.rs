@@ -34,7 +34,7 @@ impl Export {
 impl Call for Export {
     fn needed_bytes(&self, body: &[u8]) -> usize {
         let body = body.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(body);
-        if self.is_json(body) { needed::of_json(body) } else { needed::of_protobuf(body) }
+        if self.is_json(body) { needed::of_json(body) } else { needed::of_protobuf(self.signal, body) }
     }
 
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {

@@ -4,7 +4,7 @@ use super::attributes::attributes;
 use super::emitter::Emitter;
 use super::message::{Fault, Fields, Message};
 use super::value::Value;
-use super::{log, span, write};
+use super::{log, metric, span, write};
 use crate::{Problem, Records, Stop};
 
 /// What a request exports.
@@ -12,6 +12,7 @@ use crate::{Problem, Records, Stop};
 pub(super) enum Signal {
     Logs,
     Traces,
+    Metrics,
 }
 
 /// The fields of the three levels of the envelope. Their numbers are the same for all signals.
@@ -35,13 +36,20 @@ const TRACES: Envelope = Envelope {
     scope: &[(1, "scope"), (2, "spans")],
 };
 
+const METRICS: Envelope = Envelope {
+    type_name: "otlp.metric",
+    request: &[(1, "resourceMetrics")],
+    resource: &[(1, "resource"), (2, "scopeMetrics")],
+    scope: &[(1, "scope"), (2, "metrics")],
+};
+
 const RESOURCE: &Fields = &[(1, "attributes")];
 const SCOPE: &Fields = &[(1, "name"), (2, "version"), (3, "attributes")];
 
-/// Bytes of a resource, and of a scope. Each record repeats them.
-const SHARED_BYTES_MAX: usize = 64 * 1024;
-const SHARED_TOO_LARGE: Fault =
-    "the resource or the scope of the record has more than 65536 bytes: send fewer or shorter attributes";
+/// Bytes of a resource, of a scope, and of the texts of a metric. Each record repeats them.
+pub(super) const SHARED_BYTES_MAX: usize = 64 * 1024;
+pub(super) const SHARED_TOO_LARGE: Fault =
+    "the resource, the scope or the metric of the record has more than 65536 bytes: send fewer or shorter attributes";
 
 impl From<Fault> for Stop {
     fn from(fault: Fault) -> Self {
@@ -54,18 +62,15 @@ pub(super) fn walk(signal: Signal, request: Message<'_>, records: &mut Records<'
     let envelope = match signal {
         Signal::Logs => LOGS,
         Signal::Traces => TRACES,
+        Signal::Metrics => METRICS,
     };
     let mut emitter = Emitter::new(records, envelope.type_name);
     let mut shared = String::new();
     request.walk(envelope.request, |_, resource| {
         let resource = resource.message()?;
-        let written = first(resource, envelope.resource)?.map_or(Ok(()), |value| {
-            shared.clear();
-            write_resource(value, &mut shared)
-        });
-        if written.is_err() || first(resource, envelope.resource)?.is_none() {
-            shared.clear();
-        }
+        shared.clear();
+        let value = first(resource, envelope.resource)?;
+        let written = value.map_or(Ok(()), |value| write_resource(value, &mut shared));
         let length = shared.len();
         resource.walk(envelope.resource, |number, scope| {
             if number == 1 {
@@ -92,6 +97,7 @@ fn emit(
     match signal {
         Signal::Logs => emitter.emit(record, tail, |out| log::write(record, out).map(|()| None)),
         Signal::Traces => emitter.emit(record, tail, |out| span::write(record, out)),
+        Signal::Metrics => metric::emit(record, emitter, tail),
     }
 }
 

@@ -5,9 +5,10 @@
 //! |---|---|
 //! | `call.rs`, `reply.rs` | one request, and its response |
 //! | `envelope.rs`, `emitter.rs` | the walk from resources to records, and how records are passed on |
-//! | `log.rs`, `span.rs`, `metric.rs`, `point.rs`, `exponential.rs` | the JSON of each kind of record |
+//! | `log.rs`, `span.rs`, `metric.rs`, `point.rs` | the JSON of each kind of record |
 //! | `message.rs`, `value.rs` | messages and values in either encoding |
 //! | `attributes.rs`, `write.rs` | parts of the JSON |
+//! | `needed.rs` | the memory that a request needs |
 //!
 //! No message is decoded as a whole: each record is read from the body where it is, and its JSON is written into one buffer. So a hostile
 //! body costs no more memory than its largest record.
@@ -18,7 +19,9 @@ mod emitter;
 mod envelope;
 mod log;
 mod message;
+mod metric;
 mod needed;
+mod point;
 mod reply;
 mod span;
 #[cfg(test)]
@@ -52,6 +55,7 @@ impl Intake for Otlp {
         let signal = match head.path.trim_end_matches('/') {
             otlp::LOGS_PATH => Signal::Logs,
             otlp::TRACES_PATH => Signal::Traces,
+            otlp::METRICS_PATH => Signal::Metrics,
             _ => return Route::Unknown,
         };
         match head.method {

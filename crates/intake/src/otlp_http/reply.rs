@@ -17,6 +17,7 @@ pub(super) fn of_verdicts(signal: Signal, verdicts: &Verdicts, is_json: bool) ->
         let name = match signal {
             Signal::Logs => "rejectedLogRecords",
             Signal::Traces => "rejectedSpans",
+            Signal::Metrics => "rejectedDataPoints",
         };
         // JSON of protocol buffers has 64-bit numbers as text.
         let partial =

@@ -61,7 +61,7 @@ struct Span<'a> {
 pub(super) fn write(message: Message<'_>, out: &mut String) -> Result<Option<[u8; ID_BYTES]>, Fault> {
     let span = read(message)?;
     write::text("name", span.name, out)?;
-    write_name("kind", span.kind, KINDS, out);
+    write::named("kind", span.kind, KINDS, out);
     write::time("start", span.start, out);
     write::time("end", span.end, out);
     if let Some(duration) = span.end.checked_sub(span.start).filter(|_| span.start != 0) {
@@ -116,15 +116,6 @@ fn read(message: Message<'_>) -> Result<Span<'_>, Fault> {
     Ok(span)
 }
 
-/// Writes the name of an enum's number, unless that is 0, which means unspecified. A number without a name is written.
-fn write_name(name: &str, number: u64, names: &[&str], out: &mut String) {
-    match usize::try_from(number).ok().and_then(|number| names.get(number)) {
-        _ if number == 0 => {}
-        Some(value) => write::word(name, value, out),
-        None => write::count(name, number, out),
-    }
-}
-
 fn write_status(status: Option<Value<'_>>, out: &mut String) -> Result<(), Fault> {
     let Some(status) = status else { return Ok(()) };
     let (mut message, mut code) = (None, 0);
@@ -138,7 +129,7 @@ fn write_status(status: Option<Value<'_>>, out: &mut String) -> Result<(), Fault
     if code != 0 || message.is_some() {
         write::member("status", out);
         out.push('{');
-        write_name("code", code, CODES, out);
+        write::named("code", code, CODES, out);
         write::text("message", message, out)?;
         out.push('}');
     }

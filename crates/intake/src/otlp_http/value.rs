@@ -1,5 +1,5 @@
-//! A value of a message in either encoding, read leniently: JSON may have 64-bit numbers as text or as numbers, and the names or the numbers
-//! of enums.
+//! A value of a message in either encoding, read leniently: JSON may have 64-bit numbers as text or as numbers, and enums as names or as
+//! numbers.
 
 use std::borrow::Cow;
 
@@ -63,6 +63,22 @@ impl<'a> Value<'a> {
         match self {
             Self::Wire(value) => bits(value).map(u64::cast_signed),
             Self::Json(_) => whole(&self.text()?).and_then(|number| i64::try_from(number).ok()).ok_or(NO_NUMBER),
+        }
+    }
+
+    /// A signed number that protobuf has as `sint32`.
+    pub(super) fn zigzag(self) -> Result<i64, Fault> {
+        match self {
+            Self::Wire(value) => bits(value).map(|bits| (bits >> 1).cast_signed() ^ -(bits & 1).cast_signed()),
+            Self::Json(_) => self.signed(),
+        }
+    }
+
+    /// How many bytes it has.
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Self::Wire(value) => value.bytes().map_or(8, <[u8]>::len),
+            Self::Json(json) => json.len(),
         }
     }
 

@@ -43,6 +43,15 @@ pub(super) fn word(name: &str, value: &str, out: &mut String) {
     out.push('"');
 }
 
+/// Writes a member with the name of an enum's number, unless that is 0: unspecified. A number without a name is written itself.
+pub(super) fn named(name: &str, number: u64, names: &[&str], out: &mut String) {
+    match usize::try_from(number).ok().and_then(|number| names.get(number)) {
+        _ if number == 0 => {}
+        Some(value) => word(name, value, out),
+        None => count(name, number, out),
+    }
+}
+
 /// Writes a member with a whole number, unless it is 0.
 pub(super) fn count(name: &str, number: u64, out: &mut String) {
     if number != 0 {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use otlp::Message;
 use testkit::fuzz::{Corpus, run};
 
-use super::{JSON, PROTOBUF, logs, spans};
+use super::{JSON, PROTOBUF, logs, metrics, spans};
 use crate::testing::{call, post};
 
 const SAMPLES: &[&[u8]] = &[
@@ -14,6 +14,9 @@ const SAMPLES: &[&[u8]] = &[
         {"doubleValue":1.5},{"bytesValue":"AA=="},{"boolValue":true}]}}}]}},"traceId":"00ff"}]}]}]}"#,
     br#"{"resourceSpans":[{"scopeSpans":[{"scope":{"name":"s"},"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10",
         "spanId":"0102030405060708","kind":2,"events":[{"name":"e"}],"links":[{}],"status":{"code":2}}]}]}]}"#,
+    br#"{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","summary":{"dataPoints":[{"count":"2","sum":1.5,
+        "quantileValues":[{"quantile":0.5,"value":"NaN"}]}]}},{"name":"h","histogram":{"dataPoints":[{"bucketCounts":["1",2],
+        "explicitBounds":[0.5],"exemplars":[{"asInt":"1"}]}],"aggregationTemporality":1}}]}]}]}"#,
 ];
 const TOKENS: &[&[u8]] = &[
     b"\x0a\x00",
@@ -36,11 +39,13 @@ fn fuzz_otlp() {
     let binary = [
         logs::export(vec![logs::order_failed(), Default::default()]).encode_to_vec(),
         spans::export(vec![spans::pay()]).encode_to_vec(),
+        metrics::export().encode_to_vec(),
+        metrics::exponential(),
     ];
     let samples: Vec<&[u8]> = binary.iter().map(|sample| &**sample).chain(SAMPLES.iter().copied()).collect();
     let intake: std::sync::Arc<dyn crate::Intake> = std::sync::Arc::new(super::Otlp);
     run("OTLP", Corpus { samples: &samples, tokens: TOKENS }, |bytes| {
-        ["/v1/logs", "/v1/traces"].map(|target| {
+        ["/v1/logs", "/v1/traces", "/v1/metrics"].map(|target| {
             [&PROTOBUF[..], &JSON].map(|headers| {
                 let mut call = call(&intake, "POST", target, headers);
                 let _ = call.needed_bytes(bytes);

@@ -2,6 +2,7 @@
 
 mod fuzz;
 mod logs;
+mod metrics;
 mod responses;
 mod spans;
 

@@ -23,6 +23,10 @@ fn rejected_records_are_counted() {
     let (_, reply) = post(&mut *call(&intake(), "POST", "/v1/traces", &JSON), json.as_bytes(), &[0]).unwrap();
     let body: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
     assert_eq!(body["partialSuccess"]["rejectedSpans"], "1");
+    let json = r#"{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"gauge":{"dataPoints":[{},{}]}}]}]}]}"#;
+    let (_, reply) = post(&mut *call(&intake(), "POST", "/v1/metrics", &JSON), json.as_bytes(), &[0]).unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+    assert_eq!(body["partialSuccess"]["rejectedDataPoints"], "1");
 }
 
 #[test]
