@@ -145,7 +145,8 @@ def cloudevents(form):
     from cloudevents.v1.conversion import to_binary, to_structured
     from cloudevents.v1.http import CloudEvent
     for mark in MARKS:
-        event = CloudEvent({"type": "com.example.order", "source": "/shop"}, {"order": mark})
+        attributes = {"type": "com.example.order", "source": "/shop", "datacontenttype": "application/json"}
+        event = CloudEvent(attributes, {"order": mark})
         headers, body = (to_binary if form == "binary" else to_structured)(event)
 
         def send():

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn marks_are_found_in_text() {
         let text = format!("{{\"a\":\"{}\"}} {} {} mark-x mark-99 mark-1000", mark(7), mark(999), mark(7));
-        assert_eq!(find(text.as_bytes()), BTreeSet::from([7, 100, 999]));
+        assert_eq!(find(text.as_bytes()), BTreeSet::from([7, 999]));
     }
 
     #[test]
