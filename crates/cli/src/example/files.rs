@@ -61,6 +61,56 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        name: "github-webhook",
+        about: "Verifies signed webhooks of GitHub, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/github-webhook/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/github-webhook/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/github-webhook/post.sh")),
+            ("cases/push/case.toml", include_str!("../../../../examples/github-webhook/cases/push/case.toml")),
+            (
+                "cases/push/expected.ndjson",
+                include_str!("../../../../examples/github-webhook/cases/push/expected.ndjson"),
+            ),
+            ("cases/push/input.ndjson", include_str!("../../../../examples/github-webhook/cases/push/input.ndjson")),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/github-webhook/cases/rejected/case.toml")),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/github-webhook/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/github-webhook/cases/rejected/refused.ndjson"),
+            ),
+            ("schemas/github.json", include_str!("../../../../examples/github-webhook/schemas/github.json")),
+        ],
+    },
+    Example {
+        name: "cloudevents",
+        about: "Stores CloudEvents of every mode once, in one form (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/cloudevents/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/cloudevents/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/cloudevents/post.sh")),
+            ("cases/order/case.toml", include_str!("../../../../examples/cloudevents/cases/order/case.toml")),
+            (
+                "cases/order/expected.ndjson",
+                include_str!("../../../../examples/cloudevents/cases/order/expected.ndjson"),
+            ),
+            ("cases/order/input.ndjson", include_str!("../../../../examples/cloudevents/cases/order/input.ndjson")),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/cloudevents/cases/rejected/case.toml")),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/cloudevents/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/cloudevents/cases/rejected/refused.ndjson"),
+            ),
+            ("schemas/order.json", include_str!("../../../../examples/cloudevents/schemas/order.json")),
+        ],
+    },
+    Example {
         name: "access-logs-with-aggregates",
         about: "Parses lines of an access log, and counts them by minute and by visit (SQLite)",
         files: &[
