@@ -420,6 +420,43 @@ pub(super) const EXAMPLES: &[Example] = &[
             ("cases/order/input.ndjson", include_str!("../../../../examples/bridge/cases/order/input.ndjson")),
         ],
     },
+    Example {
+        name: "splunk-hec",
+        about: "Accepts events in Splunk's protocol, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/splunk-hec/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/splunk-hec/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/splunk-hec/post.sh")),
+            ("cases/lines/case.toml", include_str!("../../../../examples/splunk-hec/cases/lines/case.toml")),
+            ("cases/lines/input.ndjson", include_str!("../../../../examples/splunk-hec/cases/lines/input.ndjson")),
+            ("schemas/app-log.json", include_str!("../../../../examples/splunk-hec/schemas/app-log.json")),
+        ],
+    },
+    Example {
+        name: "segment",
+        about: "Accepts calls of the SDKs of Segment and RudderStack, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/segment/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/segment/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/segment/post.sh")),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/segment/cases/rejected/case.toml")),
+            ("cases/rejected/input.ndjson", include_str!("../../../../examples/segment/cases/rejected/input.ndjson")),
+            ("cases/track/case.toml", include_str!("../../../../examples/segment/cases/track/case.toml")),
+            ("cases/track/input.ndjson", include_str!("../../../../examples/segment/cases/track/input.ndjson")),
+            ("schemas/track.json", include_str!("../../../../examples/segment/schemas/track.json")),
+        ],
+    },
+    Example {
+        name: "loki",
+        about: "Accepts lines in Loki's protocol, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/loki/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/loki/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/loki/post.sh")),
+            ("cases/lines/case.toml", include_str!("../../../../examples/loki/cases/lines/case.toml")),
+            ("cases/lines/input.ndjson", include_str!("../../../../examples/loki/cases/lines/input.ndjson")),
+        ],
+    },
 ];
 
 #[cfg(test)]

@@ -231,6 +231,31 @@ fn cloudevents_example_works() {
 }
 
 #[test]
+fn splunk_hec_example_works() {
+    let example = Written::new("splunk-hec");
+    let server = example.post(&[]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from logs"), 3, "a repeated request is stored once");
+}
+
+#[test]
+fn segment_example_works() {
+    let example = Written::new("segment");
+    let server = example.post(&[("EMAIL_KEY", "0123456789abcdef0123456789abcdef")]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from events"), 3, "a repeated batch is stored once");
+    assert!(wait_until(|| count(&example.folder.data(), "select count(*) from rejected") == 1));
+}
+
+#[test]
+fn loki_example_works() {
+    let example = Written::new("loki");
+    let server = example.post(&[]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from logs"), 3, "a repeated push is stored once");
+}
+
+#[test]
 fn log_to_elasticsearch_example_works() {
     let Some(search) = OpenSearch::shared() else { return };
     let example = Written::new("log-to-elasticsearch");
