@@ -24,7 +24,7 @@ pub(crate) mod reloads;
 mod rolling_upgrade;
 mod sent;
 pub(crate) mod slow_clients;
-mod sqlite;
+pub(crate) mod sqlite;
 pub(crate) mod stops;
 pub(crate) mod store_faults;
 pub(crate) mod store_kills;

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::benchmarks::{Passed, run_bench};
 use crate::tidy::{lines, messages};
-use crate::{campaign, ci, deployments, dist, docs, fuzz, image, lab, scale, services, test, tidy};
+use crate::{campaign, ci, deployments, dist, docs, fuzz, image, lab, scale, senders, services, test, tidy};
 
 /// Forebay's tooling.
 #[derive(Parser)]
@@ -49,6 +49,8 @@ enum Task {
     Campaign(campaign::Arguments),
     /// Measures many gateways, writers and users: load balancers, containers, cut networks, and the tables of the articles.
     Scale(scale::Arguments),
+    /// Unchanged senders of others, with kills of Forebay: each acknowledged event is stored once.
+    Senders(senders::Arguments),
     /// Builds the container image from a binary of this machine.
     Image(image::Arguments),
     /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
@@ -74,6 +76,7 @@ pub fn main() -> ExitCode {
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Campaign(arguments) => campaign::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
+        Task::Senders(arguments) => senders::run(&arguments),
         Task::Image(arguments) => image::run_command(&arguments),
         Task::Lab(arguments) => lab::run(&arguments),
     };

@@ -23,6 +23,7 @@ mod opensearch;
 mod pip_package;
 mod scale;
 mod schema_suite;
+mod senders;
 mod services;
 mod shared_servers;
 mod spelling;

@@ -46,15 +46,19 @@ fn bus(bus: &config::BusConfig) -> ConnectOptions {
     ConnectOptions { servers, credentials, ca, name: "forebay bridge" }
 }
 
-/// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.
-pub(crate) fn warn_of_descriptors(gateway: &config::GatewayConfig, memory: &Budgets) {
+/// The limits of connections, if the process may not have the file descriptors for as many as the operator has set, or as the default.
+pub(crate) fn lowered_connections(gateway: &config::GatewayConfig, memory: &Budgets) -> Option<ConnectionLimits> {
     let wanted = gateway.connections_wanted(memory);
-    let ConnectionLimits { all, per_client } = descriptors::within_limit(wanted);
-    if all < wanted.all {
+    Some(descriptors::within_limit(wanted)).filter(|limits| limits.all < wanted.all)
+}
+
+/// Says so if file descriptors limit the connections. Only if the operator has set their number it is worth a warning.
+pub(crate) fn warn_of_descriptors(gateway: &config::GatewayConfig, memory: &Budgets) {
+    if let Some(ConnectionLimits { all, per_client }) = lowered_connections(gateway, memory) {
         let message = format!(
             "only {all} of {} connections can be open at a time, {per_client} of them from one client: the process may not have more \
              file descriptors. Raise their limit (ulimit -n, LimitNOFILE=)",
-            wanted.all
+            gateway.connections_wanted(memory).all
         );
         if gateway.max_connections.is_some() { tracing::warn!("{message}") } else { tracing::info!("{message}") }
     }

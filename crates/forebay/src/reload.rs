@@ -28,6 +28,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::bus_events::Readers;
+use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::read_back::SinkReader;
@@ -123,6 +124,7 @@ pub(crate) struct Components {
     pub(crate) upstreams: UpstreamBoard,
     pub(crate) retention: RetentionBoard,
     pub(crate) readers: Readers,
+    pub(crate) findings: Findings,
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
 }
@@ -196,6 +198,8 @@ impl Reloader {
         self.components.upstreams.show(&configuration.upstreams);
         self.components.retention.show(compose::named(&sinks));
         self.components.readers.show(SinkReader::for_bus(&configuration, &sinks, &self.components.lanes));
+        let lowered = compose::lowered_connections(&configuration.gateway, &self.components.memory);
+        self.components.findings.show_lowered(lowered);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);
         }

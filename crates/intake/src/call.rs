@@ -45,6 +45,11 @@ pub trait Call: Send {
         None
     }
 
+    /// Whether [`Call::decode`] expects bodies in this `Content-Encoding`, which isn't one of HTTP's.
+    fn decodes(&self, _coding: &str) -> bool {
+        false
+    }
+
     /// Bytes of memory that [`Call::decode`] needs at most for a time, in addition to the body and what it passes on.
     fn needed_bytes(&self, _body: &[u8]) -> usize {
         0

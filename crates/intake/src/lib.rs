@@ -23,6 +23,7 @@ mod head;
 mod kind;
 pub mod kinds;
 pub mod loki;
+mod lossy;
 pub mod otlp_http;
 mod problem;
 pub mod protobuf;

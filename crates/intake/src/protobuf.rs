@@ -97,6 +97,21 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The numbers of a packed field of varints.
+pub fn varints(packed: &[u8]) -> impl Iterator<Item = Result<u64, InvalidMessage>> {
+    let mut fields = fields(packed);
+    std::iter::from_fn(move || {
+        if fields.rest.is_empty() {
+            return None;
+        }
+        let number = fields.varint().ok_or(InvalidMessage);
+        if number.is_err() {
+            fields.rest = &[];
+        }
+        Some(number)
+    })
+}
+
 impl<'a> Value<'a> {
     /// The bytes of a field that has some.
     #[must_use]
@@ -123,6 +138,12 @@ mod tests {
             Ok((4, Value::Fixed64(2))),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn packed_varints_are_walked() {
+        let found: Vec<_> = varints(&[1, 0x96, 0x01, 0x80]).collect();
+        assert_eq!(found, [Ok(1), Ok(150), Err(InvalidMessage)]);
     }
 
     #[test]

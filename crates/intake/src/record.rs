@@ -69,6 +69,12 @@ impl<'r> Records<'r> {
         Ok(())
     }
 
+    /// Whether the next record was passed on before: [`Records::take`] only counts it, so its payload may be anything.
+    #[must_use]
+    pub const fn skips_next(&self) -> bool {
+        self.count < self.skip
+    }
+
     /// How many records were passed on, with those that were skipped.
     #[must_use]
     pub const fn count(&self) -> usize {

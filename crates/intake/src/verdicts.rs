@@ -41,7 +41,7 @@ impl Verdicts {
     }
 
     /// Sets the verdict on the record at `index`, from 0. Nothing happens if there is no such record.
-    fn set(&mut self, index: usize, verdict: Verdict) {
+    pub fn set(&mut self, index: usize, verdict: Verdict) {
         if let Some(known) = self.verdicts.get_mut(index) {
             *known = verdict;
         }

@@ -94,6 +94,26 @@ impl Drop for ThreadTimer {
     }
 }
 
+/// The beginning of the `siginfo_t` of a timer (`sigaction(2)`): libc has no function for its overruns.
+#[repr(C)]
+struct TimerInfo {
+    _number: c_int,
+    _error: c_int,
+    _code: c_int,
+    timer: TimerFields,
+}
+
+/// It has the alignment of a pointer, as the kernel's union has.
+#[repr(C)]
+struct TimerFields {
+    _id: c_int,
+    /// Expirations since the signal was sent: a signal is pending only once.
+    overrun: c_int,
+    _value: sigval,
+}
+
+const _: () = assert!(size_of::<TimerInfo>() <= size_of::<siginfo_t>());
+
 extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes both, and they are valid until the handler returns.
     let (code, value, registers) =
@@ -101,10 +121,13 @@ extern "C" fn on_signal(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
     if code != libc::SI_TIMER {
         return;
     }
+    // SAFETY: the kernel has initialised the whole siginfo_t, which is larger and of the same alignment. Any bytes are a valid `c_int`.
+    let overrun = unsafe { (*info.cast::<TimerInfo>()).timer.overrun };
     let Some((ring, run)) = of(SampleKind::Cpu) else { return };
     #[expect(clippy::cast_possible_truncation, reason = "it is the number of a thread")]
     let thread = value.addr() as i32;
-    ring.write(run, thread, 1, |sample| {
+    let ticks = 1 + u64::try_from(overrun).unwrap_or(0);
+    ring.write(run, thread, ticks, |sample| {
         sample.frame(registers.instruction);
         walk(&registers, sample);
     });
@@ -256,6 +279,8 @@ const fn code_address(word: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::active::Run;
+    use crate::active::tests::alone;
 
     /// The stack that the C library says the calling thread has.
     fn stack_of_c_library() -> (usize, usize) {
@@ -288,6 +313,42 @@ mod tests {
             });
             thread.unwrap().join().unwrap();
         }
+    }
+
+    /// Blocks the signal for the calling thread during `work`. The kernel then delivers it.
+    fn without_signal(work: impl FnOnce()) {
+        // SAFETY: all-zero bytes are an empty set; all pointers are to local variables.
+        let change = |how| unsafe {
+            let mut signals: libc::sigset_t = mem::zeroed();
+            libc::sigaddset(&raw mut signals, SIGNAL);
+            assert_eq!(libc::pthread_sigmask(how, &raw const signals, ptr::null_mut()), 0);
+        };
+        change(libc::SIG_BLOCK);
+        work();
+        change(libc::SIG_UNBLOCK);
+    }
+
+    /// Ticks of CPU time that the calling thread has used.
+    fn ticks_used() -> u64 {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        (used.tv_sec * 1_000_000_000 + used.tv_nsec).cast_unsigned() * HERTZ / 1_000_000_000
+    }
+
+    #[test]
+    fn sample_weighs_the_ticks_without_signal() {
+        let _alone = alone();
+        let run = Run::begin(SampleKind::Cpu, &[]).unwrap();
+        set_handler().unwrap();
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        let begun = ticks_used();
+        let timer = ThreadTimer::start(thread).unwrap();
+        without_signal(|| while ticks_used() - begun < 20 {});
+        drop(timer);
+        let passed = ticks_used() - begun;
+        let mut weights = Vec::new();
+        run.ring.drain(run.number, |sample| weights.extend((sample.thread == thread).then_some(sample.weight)));
+        let (most, all) = (weights.iter().max().copied(), weights.iter().sum::<u64>());
+        assert!(most >= Some(15) && all <= passed + 1, "{weights:?} of {passed}");
     }
 
     #[test]

@@ -69,16 +69,16 @@ pub(crate) fn write(profile: &Profile, title: &str) -> String {
 fn summary(profile: &Profile) -> String {
     let seconds = profile.duration.as_secs_f64();
     let samples = profile.samples();
+    let weight: u64 = profile.stacks.iter().map(|stack| stack.weight).sum();
     match profile.kind {
         SampleKind::Cpu => {
-            let cpu = samples as f64 / HERTZ as f64;
+            let cpu = weight as f64 / HERTZ as f64;
             format!(
                 "CPU time of {seconds:.1} s: {cpu:.1} s in {samples} samples. Width is CPU time; callees are below callers."
             )
         }
         SampleKind::Heap => {
-            let bytes: u64 = profile.stacks.iter().map(|stack| stack.weight).sum();
-            let mib = bytes as f64 / 1024.0 / 1024.0;
+            let mib = weight as f64 / 1024.0 / 1024.0;
             format!(
                 "Allocations of {seconds:.1} s: {mib:.1} MiB in {samples} samples. Width is bytes; callees are below callers."
             )
@@ -107,7 +107,7 @@ impl Drawing<'_> {
         let (name, y) = (self.profile.name(frame), row as f64 * ROW);
         let share = weight as f64 * 100.0 / self.all as f64;
         let amount = match self.profile.kind {
-            SampleKind::Cpu => format!("{weight} samples"),
+            SampleKind::Cpu => format!("{weight} ticks"),
             SampleKind::Heap => format!("{} KiB", weight.div_ceil(1024)),
         };
         let (escaped, colour) = (escape(name), colour(name));
@@ -152,8 +152,8 @@ mod tests {
         let svg = write(&example(SampleKind::Cpu), "forebay <1>");
         for part in [
             "forebay &lt;1&gt;",
-            "<title>shard-0 (10 samples, 100.00 %)</title><rect x=\"10.0\" y=\"0\" width=\"1180.0\"",
-            "<title>Vec&lt;[u8; 4]&gt;::push &amp; &quot;x&quot; (6 samples, 60.00 %)</title><rect x=\"10.0\" y=\"34\" width=\"708.0\"",
+            "<title>shard-0 (10 ticks, 100.00 %)</title><rect x=\"10.0\" y=\"0\" width=\"1180.0\"",
+            "<title>Vec&lt;[u8; 4]&gt;::push &amp; &quot;x&quot; (6 ticks, 60.00 %)</title><rect x=\"10.0\" y=\"34\" width=\"708.0\"",
             "no symbols",
         ] {
             assert!(svg.contains(part), "{part}\n{svg}");
@@ -161,6 +161,13 @@ mod tests {
         assert!(!svg.contains("script") && !svg.contains("href"));
         assert_eq!(svg.matches("<g").count(), svg.matches("</g>").count());
         assert!(write(&Profile { stacks: Vec::new(), ..example(SampleKind::Heap) }, "").ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn cpu_time_counts_ticks_of_samples() {
+        let mut profile = example(SampleKind::Cpu);
+        profile.stacks[1].weight += 2 * HERTZ;
+        assert!(write(&profile, "").contains("CPU time of 2.0 s: 2.1 s in 10 samples."), "{}", write(&profile, ""));
     }
 
     #[test]

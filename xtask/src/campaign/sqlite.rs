@@ -15,7 +15,7 @@ pub(super) fn select(database: &Path, query: &str) -> Result<String> {
 }
 
 /// The stored payloads, one a line. They are in a file of `folder`.
-pub(super) fn payloads(database: &Path, folder: &Path) -> Result<BufReader<File>> {
+pub(crate) fn payloads(database: &Path, folder: &Path) -> Result<BufReader<File>> {
     let path = folder.join("rows");
     write_payloads(database, File::create(&path).with_context(|| format!("writing {}", path.display()))?)?;
     Ok(BufReader::new(File::open(path)?))

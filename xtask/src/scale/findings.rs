@@ -26,12 +26,32 @@ const CONNECTIONS: usize = 60;
 /// The longest that a load runs: it is ended when its cause was found.
 const LOAD_SECONDS: &str = "120";
 
+/// Options of `cargo xtask scale findings`.
+#[derive(clap::Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    /// The code of the only finding to provoke [default: all of them]
+    #[arg(long, value_name = "CODE", value_parser = code)]
+    only: Option<&'static str>,
+}
+
+impl Options {
+    /// Provokes all findings.
+    pub(super) const ALL: Self = Self { only: None };
+}
+
 /// What happens to a container.
 struct Cause {
     name: &'static str,
     code: &'static str,
     options: fn(&Path) -> Result<Vec<String>>,
     begin: fn(&Site, &Container, &Path) -> Result<Running>,
+}
+
+/// The code of a cause.
+fn code(text: &str) -> Result<&'static str, String> {
+    let codes = CAUSES.iter().map(|cause| cause.code);
+    let known: Vec<&str> = codes.clone().collect();
+    codes.clone().find(|code| *code == text).ok_or_else(|| format!("the codes are {}", known.join(", ")))
 }
 
 /// What ends a cause when it is dropped.
@@ -82,12 +102,12 @@ const CAUSES: &[Cause] = &[
 ];
 
 /// Provokes each cause, and measures how long it takes until it is found, and until it is gone.
-pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
+pub(super) fn run(setup: &Setup, options: Options) -> Result<Vec<Row>> {
     let site = Site::start(&setup.binary)?;
     let idle_folder = site.folder(&setup.folder, "idle")?;
     let idle = site.serve("idle", &idle_folder, NULL_SINK, &[])?;
     let mut rows = Vec::new();
-    for cause in CAUSES {
+    for cause in CAUSES.iter().filter(|cause| options.only.is_none_or(|only| only == cause.code)) {
         let folder = site.folder(&setup.folder, "caused")?;
         let options = (cause.options)(&folder)?;
         let options: Vec<&str> = options.iter().map(String::as_str).collect();

@@ -52,7 +52,7 @@ enum Part {
     /// Latency while another process keeps all cores busy. Needs Docker.
     Neighbour,
     /// Causes of slowness, each in a container: found within a minute, and gone a minute after its end. Needs Docker.
-    Findings,
+    Findings(findings::Options),
     /// The Swarm stack: scaled and rolled under load, and the articles' loads. Needs Docker.
     Swarm,
     /// A gateway that is cut off from its writers, and one whose disk is gone. Needs root.
@@ -121,7 +121,7 @@ impl Part {
     const ALL: [Self; 8] = [
         Self::Start,
         Self::Limits,
-        Self::Findings,
+        Self::Findings(findings::Options::ALL),
         Self::Swarm,
         Self::Balance,
         Self::Namespaces,
@@ -135,7 +135,7 @@ impl Part {
             Self::Balance => balance::run(setup),
             Self::Start => start::run(setup),
             Self::Limits => limits::run(setup),
-            Self::Findings => findings::run(setup),
+            Self::Findings(options) => findings::run(setup, options),
             Self::Swarm => swarm::run(setup),
             Self::Namespaces => namespaces::run(setup),
             Self::Neighbour => neighbour::run(setup),

@@ -311,6 +311,30 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        name: "elasticsearch-clients",
+        about: "Accepts the clients of Elasticsearch and OpenSearch, and stores each document once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/elasticsearch-clients/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/elasticsearch-clients/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/elasticsearch-clients/post.sh")),
+            ("requirements.txt", include_str!("../../../../examples/elasticsearch-clients/requirements.txt")),
+            ("send.py", include_str!("../../../../examples/elasticsearch-clients/send.py")),
+            (
+                "cases/orders/case.toml",
+                include_str!("../../../../examples/elasticsearch-clients/cases/orders/case.toml"),
+            ),
+            (
+                "cases/orders/expected.ndjson",
+                include_str!("../../../../examples/elasticsearch-clients/cases/orders/expected.ndjson"),
+            ),
+            (
+                "cases/orders/input.ndjson",
+                include_str!("../../../../examples/elasticsearch-clients/cases/orders/input.ndjson"),
+            ),
+            ("schemas/orders.json", include_str!("../../../../examples/elasticsearch-clients/schemas/orders.json")),
+        ],
+    },
+    Example {
         name: "log-to-elasticsearch",
         about: "Ships Forebay's own log to Elasticsearch or OpenSearch with rsyslog (SQLite)",
         files: &[

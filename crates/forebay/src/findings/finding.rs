@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use admin_api::health::FindingLevel;
+use config::ConnectionLimits;
 use metrics::{BUCKET_BOUNDS, HistogramSnapshot};
 
 use super::sample::MinuteSample;
@@ -19,7 +20,7 @@ const BUSY_MIN: f64 = 0.9;
 const FDATASYNC_MIN: Duration = Duration::from_millis(100);
 /// This share of the container's memory can't be reclaimed: before, to reach the limit only frees old pages of files.
 const UNRECLAIMABLE_MIN: f64 = 0.8;
-/// This share of the descriptors is in use.
+/// This share of the descriptors is in use, or of the connections that they allow.
 const DESCRIPTORS_MIN: f64 = 0.9;
 /// The clock differs by this much from the time that has passed.
 const JUMP_MIN: f64 = 1.0;
@@ -172,8 +173,9 @@ impl Passed<'_> {
         })
     }
 
-    fn descriptors<'a>(&self, samples: impl Iterator<Item = &'a MinuteSample>) -> Option<Finding> {
-        let open = samples.filter_map(|sample| sample.process.open_fds).max().unwrap_or_default();
+    /// A limit lowers that of connections, so these reach theirs long before the last descriptor is in use.
+    fn descriptors<'a>(&self, samples: impl Iterator<Item = &'a MinuteSample> + Clone) -> Option<Finding> {
+        let open = samples.clone().filter_map(|sample| sample.process.open_fds).max().unwrap_or_default();
         let max = self.now.process.max_fds.unwrap_or(u64::MAX);
         let (failed, span) = (self.more(|sample| sample.accept_errors), self.span());
         let advice = "Raise the limit of open files (`ulimit -n`, `LimitNOFILE`)";
@@ -182,8 +184,29 @@ impl Passed<'_> {
             let text = format!("{failed} couldn't be accepted {span}; {max} file descriptors are allowed. {advice}");
             return Some(Finding { level: FindingLevel::Error, ..warning("descriptors", text) });
         }
-        (float(open) >= DESCRIPTORS_MIN * float(max))
-            .then(|| warning("descriptors", format!("{open} of {max} file descriptors were open {span}. {advice}")))
+        let lowered = self.now.lowered;
+        let closed = self.more(|sample| sample.connections_closed);
+        if let Some(ConnectionLimits { all, per_client }) = lowered.filter(|_| closed > 0) {
+            let closed = text::counted(closed, "connection");
+            let text = format!(
+                "closed {closed} {span}: {max} file descriptors are allowed, so {all} connections can be open, \
+                 {per_client} of them from one client. {advice}"
+            );
+            return Some(Finding { level: FindingLevel::Error, ..warning("descriptors", text) });
+        }
+        if float(open) >= DESCRIPTORS_MIN * float(max) {
+            return Some(warning(
+                "descriptors",
+                format!("{open} of {max} file descriptors were open {span}. {advice}"),
+            ));
+        }
+        let (all, connected) = (lowered?.all as u64, samples.map(|sample| sample.connections).max()?);
+        (float(connected) >= DESCRIPTORS_MIN * float(all)).then(|| {
+            let text = format!(
+                "{connected} of {all} connections were open {span}: more can't be, with {max} file descriptors. {advice}"
+            );
+            warning("descriptors", text)
+        })
     }
 
     fn log(&self) -> Option<Finding> {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use admin_api::health::{FindingJson, HealthJson, HostJson};
+use config::ConnectionLimits;
 use eventlog::EventLog;
 use gateway::GatewayCounters;
 use host::ThreadTimes;
@@ -38,6 +39,7 @@ pub(crate) struct Findings(Arc<Inner>);
 struct Inner {
     server: Option<ServerSources>,
     threads: ThreadTimes,
+    lowered: Mutex<Option<ConnectionLimits>>,
     seen: Mutex<Seen>,
 }
 
@@ -52,7 +54,17 @@ struct Seen {
 impl Findings {
     /// Without samples. A writer has no server's sources.
     pub(crate) fn new(server: Option<ServerSources>) -> Self {
-        Self(Arc::new(Inner { server, threads: ThreadTimes::default(), seen: Mutex::default() }))
+        Self(Arc::new(Inner {
+            server,
+            threads: ThreadTimes::default(),
+            lowered: Mutex::default(),
+            seen: Mutex::default(),
+        }))
+    }
+
+    /// Sets the limits of connections, if file descriptors allow fewer than are wanted.
+    pub(crate) fn show_lowered(&self, limits: Option<ConnectionLimits>) {
+        *self.0.lowered.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     /// Takes samples until the future is dropped.
@@ -88,7 +100,8 @@ impl Findings {
     }
 
     fn sample(&self) -> MinuteSample {
-        MinuteSample::take(self.0.server.as_ref(), &self.0.threads)
+        let lowered = *self.0.lowered.lock().unwrap_or_else(PoisonError::into_inner);
+        MinuteSample::take(self.0.server.as_ref(), &self.0.threads, lowered)
     }
 }
 

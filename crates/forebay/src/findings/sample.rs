@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use config::ConnectionLimits;
 use gateway::ErrorCode;
 use host::{ContainerStats, ProcessStats, ThreadTimes, container_stats, cpu_steal, main_thread, process_stats};
 use metrics::{Histogram, HistogramSnapshot};
@@ -33,12 +34,21 @@ pub(crate) struct MinuteSample {
     pub(super) overload: u64,
     /// Connections that couldn't be accepted.
     pub(super) accept_errors: u64,
+    /// Open connections, and those that were closed because their client had its share.
+    pub(super) connections: u64,
+    pub(super) connections_closed: u64,
+    /// The limits of connections, if file descriptors allow fewer than are wanted.
+    pub(super) lowered: Option<ConnectionLimits>,
     pub(super) log_dropped: u64,
     pub(super) disk_free_bytes: Option<u64>,
 }
 
 impl MinuteSample {
-    pub(super) fn take(server: Option<&ServerSources>, threads: &ThreadTimes) -> Self {
+    pub(super) fn take(
+        server: Option<&ServerSources>,
+        threads: &ThreadTimes,
+        lowered: Option<ConnectionLimits>,
+    ) -> Self {
         let (steal, cpus) = cpu_steal();
         let main = main_thread();
         let is_watched = |name: &str| match server {
@@ -62,6 +72,9 @@ impl MinuteSample {
             fdatasync,
             overload: server.map_or(0, |server| server.gateway.refusals(ErrorCode::Overload)),
             accept_errors: server.map_or(0, |server| server.gateway.accept_errors()),
+            connections: server.map_or(0, |server| server.gateway.open_connections() as u64),
+            connections_closed: server.map_or(0, |server| server.gateway.connections_refused()),
+            lowered,
             log_dropped: log::dropped(),
             disk_free_bytes: server.map(|server| server.log.disk_guard().free_bytes()),
         }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use admin_api::health::{FindingJson, FindingLevel, HostJson};
+use config::ConnectionLimits;
 use host::{ContainerStats, ProcessStats};
 use metrics::Histogram;
 
@@ -40,6 +41,9 @@ fn idle(at: Instant) -> MinuteSample {
         fdatasync: Histogram::new().snapshot(),
         overload: 4,
         accept_errors: 1,
+        connections: 10,
+        connections_closed: 3,
+        lowered: None,
         log_dropped: 2,
         disk_free_bytes: Some(MIB),
     }
@@ -166,6 +170,35 @@ fn descriptors_count_at_their_highest() {
     seen.keep(later(&peak, INTERVAL));
     let now = MinuteSample { at: peak.at + MINUTE, clock: peak.clock + 60_000_000, ..idle(peak.at) };
     assert_eq!(seen.judge(&now).len(), 1, "within the minute");
+}
+
+/// As with `ulimit -n 1000`.
+const LOWERED: Option<ConnectionLimits> = Some(ConnectionLimits { all: 744, per_client: 372 });
+
+#[test]
+fn connections_count_if_descriptors_limit_them() {
+    let open = |connections, lowered| {
+        found(|now| (now.connections, now.lowered) = (connections, lowered)).pop().map(|finding| finding.text)
+    };
+    assert_eq!((open(40_000, None), open(669, LOWERED)), (None, None));
+    let text = "670 of 744 connections were open in the last 60 s: more can't be, with 1000 file descriptors. Raise the limit of \
+                open files (`ulimit -n`, `LimitNOFILE`)";
+    assert_eq!(open(670, LOWERED).as_deref(), Some(text));
+}
+
+#[test]
+fn closed_connections_count_if_descriptors_limit_them() {
+    let closed = |lowered| {
+        found(|now| {
+            now.connections_closed += 44;
+            now.lowered = lowered;
+        })
+    };
+    assert_eq!(closed(None), []);
+    let text = "closed 44 connections in the last 60 s: 1000 file descriptors are allowed, so 744 connections can be open, 372 of them \
+                from one client. Raise the limit of open files (`ulimit -n`, `LimitNOFILE`)";
+    let found: Vec<_> = closed(LOWERED).into_iter().map(|finding| (finding.level, finding.text)).collect();
+    assert_eq!(found, [(FindingLevel::Error, text.to_owned())]);
 }
 
 #[test]

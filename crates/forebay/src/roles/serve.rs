@@ -246,6 +246,7 @@ impl Running {
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let findings = Findings::new(Some(ServerSources { log: log.clone(), gateway: gateway.counters().clone() }));
+        findings.show_lowered(compose::lowered_connections(&configuration.gateway, &memory));
         let push = Arc::new(PushCounters::new(spans));
         let metrics = Metrics::new(
             log.clone(),
@@ -352,6 +353,7 @@ impl Running {
             upstreams: self.upstreams.clone(),
             retention: self.retention.clone(),
             readers: self.readers.clone(),
+            findings: self.findings.clone(),
             memory: self.memory,
             stopping,
         }

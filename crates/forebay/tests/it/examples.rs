@@ -204,6 +204,15 @@ fn log_shippers_example_works() {
 }
 
 #[test]
+fn elasticsearch_clients_example_works() {
+    let example = Written::new("elasticsearch-clients");
+    let server = example.post(&[]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from events"), 2, "a resent document is stored once");
+    assert!(wait_until(|| count(&example.folder.data(), "select count(*) from rejected") == 1));
+}
+
+#[test]
 fn log_to_elasticsearch_example_works() {
     let Some(search) = OpenSearch::shared() else { return };
     let example = Written::new("log-to-elasticsearch");

@@ -88,6 +88,18 @@ fn used_up_descriptors_are_a_finding() {
     assert_absent(&control, "descriptors");
 }
 
+/// With 64 descriptors 32 connections can be open, half of them from one client: 44 descriptors are in use.
+#[test]
+fn client_that_descriptors_limit_is_a_finding() {
+    let folder = Folder::new();
+    let server = Server::start_with_descriptors(&folder.data(), 64, None, &folder.path("log"));
+    let _clients: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server.intake).unwrap()).collect();
+    let found = wait_for(&server, "descriptors", || {});
+    let text = found["text"].as_str().unwrap();
+    assert!(text.starts_with("closed 4 connections ") && text.contains("64 file descriptors"), "{found}");
+    assert!(text.contains(" 32 connections can be open, 16 of them from one client"), "{found}");
+}
+
 #[test]
 fn neighbours_on_its_cpu_are_a_finding() {
     let folder = Folder::new();

@@ -64,6 +64,11 @@ const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
             "Send smaller batches.",
             No,
         ),
+        Code::Record => (
+            "The request or the record isn't what the protocol of its [intake](configuration/intakes.md) describes. `detail` says what is wrong.",
+            "Correct the sender, or its configuration: the guide of the protocol shows it.",
+            No,
+        ),
         Code::UnknownType => (
             "The configuration has neither this type nor `[types.\"*\"]`, or the text is no valid name of a type. Types with results of aggregates accept no posts.",
             "Correct the type in the path or header, or add `[types.NAME]` to the configuration.",
@@ -156,6 +161,11 @@ const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
         Code::Forbidden => (
             "The token lacks the scope that `detail` names: `ingest` to post, `read` to read.",
             "Use a token with this scope.",
+            No,
+        ),
+        Code::Signature => (
+            "The request of a [webhook](../guides/intakes/webhooks.md) has no valid signature, or one that is too old. Nothing of it is stored.",
+            "Compare the secret in `secrets` with the provider's. Set `url` behind a proxy, if the provider signs the URL. Check the clock.",
             No,
         ),
         Code::CrossOrigin => (

@@ -127,14 +127,14 @@ impl IngestParams {
     }
 
     /// The parameters of an intake's request, whose records are of the type `name` unless the protocol names theirs. `Forebay-Ack` has no
-    /// effect: success means that the records are on disk.
+    /// effect: success means that the records are on disk. With `has_own_coding`, the protocol decodes the body.
     ///
     /// # Errors
     /// The request is rejected regardless of its body.
     pub(crate) fn of_intake(
         fields: &Fields<'_>,
         name: Option<&TypeName>,
-        atomic: bool,
+        (atomic, has_own_coding): (bool, bool),
         types: &mut TypeCache,
     ) -> Result<Self, Refused> {
         types.table().check_stable()?;
@@ -147,7 +147,7 @@ impl IngestParams {
             atomic,
             ack: AckMode::Disk,
             json: false,
-            coding: coding(fields)?,
+            coding: if has_own_coding { None } else { coding(fields)? },
             form: Form::Array,
             is_web_form: false,
         })

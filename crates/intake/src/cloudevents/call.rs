@@ -115,7 +115,7 @@ fn checked(body: &[u8]) -> Result<&str, Problem> {
 fn unsupported() -> Problem {
     let detail = "the request isn't a CloudEvent: send application/cloudevents+json, application/cloudevents-batch+json, or the attributes \
                   as headers that begin with ce-";
-    Problem { kind: ProblemKind::Unsupported, code: "content_type", detail: detail.into() }
+    Problem { kind: ProblemKind::Unsupported, code: "record", detail: detail.into() }
 }
 
 /// The events of a batch that aren't stored.
@@ -150,6 +150,8 @@ pub(super) fn refusal(problem: &Problem) -> Reply {
 }
 
 fn problem_reply(status: u16, code: &str, detail: &str) -> Reply {
-    let body = format!("{{\"status\":{status},\"code\":{},\"detail\":{}}}", string(code), string(detail));
+    let kind = string(&format!("urn:forebay:problem:{code}"));
+    let (code, detail) = (string(code), string(detail));
+    let body = format!("{{\"type\":{kind},\"status\":{status},\"code\":{code},\"detail\":{detail}}}");
     Reply { content_type: Some(PROBLEM), ..Reply::json(status, body) }
 }

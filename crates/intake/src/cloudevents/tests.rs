@@ -51,7 +51,7 @@ fn modes_store_the_same_bytes() {
         id: Some(b"/shop\x1fA/1".to_vec()),
         payload: Ok(STORED.to_owned()),
     };
-    assert_eq!(taken, [expected.clone()]);
+    assert_eq!(taken, std::slice::from_ref(&expected));
     assert_eq!(sent(BATCH, &format!("[{body}]"), &[]).unwrap(), (vec![expected.clone()], Reply::empty(204)));
     let headers = binary(&[
         ("ce-time", "2026-11-28T12:00:00Z"),
@@ -117,7 +117,7 @@ fn invalid_events_are_rejected() {
 #[test]
 fn rejections_are_in_the_response() {
     let (_, reply) = sent(STRUCTURED, &required(""), &[0]).unwrap();
-    let expected = r#"{"status":422,"code":"schema","detail":"the schema of the type"}"#;
+    let expected = r#"{"type":"urn:forebay:problem:schema","status":422,"code":"schema","detail":"the schema of the type"}"#;
     assert_eq!(
         (reply.status, reply.content_type, reply.body.as_slice()),
         (422, Some("application/problem+json"), expected.as_bytes())

@@ -31,6 +31,26 @@ impl Verb {
     /// All verbs, in the order of their numbers.
     pub(super) const ALL: [Self; 4] = [Self::Create, Self::Index, Self::Update, Self::Delete];
 
+    /// Its number.
+    pub(super) const fn number(self) -> u32 {
+        match self {
+            Self::Create => 0,
+            Self::Index => 1,
+            Self::Update => 2,
+            Self::Delete => 3,
+        }
+    }
+
+    /// The verb of a number.
+    pub(super) const fn numbered(number: u32) -> Self {
+        match number {
+            0 => Self::Create,
+            1 => Self::Index,
+            2 => Self::Update,
+            _ => Self::Delete,
+        }
+    }
+
     /// The verb of a name.
     pub(super) fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.name() == name)
@@ -114,6 +134,7 @@ impl<'a> Simple<'a> {
 
     fn text(&mut self) -> Option<&'a str> {
         self.expect(b'"')?;
+        // The texts are short: a loop is faster than a search by vectors.
         let end = self.0.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
         let (text, rest) = self.0.split_at(end);
         self.0 = rest.strip_prefix(b"\"")?;

@@ -96,7 +96,7 @@ impl Call for Bulk {
     }
 
     fn kept_bytes(&self) -> usize {
-        self.items.bytes() + bulk_response::capacity(&self.items, &self.shown)
+        self.items.bytes()
     }
 
     fn response(&self, verdicts: &Verdicts) -> Reply {
@@ -111,13 +111,12 @@ impl Call for Bulk {
 
 /// Why an id can't be one.
 pub(super) fn id_error(id: &str) -> Option<Cow<'static, str>> {
-    match id.len() {
-        0 => Some("the `_id` is empty: send one, or leave it out".into()),
-        ..=KEY_BYTES_MAX => None,
-        length => Some(
-            format!("the `_id` has {length} bytes; at most {KEY_BYTES_MAX} are allowed: send a shorter one").into(),
-        ),
+    if id.is_empty() {
+        return Some("the `_id` is empty: send one, or leave it out".into());
     }
+    let length = id.len();
+    let detail = || format!("the `_id` has {length} bytes; at most {KEY_BYTES_MAX} are allowed: send a shorter one");
+    (length > KEY_BYTES_MAX).then(|| detail().into())
 }
 
 /// The lines of a body. The last one may lack its line feed.

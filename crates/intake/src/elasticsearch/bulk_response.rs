@@ -17,7 +17,7 @@ const GENERATED_ID_BYTES: usize = 17;
 const WRAPPER_BYTES: usize = 64;
 
 /// About how many bytes the response has.
-pub(super) fn capacity(items: &Items, shown: &Shown) -> usize {
+fn capacity(items: &Items, shown: &Shown) -> usize {
     let names = |shape: Shape<'_>| {
         let index = if shown.shows_indexes() { shape.index.len() } else { 0 };
         ITEM_BYTES + index + shape.id.map_or(GENERATED_ID_BYTES, str::len)
@@ -69,7 +69,7 @@ fn write_item(shape: &Shape<'_>, outcome: &Outcome<'_>, shown: ItemShown, out: &
     put(out, &["{\"", shape.verb.name(), "\":{"]);
     let members = out.len();
     if shown.index {
-        put(out, &["\"_index\":", &json::text::string(shape.index), ","]);
+        put(out, &["\"_index\":\"", shape.index, "\","]);
     }
     if shown.id {
         write_id(shape, outcome, out);
@@ -90,12 +90,31 @@ fn write_item(shape: &Shape<'_>, outcome: &Outcome<'_>, shown: ItemShown, out: &
 fn write_id(shape: &Shape<'_>, outcome: &Outcome<'_>, out: &mut Vec<u8>) {
     match shape.id {
         Some(id) => put(out, &["\"_id\":\"", id, "\","]),
-        // Writing to a vector can't fail.
-        None => drop(write!(out, "\"_id\":\"{}-{}\",", outcome.id_prefix, outcome.number)),
+        None => {
+            put(out, &["\"_id\":\"", outcome.id_prefix, "-"]);
+            write_number(outcome.number, out);
+            out.extend_from_slice(b"\",");
+        }
+    }
+}
+
+/// Several times as fast as the formatter, for a number in every item.
+fn write_number(number: usize, out: &mut Vec<u8>) {
+    let mut place = 1;
+    while number / place >= 10 {
+        place *= 10;
+    }
+    while place > 0 {
+        out.push(b'0' + u8::try_from(number / place % 10).unwrap_or(0));
+        place /= 10;
     }
 }
 
 fn write_stored(shown: ItemShown, out: &mut Vec<u8>) {
+    if shown.version && shown.result && shown.status {
+        out.extend_from_slice(b"\"_version\":1,\"result\":\"created\",\"status\":201,");
+        return;
+    }
     for (is_shown, member) in [
         (shown.version, "\"_version\":1,"),
         (shown.result, "\"result\":\"created\","),
@@ -109,6 +128,7 @@ fn write_stored(shown: ItemShown, out: &mut Vec<u8>) {
 
 fn write_error((status, kind): (u16, &str), outcome: &Outcome<'_>, shown: ItemShown, out: &mut Vec<u8>) {
     if shown.status {
+        // Writing to a vector can't fail.
         drop(write!(out, "\"status\":{status},"));
     }
     if shown.error_type || shown.error_reason {
@@ -148,5 +168,19 @@ fn put(out: &mut Vec<u8>, parts: &[&str]) {
 fn remove_comma(out: &mut Vec<u8>) {
     if out.last() == Some(&b',') {
         out.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_is_written() {
+        for number in [0, 9, 10, 99, 100, 12_045, 99_999] {
+            let mut out = Vec::new();
+            write_number(number, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
+        }
     }
 }

@@ -29,6 +29,8 @@ struct Item {
 #[derive(Debug)]
 pub(super) struct Index {
     name: Box<str>,
+    /// The name within a string of JSON.
+    shown: Box<str>,
     /// Its type, or why there is none.
     pub(super) type_name: Result<String, String>,
 }
@@ -37,7 +39,7 @@ pub(super) struct Index {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape<'a> {
     pub(super) verb: Verb,
-    /// The name of the index.
+    /// The name of the index within a string of JSON.
     pub(super) index: &'a str,
     /// The id within a string of JSON.
     pub(super) id: Option<&'a str>,
@@ -70,7 +72,9 @@ impl Items {
             return *number;
         }
         let number = u32::try_from(self.indexes.len()).unwrap_or(u32::MAX);
-        self.indexes.push(Index { name: name.into(), type_name: type_of(name) });
+        let mut shown = String::new();
+        push_escaped(name, &mut shown);
+        self.indexes.push(Index { name: name.into(), shown: shown.into(), type_name: type_of(name) });
         self.numbers.insert(name.into(), number);
         number
     }
@@ -86,8 +90,8 @@ impl Items {
         if let Some(id) = id {
             push_escaped(id, &mut self.ids);
         }
-        let number = Verb::ALL.iter().position(|known| *known == verb).and_then(|at| u32::try_from(at).ok());
-        let packed = index << INDEX_SHIFT | number.unwrap_or(0) | if id.is_some() { ID_BIT } else { 0 };
+        let id_bit = if id.is_some() { ID_BIT } else { 0 };
+        let packed = index << INDEX_SHIFT | verb.number() | id_bit;
         self.items.push(Item { packed, id_end: u32::try_from(self.ids.len()).unwrap_or(u32::MAX) });
     }
 
@@ -98,16 +102,16 @@ impl Items {
             let end = usize::try_from(item.id_end).unwrap_or(usize::MAX);
             let id = self.ids.get(begin..end).filter(|_| item.packed & ID_BIT != 0);
             begin = end;
-            let verb = usize::try_from(item.packed & VERB_BITS).ok().and_then(|at| Verb::ALL.get(at));
-            let index = self.index(item.packed >> INDEX_SHIFT).map_or("", |index| &index.name);
-            Shape { verb: verb.copied().unwrap_or(Verb::Create), index, id }
+            let verb = Verb::numbered(item.packed & VERB_BITS);
+            let index = self.index(item.packed >> INDEX_SHIFT).map_or("", |index| &index.shown);
+            Shape { verb, index, id }
         })
     }
 
     /// How many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         let names =
-            |index: &Index| 2 * index.name.len() + index.type_name.as_ref().map_or_else(String::len, String::len);
+            |index: &Index| 3 * index.name.len() + index.type_name.as_ref().map_or_else(String::len, String::len);
         let indexes: usize = self.indexes.iter().map(|index| INDEX_BYTES + names(index)).sum();
         self.items.capacity() * size_of::<Item>() + self.ids.capacity() + indexes
     }

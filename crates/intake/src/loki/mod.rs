@@ -1,8 +1,18 @@
-//! To be written.
+//! The push API of Loki: Promtail, Alloy, Docker's `loki` driver, Vector, Fluent Bit, and log handlers of many languages.
+
+mod json_push;
+mod labels;
+mod line;
+mod proto_push;
+mod push;
+mod snappy;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use push::Push;
 
 /// The kind of intake.
 pub static KIND: IntakeKind = IntakeKind {
@@ -20,11 +30,23 @@ pub static KIND: IntakeKind = IntakeKind {
 pub struct Loki;
 
 impl Intake for Loki {
-    fn route(&self, _: &Head<'_>) -> Route {
-        Route::Unknown
+    fn route(&self, head: &Head<'_>) -> Route {
+        match (head.path.strip_suffix('/').unwrap_or(head.path), head.method) {
+            ("/loki/api/v1/push" | "/api/v1/push" | "/api/prom/push", "POST") => {
+                Route::Ingest(Box::new(Push::new(head)))
+            }
+            ("/loki/api/v1/push" | "/api/v1/push" | "/api/prom/push", _) => Route::Methods("POST"),
+            ("/ready", "GET" | "HEAD") => Route::Free(Reply::text(200, "ready\n")),
+            ("/ready", _) => Route::Methods("GET, HEAD"),
+            _ => Route::Unknown,
+        }
     }
 
     fn refusal(&self, problem: &Problem) -> Reply {
-        Reply::empty(problem.status()).of_problem(problem)
+        refusal(problem)
     }
+}
+
+fn refusal(problem: &Problem) -> Reply {
+    Reply::text(problem.status(), format!("{}\n", problem.detail)).of_problem(problem)
 }

@@ -1,8 +1,39 @@
-//! To be written.
+//! OTLP/HTTP, the protocol of OpenTelemetry: logs, traces and metrics, in protobuf and in JSON.
+//! <https://opentelemetry.io/docs/specs/otlp/>
+//!
+//! | file | content |
+//! |---|---|
+//! | `call.rs`, `reply.rs` | one request, and its response |
+//! | `envelope.rs`, `emitter.rs` | the walk from resources to records, and how records are passed on |
+//! | `log.rs`, `span.rs`, `metric.rs`, `point.rs` | the JSON of each kind of record |
+//! | `message.rs`, `value.rs` | messages and values in either encoding |
+//! | `attributes.rs`, `write.rs` | parts of the JSON |
+//! | `needed.rs` | the memory that a request needs |
+//!
+//! No message is decoded as a whole: each record is read from the body where it is, and its JSON is written into one buffer. So a hostile
+//! body costs no more memory than its largest record.
+
+mod attributes;
+mod call;
+mod emitter;
+mod envelope;
+mod log;
+mod message;
+mod metric;
+mod needed;
+mod point;
+mod reply;
+mod span;
+#[cfg(test)]
+mod tests;
+mod value;
+mod write;
 
 use std::sync::Arc;
 
 use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use call::Export;
+use envelope::Signal;
 
 /// The kind of intake.
 pub static KIND: IntakeKind = IntakeKind {
@@ -20,11 +51,20 @@ pub static KIND: IntakeKind = IntakeKind {
 pub struct Otlp;
 
 impl Intake for Otlp {
-    fn route(&self, _: &Head<'_>) -> Route {
-        Route::Unknown
+    fn route(&self, head: &Head<'_>) -> Route {
+        let signal = match head.path.trim_end_matches('/') {
+            otlp::LOGS_PATH => Signal::Logs,
+            otlp::TRACES_PATH => Signal::Traces,
+            otlp::METRICS_PATH => Signal::Metrics,
+            _ => return Route::Unknown,
+        };
+        match head.method {
+            "POST" => Route::Ingest(Box::new(Export::new(signal, head))),
+            _ => Route::Methods("POST"),
+        }
     }
 
     fn refusal(&self, problem: &Problem) -> Reply {
-        Reply::empty(problem.status()).of_problem(problem)
+        reply::of_problem(problem, true)
     }
 }

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use super::message::{self, Shared};
 use super::replies::{self, NOT_JSON};
 use crate::budget::Budget;
-use crate::{Call, Head, Payload, Problem, Record, Records, Reply, Stop, Verdicts};
+use crate::{Call, Head, Payload, Problem, ProblemKind, Record, Records, Reply, Stop, Verdicts};
 
 /// A request with one message or a batch.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub(super) struct Messages {
     call: Option<&'static str>,
     /// The write key in the head, in the forms that only these SDKs use.
     write_key: Option<String>,
+    is_json: bool,
     /// The body was checked in an earlier pass.
     is_checked: bool,
 }
@@ -25,7 +26,7 @@ pub(super) struct Messages {
 impl Messages {
     pub(super) fn new(call: Option<&'static str>, head: &Head<'_>) -> Self {
         let write_key = head.header("x-write-key").map(str::to_owned).or_else(|| head.parameter("writeKey"));
-        Self { call, write_key, is_checked: false }
+        Self { call, write_key, is_json: true, is_checked: false }
     }
 }
 
@@ -58,9 +59,9 @@ impl Call for Messages {
         text::read_string(parts::member(checked(body).ok()?, "writeKey")?)
     }
 
-    fn needed_bytes(&self, _: &[u8]) -> usize {
+    fn needed_bytes(&self, body: &[u8]) -> usize {
         // One message as it is stored, with what the batch shares.
-        3 * EVENT_BYTES_MAX
+        2 * body.len().min(2 * EVENT_BYTES_MAX)
     }
 
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {
@@ -68,7 +69,7 @@ impl Call for Messages {
             let body = body.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(body).trim_ascii();
             str::from_utf8(body).map_err(|_| Problem::invalid("the body is not UTF-8"))?
         } else {
-            checked(body)?
+            checked(body).inspect_err(|problem| self.is_json = problem.code != NOT_JSON)?
         };
         self.is_checked = true;
         let (mut made, mut budget) = (String::new(), Budget::new());
@@ -101,6 +102,9 @@ impl Call for Messages {
     }
 
     fn refusal(&self, problem: &Problem) -> Reply {
+        if !self.is_json && matches!(problem.kind, ProblemKind::Invalid | ProblemKind::Empty) {
+            return replies::refusal(&Problem { code: NOT_JSON, ..problem.clone() });
+        }
         replies::refusal(problem)
     }
 }

@@ -86,6 +86,10 @@ fn bodies_that_are_no_json_are_rejected() {
         assert!(response.starts_with(r#"400 {"success":false,"message":""#), "{response}");
         assert!(response.ends_with(r#""code":"invalid_json"}"#), "{response}");
     }
+    // The gateway has one code for all of these.
+    let mut call = call(&intake(), "POST", "/v1/batch", &[]);
+    assert!(crate::testing::decode(&mut *call, b"x").is_err());
+    assert!(call.refusal(&Problem::invalid("")).body.ends_with(br#""code":"invalid_json"}"#));
     for body in ["[]", "1", "{}", r#"{"batch":{}}"#] {
         assert!(refusal("/v1/batch", body.as_bytes()).ends_with(r#""code":"record"}"#), "{body}");
     }

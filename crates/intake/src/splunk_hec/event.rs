@@ -127,6 +127,10 @@ impl<'a> Members<'a> {
 }
 
 impl Fault {
+    pub(super) fn of_large_line() -> Self {
+        Self::new("the line has more than 1 MiB: send shorter ones")
+    }
+
     fn new(detail: impl Into<Cow<'static, str>>) -> Self {
         Self { code: 6, detail: detail.into() }
     }

@@ -5,7 +5,7 @@ use limits::EVENT_BYTES_MAX;
 use super::event::{Defaults, Fault, Members};
 use super::{raw, replies, values};
 use crate::budget::Budget;
-use crate::{Call, Payload, Problem, Record, Records, Reply, Stop, Verdicts};
+use crate::{Call, Payload, Problem, ProblemKind, Record, Records, Reply, Stop, Verdicts};
 
 /// How a body has its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) struct Events {
     form: Form,
     defaults: Defaults,
     ack: Option<u64>,
+    /// The body has no events.
+    is_empty: bool,
     /// The first event that isn't as Splunk describes it, and Splunk's number of the reason.
     first_fault: Option<(usize, u8)>,
     /// How many events are before the fault for which the body as a whole is rejected.
@@ -30,20 +32,23 @@ pub(super) struct Events {
 
 impl Events {
     pub(super) const fn new(form: Form, defaults: Defaults, ack: Option<u64>) -> Self {
-        Self { form, defaults, ack, first_fault: None, fault_after: None }
+        Self { form, defaults, ack, is_empty: false, first_fault: None, fault_after: None }
     }
 }
 
 impl Call for Events {
-    fn needed_bytes(&self, _: &[u8]) -> usize {
-        // One event as it was sent, and as it is stored: its escapes may take six times its bytes.
-        8 * EVENT_BYTES_MAX
+    fn needed_bytes(&self, body: &[u8]) -> usize {
+        match self.form {
+            Form::Events => 2 * body.len().min(EVENT_BYTES_MAX) + 2 * self.defaults.bytes(),
+            // A line as a string, which may have six times its bytes, and as it is stored.
+            Form::Raw => 4 * (6 * body.len()).min(EVENT_BYTES_MAX) + 2 * self.defaults.bytes(),
+        }
     }
 
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {
         let (mut first_fault, mut made, mut budget) = (None, String::new(), Budget::new());
-        let mut take = |written: &str, members: Result<Members<'_>, Fault>| {
-            let (number, sent) = (records.count(), Payload::Sent(written.as_bytes()));
+        let mut take = |written: &[u8], members: Result<Members<'_>, Fault>| {
+            let (number, sent) = (records.count(), Payload::Sent(written));
             made.clear();
             let outcome = members.and_then(|members| Ok((members.type_name()?, members)));
             let (type_name, payload) = match outcome {
@@ -58,18 +63,22 @@ impl Call for Events {
             let payload = payload.unwrap_or_else(|fault| {
                 first_fault = first_fault.or(Some((number, fault.code)));
                 let detail = if fault.detail.is_empty() { "`event` is missing: send it".into() } else { fault.detail };
-                Payload::Rejected { sent: written.as_bytes(), detail }
+                Payload::Rejected { sent: written, detail }
             });
             budget.spend(written.len() + self.defaults.bytes())?;
             records.take(Record { type_name: &type_name, id: None, payload })
         };
         let outcome = match self.form {
-            Form::Events => values::walk(body, &mut |value| take(value, Members::of(value, &self.defaults))),
-            Form::Raw => raw::walk(body, &mut |line| take(line, Ok(Members::of_line(line, &self.defaults)))),
+            Form::Events => values::walk(body, &mut |value| take(value.as_bytes(), Members::of(value, &self.defaults))),
+            Form::Raw => raw::walk(body, &mut |line| match line {
+                Ok(line) => take(line.as_bytes(), Ok(Members::of_line(line, &self.defaults))),
+                Err(line) => take(line, Err(Fault::of_large_line())),
+            }),
         };
         self.first_fault = first_fault;
+        self.is_empty = matches!(outcome, Ok(())) && records.count() == 0;
         match outcome {
-            Ok(()) if records.count() == 0 => Err(Problem::empty("the body has no events: send one").into()),
+            Ok(()) if self.is_empty => Err(Problem::empty("the body has no events: send one").into()),
             Ok(()) => Ok(()),
             Err(stop) => {
                 self.fault_after =
@@ -92,6 +101,9 @@ impl Call for Events {
     }
 
     fn refusal(&self, problem: &Problem) -> Reply {
+        if self.is_empty && problem.kind == ProblemKind::Invalid {
+            return replies::refusal(&Problem { kind: ProblemKind::Empty, ..problem.clone() }, None);
+        }
         replies::refusal(problem, self.fault_after)
     }
 }

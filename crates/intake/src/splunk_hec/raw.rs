@@ -1,18 +1,16 @@
 //! Bodies of text: each line is an event.
 
-use json::text;
 use limits::EVENT_BYTES_MAX;
 
-use crate::Stop;
+use crate::{Stop, lossy};
 
-/// Passes each line on as a JSON string. Bytes that aren't UTF-8 are replaced, as Splunk does: logs have some.
-pub(super) fn walk(body: &[u8], each: &mut dyn FnMut(&str) -> Result<(), Stop>) -> Result<(), Stop> {
+/// Passes each line on as a JSON string, or as its beginning if it is too large. Bytes that aren't UTF-8 are replaced.
+pub(super) fn walk(body: &[u8], each: &mut dyn FnMut(Result<&str, &[u8]>) -> Result<(), Stop>) -> Result<(), Stop> {
     for line in body.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if !line.trim_ascii().is_empty() {
-            // The rest of a line that is too large isn't needed: it is rejected.
-            let line = &line[..line.len().min(EVENT_BYTES_MAX + 1)];
-            each(&text::string(&String::from_utf8_lossy(line)))?;
+            let text = lossy::string(line);
+            each(text.as_deref().ok_or(&line[..line.len().min(EVENT_BYTES_MAX)]))?;
         }
     }
     Ok(())

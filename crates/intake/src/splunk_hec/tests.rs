@@ -14,8 +14,11 @@ fn intake() -> Arc<dyn Intake> {
     Arc::new(SplunkHec::default())
 }
 
+/// The type and the payload of each record.
+type Stored = Vec<(String, Result<String, String>)>;
+
 /// The types and payloads of a body, or the response to it.
-fn stored(target: &str, body: &str) -> Result<Vec<(String, Result<String, String>)>, String> {
+fn stored(target: &str, body: &str) -> Result<Stored, String> {
     match post(&mut *call(&intake(), "POST", target, &[]), body.as_bytes(), &[]) {
         Ok((taken, _)) => Ok(taken.into_iter().map(|record| (record.type_name, record.payload)).collect()),
         Err(reply) => Err(format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body))),
@@ -113,6 +116,10 @@ fn bodies_without_events_are_rejected() {
         assert!(response(EVENT, &[], body, &[]).starts_with(r#"400 {"text":"No data"#), "{body}");
     }
     assert!(response("/services/collector/raw", &[], "\n", &[]).contains(r#""code":5}"#));
+    // The gateway has one kind for all of these.
+    let mut call = call(&intake(), "POST", EVENT, &[]);
+    assert!(decode(&mut *call, b"").is_err());
+    assert!(String::from_utf8_lossy(&call.refusal(&Problem::invalid("")).body).contains(r#""code":5}"#));
     let cut = response(EVENT, &[], r#"{"event":1}{"event":"#, &[]);
     assert!(cut.starts_with("400 ") && cut.ends_with(r#"(byte 20)","code":6,"invalid-event-number":1}"#), "{cut}");
     let deep = "[".repeat(100_000);
@@ -124,7 +131,8 @@ fn large_events_are_passed_on_unchanged() {
     let body = format!(r#"{{"event":"{}"}}"#, "x".repeat(limits::EVENT_BYTES_MAX));
     assert_eq!(payloads(EVENT, &body), [body]);
     let line = "x".repeat(3 * limits::EVENT_BYTES_MAX);
-    assert_eq!(payloads("/services/collector/raw", &line)[0].len(), limits::EVENT_BYTES_MAX + 3);
+    let stored = stored("/services/collector/raw", &line).unwrap();
+    assert_eq!(stored[0].1, Err("the line has more than 1 MiB: send shorter ones".to_owned()));
 }
 
 #[test]

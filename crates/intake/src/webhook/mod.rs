@@ -100,7 +100,7 @@ impl Webhook {
             }
             _ => call::error(
                 403,
-                "verify_token",
+                "forbidden",
                 "the token isn't the intake's `verify_token`: enter the same one at the sender",
             ),
         }

@@ -104,7 +104,10 @@ impl IntakeRequest {
         match &*self.action.borrow() {
             Action::Ingest(call) => {
                 let name = self.entry.rule.type_name.as_ref();
-                IngestParams::of_intake(&head.fields, name, call.is_atomic(), &mut shard.types()).map(Some)
+                let coding = head.fields.content_encoding.and_then(|coding| str::from_utf8(coding).ok());
+                let has_own_coding = coding.is_some_and(|coding| call.decodes(coding));
+                let demands = (call.is_atomic(), has_own_coding);
+                IngestParams::of_intake(&head.fields, name, demands, &mut shard.types()).map(Some)
             }
             _ => Ok(None),
         }

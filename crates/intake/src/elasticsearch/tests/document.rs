@@ -28,9 +28,9 @@ fn document_has_the_status_of_its_verdict() {
     let mut call = call(&intake(), "PUT", "/logs/_doc/1", &[]);
     decode(&mut *call, b"{}").unwrap();
     let mut verdicts = Verdicts::accepted(1);
-    verdicts.set(0, Verdict::Duplicate);
+    verdicts.set(0, Verdict::Accepted);
     assert_eq!(call.response(&verdicts).status, 201);
-    verdicts.reject(0, Verdict::IdReused, Detail { code: "id_reused", detail: "stored".into() });
+    verdicts.reject(0, Verdict::IdReused, || Detail { code: "id_reused", detail: "stored".into() });
     let reply = call.response(&verdicts);
     assert!(reply.status == 409 && text(&reply).contains("version_conflict_engine_exception"));
     verdicts.set(0, Verdict::Rejected);
