@@ -89,7 +89,7 @@ mod tests {
         for allowed in ["orders", "segment.track", "segment.", "log-", "log-a.b"] {
             assert!(limit.allow(allowed), "{allowed}");
         }
-        for other in ["order", "orders.eu", "segment", "segments.track", "log", "", "*", "segment*"] {
+        for other in ["order", "orders.eu", "segment", "segments.track", "log", "", "*", "segment*", "x.segment.track"] {
             assert!(!limit.allow(other), "{other}");
         }
         assert!(patterns("*").allow("a") && patterns("*").allow(""));
