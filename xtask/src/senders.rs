@@ -58,9 +58,12 @@ enum Language {
     Calls,
 }
 
+/// What a language needs, how it is installed, and its senders.
+type Parts = (&'static [&'static str], fn() -> Result<()>, &'static [Sender]);
+
 impl Language {
     /// What it needs, how it is installed, and its senders.
-    const fn parts(self) -> (&'static [&'static str], fn() -> Result<()>, &'static [Sender]) {
+    const fn parts(self) -> Parts {
         match self {
             Self::Python => (&["python3"], python::install, python::SENDERS),
             Self::Node => (&["node", "npm"], node::install, node::SENDERS),
