@@ -41,7 +41,9 @@ pub(super) fn run_scripts(binary: &Path, run_folder: &Path) -> Result<()> {
             node.arg(&copied);
             node
         };
-        run(command.env("FOREBAY_URL", format!("http://{}", launch.intake))).with_context(|| name.to_owned())?;
+        command.env("FOREBAY_URL", format!("http://{}", launch.intake));
+        command.env("FOREBAY_METRICS", format!("http://{}/metrics", launch.admin));
+        run(&mut command).with_context(|| name.to_owned())?;
     }
     server.wait_stored()?;
     server.stop()
