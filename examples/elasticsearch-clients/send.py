@@ -1,4 +1,5 @@
 # Sends with the clients of Elasticsearch and OpenSearch, and checks what they report. Use: python send.py [URL]
+import datetime
 import os
 import sys
 
@@ -40,7 +41,8 @@ expect((stored, statuses(errors)), (0, [409] * 10))
 mixed = [{"_index": "orders", "n": 1}, {"_index": "orders", "product": "milk", "pid": os.getpid()}]
 stored, errors = elasticsearch.helpers.bulk(client, mixed, raise_on_error=False)
 expect((stored, statuses(errors)), (1, [400]))
-line = {"@timestamp": "2026-11-28T12:00:00Z", "message": f"started {os.getpid()}"}
+now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+line = {"@timestamp": now, "message": f"started {os.getpid()}"}
 expect(client.index(index="logs-app", document=line)["result"], "created")
 
 options = {"http_auth": ("clients", token)} if token else {}

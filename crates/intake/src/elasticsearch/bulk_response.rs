@@ -146,10 +146,12 @@ fn write_error((status, kind): (u16, &str), outcome: &Outcome<'_>, shown: ItemSh
 
 /// Why a document isn't stored.
 pub(super) fn reason(verdict: Verdict, detail: Option<&Detail>) -> String {
-    match detail {
-        Some(detail) => format!("{}: {}", detail.code, detail.detail),
-        None if verdict == Verdict::IdReused => "id_reused: another document with this id is stored".to_owned(),
-        None => {
+    match (verdict, detail) {
+        (Verdict::IdReused, _) => {
+            "id_reused: another document with this `_id` is stored: send a new `_id` to store both".to_owned()
+        }
+        (_, Some(detail)) => format!("{}: {}", detail.code, detail.detail),
+        (_, None) => {
             "the document is rejected; the response has the reasons of the first rejected documents only".to_owned()
         }
     }
