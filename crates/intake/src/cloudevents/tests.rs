@@ -5,7 +5,7 @@ use std::sync::Arc;
 use testkit::fuzz::{Corpus, run};
 
 use crate::testing::{Taken, call, decode, fixed, head, lines, post};
-use crate::{Intake, Reply, Route};
+use crate::{Head, Intake, Reply, Route};
 
 use super::CloudEvents;
 
@@ -64,6 +64,25 @@ fn modes_store_the_same_bytes() {
 }
 
 #[test]
+fn unencoded_headers_keep_their_text() {
+    // The library for JavaScript writes Latin-1.
+    let utf8 = lines(&[
+        ("ce-specversion", "1.0"),
+        ("ce-id", "A/1"),
+        ("ce-source", "/shop"),
+        ("ce-type", "a"),
+        ("ce-subject", "Café"),
+    ]);
+    let latin: Vec<u8> = utf8.chars().map(|character| u8::try_from(u32::from(character)).unwrap()).collect();
+    for lines in [utf8.as_bytes(), &latin] {
+        let head = Head { lines, ..head("POST", "", "") };
+        let Route::Ingest(mut call) = intake().route(&head) else { panic!("not posted") };
+        let taken = decode(&mut *call, b"").unwrap();
+        assert!(taken[0].payload.as_ref().unwrap().contains("\"subject\":\"Café\""), "{taken:?}");
+    }
+}
+
+#[test]
 fn data_has_one_form_in_each_mode() {
     for (media_type, body, member, stored_member) in [
         ("text/plain", &b"a \"b\""[..], r#""data":"a \"b\"""#, r#""data":"a \"b\"""#),
@@ -117,7 +136,8 @@ fn invalid_events_are_rejected() {
 #[test]
 fn rejections_are_in_the_response() {
     let (_, reply) = sent(STRUCTURED, &required(""), &[0]).unwrap();
-    let expected = r#"{"type":"urn:forebay:problem:schema","status":422,"code":"schema","detail":"the schema of the type"}"#;
+    let expected =
+        r#"{"type":"urn:forebay:problem:schema","status":422,"code":"schema","detail":"the schema of the type"}"#;
     assert_eq!(
         (reply.status, reply.content_type, reply.body.as_slice()),
         (422, Some("application/problem+json"), expected.as_bytes())
