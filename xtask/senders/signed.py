@@ -95,9 +95,17 @@ def of_slack(body, secret="slack-secret-1", at=NOW, content_type=JSON, retry="1"
     return body, headers
 
 
-def of_twilio(parameters, secret="twilio-token-1", trace="1"):
+class Parameters(dict):
+    """Parameters of a form: some have several values. The library reads them as web frameworks have them."""
+
+    def getlist(self, name):
+        value = self[name]
+        return value if isinstance(value, list) else [value]
+
+
+def of_twilio(parameters, secret="twilio-token-1", trace="1", algorithm=None):
     validator = twilio.request_validator.RequestValidator(secret)
-    signature = validator.compute_signature(f"{URL}/hooks/twilio", parameters)
+    signature = validator.compute_signature(f"{URL}/hooks/twilio", Parameters(parameters), algorithm)
     headers = {"X-Twilio-Signature": signature, "I-Twilio-Idempotency-Token": trace, "Content-Type": FORM}
     return urllib.parse.urlencode(parameters, doseq=True).encode(), headers
 
@@ -127,7 +135,7 @@ def of_standard(library, prefix, body, secret=STANDARD[0], at=NOW, message=None,
 def forged(request):
     """The request with another body; its parameters stay valid."""
     body, *rest = request
-    return body.replace(RUN.encode(), b"0" + RUN.encode()[1:]) + b" ", *rest
+    return body.replace(RUN.encode(), b"x" + RUN.encode()[1:]) + b" ", *rest
 
 
 def check_common(name, make, second_secret, has_time, other_header):
@@ -165,6 +173,7 @@ def check_twilio():
     check("twilio", "form", 204, 1, of_twilio(message))
     check("twilio", "again", 204, 0, of_twilio(message))
     check("twilio", "unsigned-header", 204, 0, of_twilio(message, trace="2"))
+    check("twilio", "sha256", 204, 0, of_twilio(message, algorithm="HMAC_SHA256"))
     check("twilio", "forged", 401, 0, forged(of_twilio(message)))
     check("twilio", "second-secret", 204, 1, of_twilio({"MessageSid": f"SM{RUN}2"}, secret="twilio-token-2"))
     body = json.dumps({"sid": RUN}).encode()

@@ -19,11 +19,11 @@ pub(super) struct Attributes(Vec<(String, String)>);
 impl Attributes {
     /// Reads them; `None` if there are none.
     pub(super) fn read(head: &Head<'_>) -> Option<Self> {
-        let named = head.headers().filter_map(|(name, value)| {
+        let named = fields(head).filter_map(|(name, value)| {
             let name =
                 name.get(..PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(PREFIX)).and(name.get(3..))?;
             let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            is_name.then(|| (name.to_ascii_lowercase(), decoded(value)))
+            is_name.then(|| (name.to_ascii_lowercase(), decoded(&value)))
         });
         // The data is the body, and its media type is that of the request.
         let mut found: Vec<_> = named.filter(|(name, _)| name != "data" && name != "datacontenttype").collect();
@@ -46,6 +46,16 @@ impl Attributes {
         let data = Data::of_bytes(&mut event, Cow::Borrowed(body))?;
         Ok((event, data))
     }
+}
+
+/// The header fields. A value that isn't UTF-8 is Latin-1: some libraries write it so, and don't encode it.
+fn fields<'h>(head: &Head<'h>) -> impl Iterator<Item = (&'h str, Cow<'h, str>)> + use<'h> {
+    head.lines.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+        let (name, value) = line.split_at_checked(line.iter().position(|byte| *byte == b':')?)?;
+        let value = value.get(1..)?.trim_ascii();
+        let latin = || Cow::Owned(value.iter().map(|byte| char::from(*byte)).collect());
+        Some((str::from_utf8(name).ok()?, str::from_utf8(value).map_or_else(|_| latin(), Cow::Borrowed)))
+    })
 }
 
 /// The text of a header's value (CloudEvents HTTP binding, §3.1.3.2): first without quotes, then without percent encoding.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use testkit::fuzz::{Corpus, run};
 
 use crate::testing::{Taken, call, decode, fixed, head, lines, post};
-use crate::{Intake, Reply, Route};
+use crate::{Head, Intake, Reply, Route};
 
 use super::CloudEvents;
 
@@ -61,6 +61,25 @@ fn modes_store_the_same_bytes() {
         ("content-type", "application/json; charset=utf-8"),
     ]);
     assert_eq!(sent(&headers, "{\"a\": [1, \"x y\"]}", &[]).unwrap(), (vec![expected], Reply::empty(204)));
+}
+
+#[test]
+fn unencoded_headers_keep_their_text() {
+    // The library for JavaScript writes Latin-1.
+    let utf8 = lines(&[
+        ("ce-specversion", "1.0"),
+        ("ce-id", "A/1"),
+        ("ce-source", "/shop"),
+        ("ce-type", "a"),
+        ("ce-subject", "Café"),
+    ]);
+    let latin: Vec<u8> = utf8.chars().map(|character| u8::try_from(u32::from(character)).unwrap()).collect();
+    for lines in [utf8.as_bytes(), &latin] {
+        let head = Head { lines, ..head("POST", "", "") };
+        let Route::Ingest(mut call) = intake().route(&head) else { panic!("not posted") };
+        let taken = decode(&mut *call, b"").unwrap();
+        assert!(taken[0].payload.as_ref().unwrap().contains("\"subject\":\"Café\""), "{taken:?}");
+    }
 }
 
 #[test]

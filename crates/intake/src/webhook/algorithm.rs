@@ -18,8 +18,8 @@ pub(super) enum Algorithm {
 }
 
 /// The words of the setting.
-pub(super) const ALGORITHMS: [(&str, Algorithm); 3] =
-    [("sha256", Algorithm::Sha256), ("sha1", Algorithm::Sha1), ("sha512", Algorithm::Sha512)];
+pub(super) const ALGORITHMS: [(&str, &[Algorithm]); 3] =
+    [("sha256", &[Algorithm::Sha256]), ("sha1", &[Algorithm::Sha1]), ("sha512", &[Algorithm::Sha512])];
 
 /// How a signature is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,13 @@
 //! | `scheme.rs` | a form of signatures: a row of the table |
 //! | `settings.rs` | the settings, with the form that they can describe |
 //! | `verifier.rs`, `algorithm.rs` | verifies a request |
-//! | `form.rs` | forms as JSON |
+//! | `form.rs`, `port.rs` | forms as JSON, and forms of URLs |
 //! | `call.rs` | one request, and its response |
 
 mod algorithm;
 mod call;
 mod form;
+mod port;
 mod provider;
 mod scheme;
 mod settings;

@@ -51,7 +51,7 @@ const TWILIO: Cow<'static, [Part]> = Cow::Borrowed(&[Part::Url, Part::Form]);
 /// A signature of the body, in hexadecimal digits.
 const PLAIN: Scheme = Scheme {
     header: Cow::Borrowed(""),
-    algorithm: Algorithm::Sha256,
+    algorithms: &[Algorithm::Sha256],
     encoding: Encoding::Hex,
     separators: &[],
     prefix: Cow::Borrowed(""),
@@ -88,7 +88,7 @@ pub(super) const CUSTOM: &str = "hmac";
 pub(super) static PROVIDERS: &[Provider] = &[
     provider("github", || vec![hub()]),
     provider("gitlab", || {
-        vec![Scheme { header: Cow::Borrowed("x-gitlab-token"), algorithm: Algorithm::Token, ..PLAIN }]
+        vec![Scheme { header: Cow::Borrowed("x-gitlab-token"), algorithms: &[Algorithm::Token], ..PLAIN }]
     }),
     provider("stripe", || {
         vec![Scheme {
@@ -120,7 +120,8 @@ pub(super) static PROVIDERS: &[Provider] = &[
     provider("twilio", || {
         vec![Scheme {
             header: Cow::Borrowed("x-twilio-signature"),
-            algorithm: Algorithm::Sha1,
+            // SHA-256 with a shared key instead of the account's token.
+            algorithms: &[Algorithm::Sha1, Algorithm::Sha256],
             encoding: Encoding::Base64,
             signed: TWILIO,
             ..PLAIN

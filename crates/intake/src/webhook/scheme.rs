@@ -9,7 +9,8 @@ use super::algorithm::{Algorithm, Encoding};
 pub(super) struct Scheme {
     /// The header of the signature.
     pub(super) header: Cow<'static, str>,
-    pub(super) algorithm: Algorithm,
+    /// The first one is usual; each is valid.
+    pub(super) algorithms: &'static [Algorithm],
     pub(super) encoding: Encoding,
     /// What separates the elements of the header; nothing if it is one element.
     pub(super) separators: &'static [char],

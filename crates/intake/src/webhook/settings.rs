@@ -132,11 +132,13 @@ fn verifier(reader: &mut SettingsReader<'_>, section: &Section<'_>, provider: &P
     } else {
         Some((provider.schemes)())
     };
-    let algorithm = schemes.as_deref().and_then(|schemes| Some(schemes.first()?.algorithm));
-    let secret = |text: &str| Ok(Secret::new(algorithm.unwrap_or(Algorithm::Sha256), &secret_bytes(provider, text)?));
+    let algorithms = schemes.as_deref().and_then(|schemes| Some(schemes.first()?.algorithms)).unwrap_or_default();
+    let secret = |text: &str| {
+        let bytes = secret_bytes(provider, text)?;
+        Ok(algorithms.iter().map(|algorithm| Secret::new(*algorithm, &bytes)).collect::<Vec<_>>())
+    };
     let errors_before = reader.errors();
-    let secrets: Vec<Secret> =
-        reader.parsed_texts(section, SECRETS.name, secret).into_iter().map(|found| found.value).collect();
+    let secrets = reader.parsed_texts(section, SECRETS.name, secret);
     if secrets.is_empty() && reader.errors() == errors_before {
         reader.missing(
             section,
@@ -146,6 +148,7 @@ fn verifier(reader: &mut SettingsReader<'_>, section: &Section<'_>, provider: &P
     }
     let tolerance = reader.duration_or_default(section, &TOLERANCE);
     let url = reader.text(section, PUBLIC_URL.name, public_url).map(|found| found.value);
+    let secrets = secrets.into_iter().flat_map(|found| found.value).collect();
     Some(Verifier { schemes: schemes?, secrets, tolerance, url })
 }
 
@@ -189,7 +192,7 @@ fn custom(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Sche
     check_placeholder(reader, section, (&signed, &Part::Id, "{id}"), id_header.is_some(), &ID_HEADER);
     Some(Scheme {
         header: Cow::Owned(header?),
-        algorithm: algorithm.map_or(Algorithm::Sha256, |found| found.value),
+        algorithms: algorithm.map_or(&[Algorithm::Sha256][..], |found| found.value),
         encoding: encoding.map_or(Encoding::Hex, |found| found.value),
         separators: &[',', ';', ' '],
         prefix: Cow::Owned(prefix.unwrap_or_default()),

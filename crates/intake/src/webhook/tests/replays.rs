@@ -30,6 +30,20 @@ fn moved_form_bytes_keep_the_id() {
 }
 
 #[test]
+fn twilio_signs_in_several_ways() {
+    let id = digest("https://a.example/BodyHello");
+    for signature in
+        ["ApVHjk1ku1hlDvnbt8cHb6fYnEk=", "6yGmDn6D5piwce6VYU9PJB3VIQ4=", "xg+HEyS9o/ZSk3gl8sxBHDW1gFg67bhWKo1iuOAj240="]
+    {
+        let twilio = intake("provider = \"twilio\"\nsecrets = [\"12345\"]\nurl = \"https://a.example/\"");
+        let headers = [("X-Twilio-Signature", signature), ("content-type", "application/x-www-form-urlencoded")];
+        let stored = Request::new(&headers, "Body=Hello").stored_by(&twilio);
+        assert_eq!(stored.map(|(stored, _)| stored), Ok(id.clone()), "{signature}");
+        assert_eq!(Request::new(&headers, "Body=hello").stored_by(&twilio), Err(401));
+    }
+}
+
+#[test]
 fn forms_are_stored_as_json() {
     let open = intake("");
     let form = [("content-type", "application/x-www-form-urlencoded; charset=utf-8")];
