@@ -58,8 +58,8 @@ fn measure_server(setup: &Setup, batches: &[Batch], connections: u32) -> Result<
 
 /// A whole request, built beforehand: the client should use little of the machine's time.
 pub(super) struct Batch {
-    request: Vec<u8>,
-    events: u64,
+    pub(super) request: Vec<u8>,
+    pub(super) events: u64,
 }
 
 /// When to stop sending.

@@ -12,6 +12,7 @@ mod dead_sink;
 mod drain;
 mod hop;
 mod hop_memory;
+mod intakes;
 mod many_gateways;
 mod many_groups;
 mod many_types;
@@ -89,6 +90,8 @@ enum Bench {
     StoredAck,
     /// NDJSON in batches of 1 MiB into the null sink, against `reference check-loop`.
     BatchNull(batch::Options),
+    /// `_bulk` and OTLP protobuf of 1 MiB into the null sink, against native batches of the same events.
+    Intakes(intakes::Options),
     /// Events accepted and stored in SQLite, against `sqlite3 .import` of the same rows.
     SqliteSustained(sustained::Options),
     /// A journaled backlog drained into PostgreSQL, against `\\copy` of the same rows.
@@ -170,6 +173,7 @@ fn measure(arguments: &Arguments, server: &Path, rounds: u32) -> Result<Vec<repo
         Bench::SingleKeyed => single::keyed(&setup),
         Bench::StoredAck => stored_ack::run(&setup),
         Bench::BatchNull(options) => batch::into_null(&setup, options),
+        Bench::Intakes(options) => intakes::run(&setup, options),
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Postgres(options) => drain::run::<PostgresStore>(&setup, options),
         Bench::Redis(options) => drain::run::<RedisStore>(&setup, options),

@@ -5,6 +5,7 @@
 //! `xtask/senders`, its pinned package, and a row in its language's file here.
 
 mod account;
+mod browser;
 mod debian;
 mod feed;
 mod go;
@@ -17,6 +18,7 @@ mod python;
 mod run;
 mod sender;
 mod settings;
+mod signed;
 mod tally;
 
 use std::path::PathBuf;
@@ -54,18 +56,27 @@ enum Language {
     Go,
     /// Syslog daemons of Debian.
     Debian,
+    /// Segment's library for web pages, in Chromium.
+    Browser,
+    /// Webhooks that the SDKs of providers sign. Nothing is killed.
+    Signed,
     /// The first calls of programs that no registry has: Filebeat, Logstash, Vector.
     Calls,
 }
 
+/// What a language needs, how it is installed, and its senders.
+type Parts = (&'static [&'static str], fn() -> Result<()>, &'static [Sender]);
+
 impl Language {
     /// What it needs, how it is installed, and its senders.
-    const fn parts(self) -> (&'static [&'static str], fn() -> Result<()>, &'static [Sender]) {
+    const fn parts(self) -> Parts {
         match self {
             Self::Python => (&["python3"], python::install, python::SENDERS),
             Self::Node => (&["node", "npm"], node::install, node::SENDERS),
             Self::Go => (&["go"], go::install, go::SENDERS),
             Self::Debian => (&["apt-get", "dpkg-deb"], debian::install, debian::SENDERS),
+            Self::Browser => (&["node", "npm", browser::CHROMIUM], browser::install, browser::SENDERS),
+            Self::Signed => (&["python3", "node", "npm"], signed::install, &[]),
             Self::Calls => (&["python3"], || Ok(()), python::FIRST_CALLS),
         }
     }
@@ -81,9 +92,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.install {
         return Ok(());
     }
+    if arguments.language == Language::Signed {
+        return run_signed(arguments);
+    }
     let is_wanted = |sender: &&Sender| arguments.only.as_ref().is_none_or(|only| sender.name.contains(only));
     let senders: Vec<&Sender> = senders.iter().filter(is_wanted).collect();
     run_all(&senders, arguments)
+}
+
+fn run_signed(arguments: &Arguments) -> Result<()> {
+    let binary = tested_binary(arguments.binary.as_deref())?;
+    let folder = scratch_directory("senders-run")?;
+    signed::run_scripts(&binary, &folder)?;
+    std::fs::remove_dir_all(&folder).map_err(Into::into)
 }
 
 fn run_all(senders: &[&Sender], arguments: &Arguments) -> Result<()> {

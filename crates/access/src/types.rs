@@ -89,7 +89,8 @@ mod tests {
         for allowed in ["orders", "segment.track", "segment.", "log-", "log-a.b"] {
             assert!(limit.allow(allowed), "{allowed}");
         }
-        for other in ["order", "orders.eu", "segment", "segments.track", "log", "", "*", "segment*", "x.segment.track"] {
+        for other in ["order", "orders.eu", "segment", "segments.track", "log", "", "*", "segment*", "x.segment.track"]
+        {
             assert!(!limit.allow(other), "{other}");
         }
         assert!(patterns("*").allow("a") && patterns("*").allow(""));

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use access::TypePatterns;
 use event::TypeName;
 use eventlog::AppendError;
 use http::StatusCode;
@@ -182,6 +183,12 @@ impl Problem {
             ErrorCode::IdReused,
             "this Idempotency-Key (or payload id) was already used for a different payload; use a new one",
         )
+    }
+
+    /// The request's token is limited to other types.
+    pub(crate) fn of_token_types(types: &TypePatterns, name: &TypeName) -> Self {
+        let detail = format!("the token may post only the types {types}, but not {name}: use another token");
+        Self::new(ErrorCode::Forbidden, detail)
     }
 
     /// The body of a single event isn't one JSON value.

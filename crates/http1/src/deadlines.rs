@@ -63,8 +63,12 @@ fn of_body(connection: &ConnectionState) -> Order {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::net::{IpAddr, Ipv4Addr};
 
+    use super::*;
+    use crate::connection::Peer;
+
+    const PEER: Peer = Peer { client: IpAddr::V4(Ipv4Addr::LOCALHOST), listener: 0 };
     const IDLE_TICKS: u32 = 75;
 
     fn order(connection: &ConnectionState, now: u32) -> Order {
@@ -73,7 +77,7 @@ mod tests {
 
     #[test]
     fn each_phase_has_a_deadline() {
-        let connection = ConnectionState::new([127, 0, 0, 1].into(), 0);
+        let connection = ConnectionState::new(PEER, 0);
         for (phase, received, last_good, then) in [
             (Phase::Handshake, 99, 9, Order::Abort),
             (Phase::Idle, 0, 74, Order::Finish),
@@ -94,7 +98,7 @@ mod tests {
 
     #[test]
     fn unread_body_never_times_out() {
-        let connection = ConnectionState::new([127, 0, 0, 1].into(), 0);
+        let connection = ConnectionState::new(PEER, 0);
         connection.enter(Phase::Body, 0);
         let look = |times: usize| (0..times).map(|_| order(&connection, 0)).collect::<Vec<_>>();
         assert_eq!(look(9), [Order::Continue; 9]);
@@ -107,7 +111,7 @@ mod tests {
     #[test]
     fn body_needs_a_minimum_rate() {
         let orders = |bytes: &[u64]| {
-            let connection = ConnectionState::new([127, 0, 0, 1].into(), 0);
+            let connection = ConnectionState::new(PEER, 0);
             connection.enter(Phase::Body, 0);
             let each = |received: &u64| {
                 connection.received(usize::try_from(*received).unwrap());

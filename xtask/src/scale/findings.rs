@@ -49,9 +49,9 @@ struct Cause {
 
 /// The code of a cause.
 fn code(text: &str) -> Result<&'static str, String> {
-    let codes = CAUSES.iter().map(|cause| cause.code);
-    let known: Vec<&str> = codes.clone().collect();
-    codes.clone().find(|code| *code == text).ok_or_else(|| format!("the codes are {}", known.join(", ")))
+    let codes: Vec<&'static str> = CAUSES.iter().map(|cause| cause.code).collect();
+    let known = codes.iter().copied().find(|code| *code == text);
+    known.ok_or_else(|| format!("the codes are {}", codes.join(", ")))
 }
 
 /// What ends a cause when it is dropped.

@@ -9,7 +9,7 @@ use testkit::ports::free_address;
 use super::feed::Feed;
 use super::installed::{ensure, folder, text};
 use super::sender::{ALL, Sender, Start, Started};
-use super::settings::Place;
+use super::settings::{Extra, Place};
 use crate::workspace::run;
 
 /// The packages. The release of each program is pinned, and Debian's revision isn't: security updates replace it.
@@ -32,7 +32,7 @@ const PACKAGES: &[&str] = &[
 pub(super) const SENDERS: &[Sender] = &[sender("rsyslog", rsyslog), sender("syslog-ng", syslog_ng)];
 
 const fn sender(name: &'static str, start: fn(&Start<'_>) -> Result<Started>) -> Sender {
-    Sender { name, place: Place::Root("es"), least: ALL, start }
+    Sender { name, place: Place::Root("es"), extra: Extra::Nothing, least: ALL, start }
 }
 
 fn rsyslog(start: &Start<'_>) -> Result<Started> {

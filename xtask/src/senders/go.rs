@@ -9,7 +9,7 @@ use testkit::ports::free_address;
 use super::feed::Feed;
 use super::installed::{ensure, folder, source, text};
 use super::sender::{ALL, Sender, Start, Started};
-use super::settings::Place;
+use super::settings::{Extra, Place};
 use crate::workspace::{copy, run};
 
 /// The builder of collectors. The versions of the parts are in `builder.yaml`.
@@ -17,20 +17,14 @@ const BUILDER: &str = "go.opentelemetry.io/collector/cmd/builder@v0.165.0";
 
 /// The senders that are built.
 pub(super) const SENDERS: &[Sender] = &[
-    Sender { name: "go-elasticsearch", place: Place::Root("es"), least: ALL, start: start_client },
-    Sender {
-        name: "collector-protobuf",
-        place: Place::Path("/otlp"),
-        least: ALL,
-        start: |start| start_collector(start, "proto"),
-    },
-    Sender {
-        name: "collector-json",
-        place: Place::Root("otlp"),
-        least: ALL,
-        start: |start| start_collector(start, "json"),
-    },
+    sender("go-elasticsearch", Place::Root("es"), start_client),
+    sender("collector-protobuf", Place::Path("/otlp"), |start| start_collector(start, "proto")),
+    sender("collector-json", Place::Root("otlp"), |start| start_collector(start, "json")),
 ];
+
+const fn sender(name: &'static str, place: Place, start: fn(&Start<'_>) -> Result<Started>) -> Sender {
+    Sender { name, place, extra: Extra::Nothing, least: ALL, start }
+}
 
 fn start_client(start: &Start<'_>) -> Result<Started> {
     Ok(start.program(Command::new(folder("go")?.join("client"))))

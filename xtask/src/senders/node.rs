@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::installed::{ensure, folder, source, text};
 use super::sender::{ALL, MOST, Sender, Start, Started};
-use super::settings::Place;
+use super::settings::{Extra, Place};
 use crate::workspace::{copy, run};
 
 /// The senders of the registry.
@@ -28,7 +28,7 @@ pub(super) const SENDERS: &[Sender] = &[
 ];
 
 const fn sender(name: &'static str, place: Place, least: usize) -> Sender {
-    Sender { name, place, least, start }
+    Sender { name, place, extra: Extra::Nothing, least, start }
 }
 
 fn start(start: &Start<'_>) -> Result<Started> {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::installed::{ensure, folder, source, text};
 use super::sender::{ALL, MOST, Sender, Start, Started};
-use super::settings::Place;
+use super::settings::{Extra, Place};
 use crate::workspace::run;
 
 /// The senders of the package index.
@@ -30,12 +30,12 @@ pub(super) const FIRST_CALLS: &[Sender] =
     &[first_calls("filebeat-calls"), first_calls("logstash-calls"), first_calls("vector-calls")];
 
 const fn sender(name: &'static str, place: Place, least: usize) -> Sender {
-    Sender { name, place, least, start }
+    Sender { name, place, extra: Extra::Nothing, least, start }
 }
 
 const fn first_calls(name: &'static str) -> Sender {
     let start = |start: &Start<'_>| Ok(start.program(script("python3".as_ref(), "first_calls.py")?));
-    Sender { name, place: Place::Root("es"), least: ALL, start }
+    Sender { name, place: Place::Root("es"), extra: Extra::Nothing, least: ALL, start }
 }
 
 fn start(start: &Start<'_>) -> Result<Started> {
@@ -56,10 +56,12 @@ pub(super) fn script(interpreter: &Path, name: &str) -> Result<Command> {
 
 /// Installs the packages.
 pub(super) fn install() -> Result<()> {
-    ensure("python", &text("requirements.txt")?, |folder| {
-        run(Command::new("python3").args(["-m", "venv"]).arg(folder)).context("venv is a package of Python")?;
-        let mut pip = Command::new(folder.join("bin").join("pip"));
-        run(pip.args(["install", "--quiet", "--requirement"]).arg(source("requirements.txt")?))
-    })
-    .map(drop)
+    ensure("python", &text("requirements.txt")?, |folder| install_requirements(folder, "requirements.txt")).map(drop)
+}
+
+/// Creates a virtual environment with the packages of a file.
+pub(super) fn install_requirements(folder: &Path, requirements: &str) -> Result<()> {
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder)).context("venv is a package of Python")?;
+    let mut pip = Command::new(folder.join("bin").join("pip"));
+    run(pip.args(["install", "--quiet", "--requirement"]).arg(source(requirements)?))
 }

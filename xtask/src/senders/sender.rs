@@ -1,12 +1,12 @@
 //! What the campaign knows about a sender.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
 use super::feed::Feed;
-use super::settings::Place;
+use super::settings::{Extra, Place};
 
 /// A sender of others, which isn't changed for Forebay.
 #[derive(Clone, Copy)]
@@ -14,6 +14,7 @@ pub(super) struct Sender {
     /// Its package and what is special about it.
     pub(super) name: &'static str,
     pub(super) place: Place,
+    pub(super) extra: Extra,
     /// Events of the 1,000 that must be stored.
     pub(super) least: usize,
     /// Creates its process.
@@ -30,8 +31,10 @@ pub(super) struct Start<'a> {
     pub(super) name: &'static str,
     /// The URL of the intake, without a slash at its end.
     pub(super) url: &'a str,
-    /// For its files.
+    /// For its files; the data of Forebay is in it too.
     pub(super) folder: &'a Path,
+    /// The server.
+    pub(super) binary: &'a Path,
 }
 
 /// A command, and how it gets its events.
@@ -48,8 +51,13 @@ impl Start<'_> {
         Started { command, feed: None }
     }
 
+    /// The data directory of the server, which doesn't run yet.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
     /// Writes a file into the sender's folder.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<std::path::PathBuf> {
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.folder.join(name);
         std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
         Ok(path)

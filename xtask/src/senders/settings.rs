@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 
 use testkit::ports::free_address;
 
-/// The secrets of `senders/signed.py` and `senders/signed.mjs`: each webhook intake with its provider's settings.
+/// An intake of each provider, with the secrets of `senders/signed.py` and `senders/signed.mjs`.
 const WEBHOOKS: &str = include_str!("../../senders/webhooks.toml");
-/// The keys of `senders/browser.mjs`.
-const TOKENS: &str = include_str!("../../senders/tokens.toml");
+/// Pages of every origin may post events.
+const PAGE: &str = "[gateway]\ncors_origins = [\"*\"]\n";
 
 /// The kinds of intakes that have one intake each, by the path on the ingest port, which is the intake's name too.
 const KINDS: [(&str, &str); 6] = [
@@ -33,8 +33,10 @@ pub(super) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extra {
     Nothing,
+    /// The webhook intakes of `signed`.
     Webhooks,
-    Tokens,
+    /// What web pages need.
+    Page,
 }
 
 /// The configuration, and where its intakes listen.
@@ -55,7 +57,7 @@ impl Settings {
         text.push_str(match extra {
             Extra::Nothing => "",
             Extra::Webhooks => WEBHOOKS,
-            Extra::Tokens => TOKENS,
+            Extra::Page => PAGE,
         });
         Self { text, own_ports }
     }

@@ -61,6 +61,56 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        name: "github-webhook",
+        about: "Verifies signed webhooks of GitHub, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/github-webhook/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/github-webhook/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/github-webhook/post.sh")),
+            ("cases/push/case.toml", include_str!("../../../../examples/github-webhook/cases/push/case.toml")),
+            (
+                "cases/push/expected.ndjson",
+                include_str!("../../../../examples/github-webhook/cases/push/expected.ndjson"),
+            ),
+            ("cases/push/input.ndjson", include_str!("../../../../examples/github-webhook/cases/push/input.ndjson")),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/github-webhook/cases/rejected/case.toml")),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/github-webhook/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/github-webhook/cases/rejected/refused.ndjson"),
+            ),
+            ("schemas/github.json", include_str!("../../../../examples/github-webhook/schemas/github.json")),
+        ],
+    },
+    Example {
+        name: "cloudevents",
+        about: "Stores CloudEvents of every mode once, in one form (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/cloudevents/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/cloudevents/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/cloudevents/post.sh")),
+            ("cases/order/case.toml", include_str!("../../../../examples/cloudevents/cases/order/case.toml")),
+            (
+                "cases/order/expected.ndjson",
+                include_str!("../../../../examples/cloudevents/cases/order/expected.ndjson"),
+            ),
+            ("cases/order/input.ndjson", include_str!("../../../../examples/cloudevents/cases/order/input.ndjson")),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/cloudevents/cases/rejected/case.toml")),
+            (
+                "cases/rejected/input.ndjson",
+                include_str!("../../../../examples/cloudevents/cases/rejected/input.ndjson"),
+            ),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/cloudevents/cases/rejected/refused.ndjson"),
+            ),
+            ("schemas/order.json", include_str!("../../../../examples/cloudevents/schemas/order.json")),
+        ],
+    },
+    Example {
         name: "access-logs-with-aggregates",
         about: "Parses lines of an access log, and counts them by minute and by visit (SQLite)",
         files: &[
@@ -368,6 +418,43 @@ pub(super) const EXAMPLES: &[Example] = &[
             ("cases/order/case.toml", include_str!("../../../../examples/bridge/cases/order/case.toml")),
             ("cases/order/expected.ndjson", include_str!("../../../../examples/bridge/cases/order/expected.ndjson")),
             ("cases/order/input.ndjson", include_str!("../../../../examples/bridge/cases/order/input.ndjson")),
+        ],
+    },
+    Example {
+        name: "splunk-hec",
+        about: "Accepts events in Splunk's protocol, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/splunk-hec/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/splunk-hec/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/splunk-hec/post.sh")),
+            ("cases/lines/case.toml", include_str!("../../../../examples/splunk-hec/cases/lines/case.toml")),
+            ("cases/lines/input.ndjson", include_str!("../../../../examples/splunk-hec/cases/lines/input.ndjson")),
+            ("schemas/app-log.json", include_str!("../../../../examples/splunk-hec/schemas/app-log.json")),
+        ],
+    },
+    Example {
+        name: "segment",
+        about: "Accepts calls of the SDKs of Segment and RudderStack, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/segment/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/segment/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/segment/post.sh")),
+            ("cases/rejected/case.toml", include_str!("../../../../examples/segment/cases/rejected/case.toml")),
+            ("cases/rejected/input.ndjson", include_str!("../../../../examples/segment/cases/rejected/input.ndjson")),
+            ("cases/track/case.toml", include_str!("../../../../examples/segment/cases/track/case.toml")),
+            ("cases/track/input.ndjson", include_str!("../../../../examples/segment/cases/track/input.ndjson")),
+            ("schemas/track.json", include_str!("../../../../examples/segment/schemas/track.json")),
+        ],
+    },
+    Example {
+        name: "loki",
+        about: "Accepts lines in Loki's protocol, and stores each once (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/loki/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/loki/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/loki/post.sh")),
+            ("cases/lines/case.toml", include_str!("../../../../examples/loki/cases/lines/case.toml")),
+            ("cases/lines/input.ndjson", include_str!("../../../../examples/loki/cases/lines/input.ndjson")),
         ],
     },
 ];

@@ -213,6 +213,49 @@ fn elasticsearch_clients_example_works() {
 }
 
 #[test]
+fn github_webhook_example_works() {
+    let example = Written::new("github-webhook");
+    let server = example.post(&[("GITHUB_SECRET", "s3cret")]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from github"), 2, "a replay is stored once");
+    assert!(wait_until(|| count(&example.folder.data(), "select count(*) from rejected") == 1));
+}
+
+#[test]
+fn cloudevents_example_works() {
+    let example = Written::new("cloudevents");
+    let server = example.post(&[]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from orders"), 2, "both modes store one event");
+    assert!(wait_until(|| count(&example.folder.data(), "select count(*) from rejected") == 2));
+}
+
+#[test]
+fn splunk_hec_example_works() {
+    let example = Written::new("splunk-hec");
+    let server = example.post(&[]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from logs"), 3, "a repeated request is stored once");
+}
+
+#[test]
+fn segment_example_works() {
+    let example = Written::new("segment");
+    let server = example.post(&[("EMAIL_KEY", "0123456789abcdef0123456789abcdef")]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from events"), 3, "a repeated batch is stored once");
+    assert!(wait_until(|| count(&example.folder.data(), "select count(*) from rejected") == 1));
+}
+
+#[test]
+fn loki_example_works() {
+    let example = Written::new("loki");
+    let server = example.post(&[]);
+    server.wait_delivered();
+    assert_eq!(count(&example.folder.data(), "select count(*) from logs"), 3, "a repeated push is stored once");
+}
+
+#[test]
 fn log_to_elasticsearch_example_works() {
     let Some(search) = OpenSearch::shared() else { return };
     let example = Written::new("log-to-elasticsearch");

@@ -240,21 +240,21 @@ fn begin(shard: &ShardContext, peer: Peer, head: &Head<'_>) -> PendingRequest {
             PageCheck::HostAndOrigin => rules.hosts.check(head, pages)?,
         }
         Ok(match authenticated {
-            Credential::Token(Authenticated { source, partial, .. }) => (source, partial),
+            Credential::Token(Authenticated { source, partial, types, .. }) => (source, partial, types),
             Credential::InBody => {
                 found.intake = found.intake.take().map(|(intake, access)| (intake.with_token_in_body(), access));
-                (shard.authenticator.anonymous(), None)
+                (shard.authenticator.anonymous(), None, None)
             }
-            Credential::None => (found.signed_source().unwrap_or_else(|| shard.authenticator.anonymous()), None),
+            Credential::None => (found.signed_source().unwrap_or_else(|| shard.authenticator.anonymous()), None, None),
         })
     });
     let client = rules.proxies.client(peer.client, head.bytes);
-    let (source, partial, operation) = match sender {
-        Ok((source, partial)) => {
+    let (source, partial, types, operation) = match sender {
+        Ok((source, partial, types)) => {
             let operation = operation(shard, head, &mut found, (client, &source), received_at);
-            (source, partial, operation)
+            (source, partial, types, operation)
         }
-        Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
+        Err(refused) => (shard.authenticator.anonymous(), None, None, Err(refused)),
     };
     let varies = check != PageCheck::None || rules.cors.is_some();
     let preflight =
@@ -269,7 +269,7 @@ fn begin(shard: &ShardContext, peer: Peer, head: &Head<'_>) -> PendingRequest {
         _ => None,
     };
     let trace = sampled.as_ref().map(|sampled| sampled.context).or(sender);
-    let envelope = Envelope { received_at, client, source, partial, headers, trace };
+    let envelope = Envelope { received_at, client, source, partial, types, headers, trace };
     PendingRequest {
         started: shard.clock.elapsed(),
         method: head.method,

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use access::PartialStatus;
+use access::{PartialStatus, TypePatterns};
 use event::{EventId, TraceParent};
 use eventlog::JournalRecord;
 
@@ -19,6 +19,8 @@ pub(crate) struct Envelope {
     pub(crate) source: Arc<str>,
     /// The status of partly accepted batches, if the request's token has one.
     pub(crate) partial: Option<PartialStatus>,
+    /// The types that its token may post, if it is limited to some.
+    pub(crate) types: Option<Arc<TypePatterns>>,
     /// The headers that transforms read.
     pub(crate) headers: Headers,
     /// The trace that the request is a part of.
@@ -31,6 +33,7 @@ pub(crate) struct EventContext<'a> {
     pub(crate) received_at: i64,
     pub(crate) client: Option<IpAddr>,
     pub(crate) source: &'a str,
+    pub(crate) types: Option<&'a TypePatterns>,
     pub(crate) headers: &'a Headers,
 }
 
@@ -41,8 +44,8 @@ impl Envelope {
     }
 
     pub(crate) fn context(&self) -> EventContext<'_> {
-        let Self { received_at, client, source, headers, .. } = self;
-        EventContext { received_at: *received_at, client: Some(*client), source, headers }
+        let Self { received_at, client, source, types, headers, .. } = self;
+        EventContext { received_at: *received_at, client: Some(*client), source, types: types.as_deref(), headers }
     }
 
     /// An event with its id, and the time that its payload names.

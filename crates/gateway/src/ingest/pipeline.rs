@@ -239,6 +239,9 @@ impl Pipeline<'_> {
         observer: &mut impl PipelineObserver,
     ) -> Result<Processed<'p>, PipelineError> {
         let entry = self.types.get(slot);
+        if let Some(types) = self.context.types.filter(|types| !types.allow(entry.name.as_str())) {
+            return Err(Problem::of_token_types(types, &entry.name).into());
+        }
         entry.check()?;
         entry.check_repaired(fault)?;
         self.ack.check(entry)?;
@@ -277,7 +280,7 @@ impl Pipeline<'_> {
         let Some(handle) = &entry.rules.steps else { return Ok((TransformOutcome::Unchanged, None)) };
         let windows = self.windows.open(slot, handle, self.epoch);
         let mark = windows.mark();
-        let EventContext { received_at, client, source, headers } = self.context;
+        let EventContext { received_at, client, source, headers, .. } = self.context;
         let own = || entry.rules.id.pointer()?.lookup(payload.payload()).filter(|raw| *raw != "null");
         let key = match (handle.asks_for_key(), self.key.is_known()) {
             (true, false) if entry.rules.id == IdRule::Content => {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use access::{Demand, Scope, TokenSet, Tokens};
+use access::{Demand, Scope, TokenSet, Tokens, TypePatterns};
 use event::TypeName;
 use gateway::{GatewayOptions, GatewayTypes, IntakeListener, IntakeRule, TypeRules};
 use intake::{Call, Head, Intake, Payload, Problem, Record, Records, Reply, Route, Stop, Verdict, Verdicts};
@@ -242,6 +242,18 @@ fn tokens_are_checked_in_head_and_body() {
         assert_eq!(text(&answer).1, expected, "{headers} {first}");
     }
     assert!(fixture.stored().iter().all(|event| event.source == "shop"));
+}
+
+#[test]
+fn limited_token_rejects_the_whole_request() {
+    let (mut limited, shows) = token(1, "web", "shop", &[Scope::Ingest], None);
+    limited.types = TypePatterns::new(vec!["good".parse().unwrap()]).map(Arc::new);
+    let tokens = Arc::new(Tokens::new(TokenSet::new(vec![limited])));
+    let fixture = Fixture::with(types(), GatewayOptions { tokens, demand: Demand::Always, ..options() });
+    let answer = fixture.post("/test/lines", &shows, "good 1 1\nunnamed 2 2");
+    assert_eq!(text(&answer), (403, "call forbidden".into()));
+    assert_eq!(text(&fixture.post("/test/lines", &shows, "good 1 1")).1, "a");
+    assert_eq!(fixture.stored().len(), 1);
 }
 
 #[test]

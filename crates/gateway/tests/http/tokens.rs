@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::{Demand, Name, NewToken, Scope, Token, TokenSet, Tokens};
+use access::{Demand, Name, NewToken, Scope, Token, TokenSet, Tokens, TypePatterns};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use event::{KeyedIds, TypeName};
@@ -234,4 +234,18 @@ fn payload_ids_are_scoped_by_source() {
         assert_eq!(fixture.post("/ingest/batch/a", shows, "{\"id\":8}\n").status, 200);
     }
     assert_eq!(fixture.stored().len(), 4);
+}
+
+#[test]
+fn limited_token_posts_only_its_types() {
+    let (mut limited, shows) = token(1, "web", "web", &[Scope::Ingest], None);
+    limited.types = TypePatterns::new(vec!["page.*".parse().unwrap(), "click".parse().unwrap()]).map(Arc::new);
+    let tokens = Arc::new(Tokens::new(TokenSet::new(vec![limited])));
+    let fixture = fixture(&tokens, Demand::Always);
+    for (name, status) in [("page.view", 200), ("click", 200), ("clicks", 403), ("order", 403)] {
+        assert_eq!(fixture.post(&format!("/ingest/event/{name}"), &shows, "1").status, status, "{name}");
+    }
+    let batch = fixture.post("/ingest/batch/order", &shows, "1\n2");
+    assert_eq!((batch.status, &batch.json()["refused"][1]["code"]), (422, &"forbidden".into()));
+    assert_eq!(fixture.stored().len(), 2);
 }

@@ -117,7 +117,8 @@ fn invalid_events_are_rejected() {
 #[test]
 fn rejections_are_in_the_response() {
     let (_, reply) = sent(STRUCTURED, &required(""), &[0]).unwrap();
-    let expected = r#"{"type":"urn:forebay:problem:schema","status":422,"code":"schema","detail":"the schema of the type"}"#;
+    let expected =
+        r#"{"type":"urn:forebay:problem:schema","status":422,"code":"schema","detail":"the schema of the type"}"#;
     assert_eq!(
         (reply.status, reply.content_type, reply.body.as_slice()),
         (422, Some("application/problem+json"), expected.as_bytes())

@@ -147,7 +147,7 @@ fn write_list(
     out.push('[');
     message.walk(SPAN, |number, value| {
         if number != wanted {
-            return Ok(());
+            return Ok::<_, Fault>(());
         }
         out.push_str(if out.ends_with('[') { "{" } else { ",{" });
         write_one(value.message()?, out)?;

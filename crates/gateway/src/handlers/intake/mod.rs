@@ -15,7 +15,7 @@ use limits::BATCH_BYTES_MAX;
 
 use super::batch;
 use crate::admission::{Body, Permit};
-use crate::auth::RequiredAccess;
+use crate::auth::{Authenticated, RequiredAccess};
 use crate::error_code::ErrorCode;
 use crate::ingest::{AckMode, Envelope, IngestParams};
 use crate::intakes::{IntakeEntry, IntakeTable};
@@ -180,7 +180,8 @@ impl IntakeRequest {
             let token = call.as_ref().and_then(|call| call.token(&bytes));
             let token = token.as_deref().unwrap_or_default();
             if let Some(authenticated) = shard.authenticator.authenticate_text(token, envelope.received_at)? {
-                (envelope.source, envelope.partial) = (authenticated.source, authenticated.partial);
+                let Authenticated { source, partial, types, .. } = authenticated;
+                envelope = Envelope { source, partial, types, ..envelope };
             }
         }
         let client = shard.client(&envelope);

@@ -146,6 +146,7 @@ mod tests {
             client: [127, 0, 0, 1].into(),
             source: "".into(),
             partial: None,
+            types: None,
             headers: Headers::default(),
             trace: None,
         };
