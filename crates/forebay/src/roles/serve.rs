@@ -37,7 +37,7 @@ use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
-use crate::roles::startup_message;
+use crate::roles::startup_message::{self, Ports};
 use crate::signals::{delayed, end_at_once, runtime_with_signals};
 use crate::tapping::Tapping;
 use crate::tls::listeners::PortsTls;
@@ -79,9 +79,8 @@ async fn serve(
 ) -> anyhow::Result<u8> {
     let data = inputs.common.directory().to_path_buf();
     let manager = ServiceManager::of(&inputs.environment);
-    let (intake, admin) = bind(&configuration)?;
-    let intakes = bind_intakes(&configuration)?;
-    let intake_addresses = addresses(&intakes)?;
+    let (intake, intakes, admin) = bind(&configuration)?;
+    let of_intakes = addresses(&intakes)?;
     let admin_address = admin.local_addr().map_err(cannot("listen"))?;
     // The start already prints commands.
     remember_admin(&inputs, target(admin_address, configuration.admin.tls.is_some()));
@@ -106,8 +105,7 @@ async fn serve(
     let respond = move |request| admin::respond_as_server(request, answers.clone());
     tokio::spawn(admin::serve(admin, admin_tls, running.gateway.counters().drains().clone(), respond));
     let listen = running.gateway.local_addr();
-    let ports =
-        startup_message::Ports { listen, admin: admin_address, intakes: intake_addresses, needs_token, is_first_start };
+    let ports = Ports { listen, admin: admin_address, intakes: of_intakes, needs_token, is_first_start };
     startup_message::show(&ports, &configuration, &data, running.admin.origin);
     let counters = running.reloads.clone();
     let (stopping, times) = watch::channel(configuration.gateway.stopping);
@@ -159,14 +157,16 @@ fn remember_admin(inputs: &Inputs, url: ServerUrl) {
     set_own_flags(|own| own.admin = (!is_named).then(|| url.to_string()));
 }
 
-fn bind(configuration: &Configuration) -> anyhow::Result<(TcpListener, tokio::net::TcpListener)> {
+/// Binds the ports of events, of intakes, and of the admin API.
+fn bind(configuration: &Configuration) -> anyhow::Result<(TcpListener, Vec<IntakeListener>, tokio::net::TcpListener)> {
     let gateway = &configuration.gateway;
     let intake = TcpListener::bind(gateway.listen).map_err(cannot_listen(gateway.listen, "--listen"))?;
     let admin = TcpListener::bind(gateway.admin).and_then(|listener| {
         listener.set_nonblocking(true)?;
         tokio::net::TcpListener::from_std(listener)
     });
-    Ok((intake, admin.map_err(cannot_listen(gateway.admin, "--admin"))?))
+    let intakes = bind_intakes(configuration)?;
+    Ok((intake, intakes, admin.map_err(cannot_listen(gateway.admin, "--admin"))?))
 }
 
 /// Binds the ports of intakes that have one.
