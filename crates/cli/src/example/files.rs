@@ -385,6 +385,28 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        name: "opentelemetry-collector",
+        about: "Accepts logs, spans and metrics of OpenTelemetry's SDKs and Collector (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/opentelemetry-collector/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/opentelemetry-collector/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/opentelemetry-collector/post.sh")),
+            ("collector.yaml", include_str!("../../../../examples/opentelemetry-collector/collector.yaml")),
+            ("requirements.txt", include_str!("../../../../examples/opentelemetry-collector/requirements.txt")),
+            ("send.py", include_str!("../../../../examples/opentelemetry-collector/send.py")),
+            ("cases/logs/case.toml", include_str!("../../../../examples/opentelemetry-collector/cases/logs/case.toml")),
+            (
+                "cases/logs/expected.ndjson",
+                include_str!("../../../../examples/opentelemetry-collector/cases/logs/expected.ndjson"),
+            ),
+            (
+                "cases/logs/input.ndjson",
+                include_str!("../../../../examples/opentelemetry-collector/cases/logs/input.ndjson"),
+            ),
+            ("schemas/log.json", include_str!("../../../../examples/opentelemetry-collector/schemas/log.json")),
+        ],
+    },
+    Example {
         name: "log-to-elasticsearch",
         about: "Ships Forebay's own log to Elasticsearch or OpenSearch with rsyslog (SQLite)",
         files: &[

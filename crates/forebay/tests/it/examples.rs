@@ -256,6 +256,18 @@ fn loki_example_works() {
 }
 
 #[test]
+fn opentelemetry_collector_example_works() {
+    let example = Written::new("opentelemetry-collector");
+    let server = example.post(&[]);
+    server.wait_delivered();
+    for table in ["logs", "spans", "metrics"] {
+        let stored = count(&example.folder.data(), &format!("select count(*) from {table}"));
+        assert_eq!(stored, 1, "{table}: a resent record is stored once");
+    }
+    assert!(wait_until(|| count(&example.folder.data(), "select count(*) from rejected") == 1));
+}
+
+#[test]
 fn log_to_elasticsearch_example_works() {
     let Some(search) = OpenSearch::shared() else { return };
     let example = Written::new("log-to-elasticsearch");
