@@ -7,7 +7,8 @@ use memchr::memchr;
 
 use crate::{Call, Payload, Problem, Record, Records, Reply, Stop, Verdicts};
 
-use super::action::{self, Action, Verb};
+use super::action::{Action, Verb};
+use super::action_line;
 use super::bulk_response;
 use super::error;
 use super::filter::Shown;
@@ -80,7 +81,7 @@ impl Call for Bulk {
             // Senders of logs repeat the same line for each document.
             let action = match before.take() {
                 Some((known, action)) if known == line => action,
-                _ => action::parse(line).map_err(|what| invalid(&what))?,
+                _ => action_line::parse(line).map_err(|what| invalid(&what))?,
             };
             let index = action.index.as_deref().or(self.index.as_deref()).filter(|index| !index.is_empty());
             let index = self.items.index_number(index.ok_or_else(|| invalid(NO_INDEX))?, index_before);
