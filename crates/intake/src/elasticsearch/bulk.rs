@@ -7,7 +7,8 @@ use memchr::memchr;
 
 use crate::{Call, Payload, Problem, Record, Records, Reply, Stop, Verdicts};
 
-use super::action::{self, Action, Verb};
+use super::action::{Action, Verb};
+use super::action_line;
 use super::bulk_response;
 use super::error;
 use super::filter::Shown;
@@ -70,13 +71,18 @@ impl Call for Bulk {
         self.items.clear();
         let mut lines = Lines { rest: body, number: 0 };
         let mut index_before = 0;
+        let mut before = None;
         while let Some(line) = lines.next() {
             if line.trim_ascii().is_empty() {
                 continue;
             }
             let place = lines.number;
             let invalid = |what: &str| Problem::invalid(format!("the action in line {place} is invalid: {what}"));
-            let action = action::parse(line).map_err(|what| invalid(&what))?;
+            // Senders of logs repeat the same line for each document.
+            let action = match before.take() {
+                Some((known, action)) if known == line => action,
+                _ => action_line::parse(line).map_err(|what| invalid(&what))?,
+            };
             let index = action.index.as_deref().or(self.index.as_deref()).filter(|index| !index.is_empty());
             let index = self.items.index_number(index.ok_or_else(|| invalid(NO_INDEX))?, index_before);
             index_before = index;
@@ -88,6 +94,7 @@ impl Call for Bulk {
                 self.id_prefix = Some(generated_id::prefix(body));
             }
             self.take(&action, index, document, records)?;
+            before = Some((line, action));
         }
         if self.items.count() == 0 {
             return Err(Problem::empty("the body has no actions: send at least one action and its document").into());

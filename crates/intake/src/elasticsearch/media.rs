@@ -1,6 +1,6 @@
-//! The media type of responses, and the header by which clients recognise the server.
+//! What responses have in common: the media type, the header by which clients recognise the server, and `HEAD`.
 
-use crate::{Head, JSON, Reply};
+use crate::{Head, JSON, Reply, Route};
 
 /// Clients of version 8 and newer ask for JSON of their version.
 const VERSIONED: &[(&str, &str)] = &[
@@ -28,13 +28,22 @@ pub(super) fn product(reply: Reply) -> Reply {
     reply.with_header("X-Elastic-Product", "Elasticsearch")
 }
 
+/// A response to `GET`, and its head to `HEAD`.
+pub(super) fn read_only(head: &Head<'_>, reply: impl FnOnce() -> Reply) -> Route {
+    match head.method {
+        "GET" => Route::Fixed(reply()),
+        "HEAD" => Route::Fixed(product(Reply::empty(200))),
+        _ => Route::Methods("GET, HEAD"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{head, lines};
 
     #[test]
-    fn media_type_is_what_clients_accept() {
+    fn media_type_follows_accept() {
         for (accepted, expected) in [
             ("*/*", JSON),
             ("application/json", JSON),

@@ -4,12 +4,13 @@
 //! |---|---|
 //! | `route.rs` | paths and methods |
 //! | `fixed.rs`, `setup.rs` | responses that don't depend on the body |
-//! | `bulk.rs`, `action.rs`, `items.rs`, `bulk_response.rs` | the bulk API |
+//! | `bulk.rs`, `action_line.rs`, `items.rs`, `bulk_response.rs` | the bulk API |
 //! | `document.rs` | a request with one document |
 //! | `index_name.rs` | the type of an index |
 //! | `filter.rs`, `media.rs`, `error.rs` | the shape of responses |
 
 mod action;
+mod action_line;
 mod action_members;
 mod bulk;
 mod bulk_response;

@@ -3,7 +3,7 @@
 use limits::BATCH_RECORDS_MAX;
 use text::percent::decode_lossy;
 
-use crate::{Head, Reply, Route};
+use crate::{Head, Route};
 
 use super::bulk::Bulk;
 use super::document::Document;
@@ -28,23 +28,14 @@ pub(super) fn of(version: &Version, head: &Head<'_>) -> Route {
         [index, "_bulk"] | [index, "_doc", "_bulk"] => bulk(Some(index), head),
         [index, "_doc"] => document(index, None, head),
         [index, "_doc" | "_create", id] => document(index, Some(id), head),
-        [] => read_only(head, || fixed::root(version, media::of(head))),
-        ["_license"] => read_only(head, || fixed::license(media::of(head))),
-        ["_xpack"] => read_only(head, || fixed::features(media::of(head))),
-        ["_cluster", "health", ..] => read_only(head, || fixed::health(media::of(head))),
-        ["_cat", "health", ..] => read_only(head, || fixed::health_line(head)),
-        ["_nodes", ..] => read_only(head, || fixed::nodes(version, head)),
+        [] => media::read_only(head, || fixed::root(version, media::of(head))),
+        ["_license"] => media::read_only(head, || fixed::license(media::of(head))),
+        ["_xpack"] => media::read_only(head, || fixed::features(media::of(head))),
+        ["_cluster", "health", ..] => media::read_only(head, || fixed::health(media::of(head))),
+        ["_cat", "health", ..] => media::read_only(head, || fixed::health_line(head)),
+        ["_nodes", ..] => media::read_only(head, || fixed::nodes(version, head)),
         [first, ..] if first.starts_with('_') => setup::of_cluster(&parts, head),
         _ => setup::of_index(&parts, head),
-    }
-}
-
-/// A response to `GET`, and its head to `HEAD`.
-pub(super) fn read_only(head: &Head<'_>, reply: impl FnOnce() -> Reply) -> Route {
-    match head.method {
-        "GET" => Route::Fixed(reply()),
-        "HEAD" => Route::Fixed(media::product(Reply::empty(200))),
-        _ => Route::Methods("GET, HEAD"),
     }
 }
 

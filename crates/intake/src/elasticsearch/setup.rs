@@ -7,8 +7,7 @@ use json::text::string;
 use crate::{Head, Reply, Route};
 
 use super::error::{self, NOT_FOUND};
-use super::media;
-use super::route::read_only;
+use super::media::{self, read_only};
 
 const ACKNOWLEDGED: &str = r#"{"acknowledged":true}"#;
 const SHARDS: &str = r#"{"_shards":{"total":1,"successful":1,"failed":0}}"#;

@@ -1,3 +1,5 @@
+//! Requests of the bulk API: records, statuses and memory.
+
 use limits::{BATCH_RECORDS_MAX, KEY_BYTES_MAX};
 
 use super::{PRODUCT, intake, text};

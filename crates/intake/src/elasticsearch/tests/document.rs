@@ -1,3 +1,5 @@
+//! Requests with one document.
+
 use super::{intake, text};
 use crate::testing::{call, decode, post};
 use crate::{Detail, Route, Verdict, Verdicts};
