@@ -97,7 +97,7 @@ fn pass_on(event: Result<(Event<'_>, Data<'_>), Invalid>, sent: &[u8], records: 
     });
     match named {
         Ok((event, data, name)) => {
-            let payload = Payload::Made(event.text(&data).into());
+            let payload = Payload::Made(data.text(&event).into());
             records.take(Record { type_name: &name, id: Some(event.identity().as_bytes()), payload })
         }
         Err(detail) => records.take(Record { type_name: "", id: None, payload: Payload::Rejected { sent, detail } }),

@@ -1,4 +1,4 @@
-//! The data of an event as a member of the stored text: `data` for JSON and text, `data_base64` for other bytes.
+//! The text that is stored for an event. The data is a member of it: `data` for JSON and text, `data_base64` for other bytes.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl<'a> Data<'a> {
                 let canonical = canonical.to_owned();
                 event.set_media_type(&canonical);
             }
-            // A text of another media type is the data; a value of another kind stays as it was sent.
+            // A text of another media type is the data; a value of another kind is unchanged.
             Some(MediaType::Text | MediaType::Other) => {
                 if let Some(text) = json::text::read_string(value) {
                     return Self::Text(text);
@@ -78,8 +78,18 @@ impl<'a> Data<'a> {
         Self::Json(value)
     }
 
+    /// The text that is stored for an event with this data: it is the same in both modes.
+    pub(super) fn text(&self, event: &Event<'_>) -> String {
+        let mut text = String::with_capacity(self.bytes() + 256);
+        text.push('{');
+        event.write(&mut text);
+        self.write(&mut text);
+        text.push('}');
+        text
+    }
+
     /// About how many bytes it has.
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
             Self::None => 0,
             Self::Json(text) => text.len(),
@@ -90,7 +100,7 @@ impl<'a> Data<'a> {
     }
 
     /// Writes it as a further member.
-    pub(super) fn write(&self, text: &mut String) {
+    fn write(&self, text: &mut String) {
         match self {
             Self::None => {}
             Self::Json(value) => write_compact(value, text),

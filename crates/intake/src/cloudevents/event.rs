@@ -1,11 +1,9 @@
-//! An event of either mode, and the text that is stored for it.
+//! The attributes of an event of either mode.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use json::text::write_string;
-
-use super::data::Data;
 
 /// Attributes of an event. More are an error: each takes more memory than it has bytes.
 const ATTRIBUTES_MAX: usize = 256;
@@ -65,19 +63,17 @@ impl<'a> Event<'a> {
         format!("{}{SEPARATOR}{}", of("source"), of("id"))
     }
 
-    /// The text that is stored: it is the same in both modes.
-    pub(super) fn text(&self, data: &Data<'_>) -> String {
-        let mut text = String::with_capacity(data.bytes() + 256);
+    /// Writes the attributes in their order, as members after the bracket of an object.
+    pub(super) fn write(&self, text: &mut String) {
         let known = ORDER.iter().filter_map(|name| Some((*name, self.get(name)?)));
         let others = self.attributes.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-        for (name, value) in known.chain(others.filter(|(name, _)| !ORDER.contains(name))) {
-            text.push(if text.is_empty() { '{' } else { ',' });
-            write_string(name, &mut text);
+        for (index, (name, value)) in known.chain(others.filter(|(name, _)| !ORDER.contains(name))).enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            write_string(name, text);
             text.push(':');
-            write_string(value, &mut text);
+            write_string(value, text);
         }
-        data.write(&mut text);
-        text.push('}');
-        text
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `event.rs` | an event of either mode, and the one text that is stored for it |
+//! | `event.rs` | the attributes of an event of either mode |
 //! | `structured.rs`, `binary.rs` | reads an event of JSON, and of headers |
-//! | `data.rs` | the data as a member of the stored text |
+//! | `data.rs` | the data, and the text that is stored for an event |
 //! | `call.rs` | one request, and its response |
 
 mod binary;
@@ -52,7 +52,7 @@ impl Intake for CloudEvents {
     }
 }
 
-/// The protection against abuse (HTTP 1.1 Web Hooks for Event Delivery, §4): any sender may post at any rate. Tokens decide whose events
+/// The protection against abuse (CloudEvents, `http-webhook.md`, §4): any sender may post at any rate. Tokens decide whose events
 /// are accepted.
 fn handshake(head: &Head<'_>) -> Reply {
     let reply = Reply::empty(200).with_header("allow", METHODS);

@@ -44,7 +44,7 @@ pub static KIND: IntakeKind = IntakeKind {
 
 /// The intake.
 #[derive(Debug)]
-pub struct Webhook {
+pub struct WebhookIntake {
     /// Without one, tokens decide which requests are accepted.
     verifier: Option<Arc<Verifier>>,
     handshake: Handshake,
@@ -61,7 +61,7 @@ impl std::fmt::Debug for VerifyToken {
     }
 }
 
-impl Intake for Webhook {
+impl Intake for WebhookIntake {
     fn route(&self, head: &Head<'_>) -> Route {
         let has_query = self.handshake == Handshake::Query;
         let methods = if has_query { "GET, POST, OPTIONS" } else { "POST, OPTIONS" };
@@ -85,7 +85,7 @@ impl Intake for Webhook {
     }
 }
 
-impl Webhook {
+impl WebhookIntake {
     /// The response to `hub.mode=subscribe`.
     fn handshake(&self, head: &Head<'_>) -> Reply {
         let [mode, token, challenge] =

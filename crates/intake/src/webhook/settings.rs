@@ -15,7 +15,7 @@ use super::algorithm::{ALGORITHMS, Algorithm, ENCODINGS, Encoding, Secret};
 use super::provider::{CUSTOM, Handshake, NAMES, PROVIDERS, Provider, SecretForm};
 use super::scheme::{self, Id, Part, Scheme, Time};
 use super::verifier::Verifier;
-use super::{VerifyToken, Webhook};
+use super::{VerifyToken, WebhookIntake};
 
 const PROVIDER: Setting = Setting::choice(
     "provider",
@@ -104,7 +104,7 @@ const OF_CUSTOM: [Setting; 9] =
     [HEADER, ALGORITHM, ENCODING, SIGNATURE_PREFIX, SIGNED, TIMESTAMP_HEADER, TIMESTAMP_PREFIX, ID_HEADER, ID_MEMBER];
 
 /// Reads the settings.
-pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Webhook> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<WebhookIntake> {
     let errors_before = reader.errors();
     let name = reader.text(section, PROVIDER.name, provider);
     if name.is_none() && reader.errors() > errors_before {
@@ -118,7 +118,7 @@ pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Op
     };
     let verify_token = reader.text(section, VERIFY_TOKEN.name, not_empty).map(|found| VerifyToken(found.value));
     let handshake = provider.map_or(Handshake::None, |provider| provider.handshake);
-    (reader.errors() == errors_before).then_some(Webhook { verifier, handshake, verify_token })
+    (reader.errors() == errors_before).then_some(WebhookIntake { verifier, handshake, verify_token })
 }
 
 fn provider(text: &str) -> Result<&'static Provider, InvalidValue> {

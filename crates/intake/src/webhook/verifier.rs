@@ -109,7 +109,7 @@ impl Verifier {
         }
         let elements = scheme.elements(header).filter_map(|element| element.strip_prefix(scheme.prefix.as_ref()));
         let signatures: Vec<Vec<u8>> = elements.filter_map(|text| scheme.encoding.decode(text)).collect();
-        // One pass over the body for each secret, however many signatures there are.
+        // The body is read once for each secret, however many signatures there are.
         self.secrets.iter().any(|secret| {
             let expected = secret.sign(pieces);
             signatures.iter().any(|signature| super::algorithm::is_equal(signature, expected.as_ref()))
