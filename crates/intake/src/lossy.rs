@@ -33,9 +33,13 @@ mod tests {
         assert_eq!(string(b"a\"\n").as_deref(), Some(r#""a\"\n""#));
         assert_eq!(string(b"a\xff").as_deref(), Some("\"a\u{fffd}\""));
         let max = EVENT_BYTES_MAX;
-        for (byte, count, is_written) in
-            [(b'x', max, true), (b'x', max + 1, false), (1, max / 6 + 1, false), (0xff, max / 2, false)]
-        {
+        for (byte, count, is_written) in [
+            (b'x', max, true),
+            (b'x', max + 1, false),
+            (1, max / 6 + 1, false),
+            (0xff, max / 2, false),
+            (b'"', max / 2 + 1, false),
+        ] {
             assert_eq!(string(&vec![byte; count]).is_some(), is_written, "{byte}");
         }
     }

@@ -128,7 +128,7 @@ fn bodies_without_events_are_rejected() {
 
 #[test]
 fn large_events_are_passed_on_unchanged() {
-    let body = format!(r#"{{"event":"{}"}}"#, "x".repeat(limits::EVENT_BYTES_MAX));
+    let body = format!(r#"{{"x":1,"event":"{}"}}"#, "x".repeat(limits::EVENT_BYTES_MAX));
     assert_eq!(payloads(EVENT, &body), [body]);
     let line = "x".repeat(3 * limits::EVENT_BYTES_MAX);
     let stored = stored("/services/collector/raw", &line).unwrap();
