@@ -20,10 +20,16 @@ use crate::{Flags, Inputs, configuration, writer};
 const FRAGMENTS: &str = "docs/reference/configuration";
 const MARK: &str = "<!-- check: ";
 /// More blocks than these aren't checked.
-const SKIPPED_MAX: usize = 2;
+const SKIPPED_MAX: usize = 5;
 /// Environment variables that pages name, with a value of the right form.
 const VARIABLES: &[(&str, &str)] = &[
     ("ETCD_PASSWORD", "secret"),
+    ("GITHUB_SECRET", "secret"),
+    ("GITHUB_SECRET_NEW", "secret"),
+    ("META_APP_SECRET", "secret"),
+    ("META_VERIFY_TOKEN", "secret"),
+    ("ORDERS_SECRET", "secret"),
+    ("TWILIO_AUTH_TOKEN", "secret"),
     ("HASH_KEY", "secret"),
     ("HOSTNAME", "writer-1"),
     ("NATS_PASSWORD", "secret"),
