@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 url = (sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FOREBAY_URL", "http://127.0.0.1:8080")) + "/otlp"
-# Exporters report failures and partial successes in their log only.
+# Exporters report failures only in their log.
 problems = []
 handler = logging.Handler(logging.WARNING)
 handler.emit = lambda record: problems.append(record.getMessage())

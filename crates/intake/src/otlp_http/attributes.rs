@@ -85,7 +85,7 @@ fn any(value: Option<Value<'_>>, depth: usize, out: &mut String) -> Result<(), F
     match number {
         1 => value.write_text(out)?,
         2 => out.push_str(if value.boolean()? { "true" } else { "false" }),
-        3 => write::whole(value.signed()?, out),
+        3 => write::signed(value.signed()?, out),
         4 => write::double(value, out)?,
         7 => write::bytes(value, out)?,
         _ if depth == DEPTH_MAX => return Err(TOO_DEEP),

@@ -232,8 +232,8 @@ fn write_value(repeated: Repeated<'_>, how: &How, value: Value<'_>, out: &mut St
     let (message, table, number) = repeated;
     match how {
         How::Count | How::Time | How::Flags | How::Id => write::whole(value.unsigned()?, out),
-        How::Signed => write::whole(value.signed()?, out),
-        How::Zigzag => write::whole(value.zigzag()?, out),
+        How::Signed => write::signed(value.signed()?, out),
+        How::Zigzag => write::signed(value.zigzag()?, out),
         How::Double => write::double(value, out)?,
         How::Attributes => attributes(message, table.fields, number, out)?,
         How::List(packed) => list(repeated, out, |value, out| numbers(*packed, value, out))?,
