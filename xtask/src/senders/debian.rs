@@ -32,7 +32,7 @@ const PACKAGES: &[&str] = &[
 pub(super) const SENDERS: &[Sender] = &[sender("rsyslog", rsyslog), sender("syslog-ng", syslog_ng)];
 
 const fn sender(name: &'static str, start: fn(&Start<'_>) -> Result<Started>) -> Sender {
-    Sender { name, place: Place::Root("es"), extra: Extra::Nothing, least: ALL, start }
+    Sender { name, place: Place::Root("es"), extra: Extra::Nothing, least: ALL, doubles: None, start }
 }
 
 fn rsyslog(start: &Start<'_>) -> Result<Started> {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-/// The headers that scripts may set in addition to those that every browser allows.
+/// The headers that scripts may set in addition to those that every browser allows. Segment's library sets `X-Retry-Count` on retries.
 const HEADERS: &str = "authorization, content-encoding, content-type, forebay-ack, forebay-atomic, forebay-type, \
-                       idempotency-key, if-none-match, x-api-key";
+                       idempotency-key, if-none-match, x-api-key, x-retry-count";
 /// The headers of responses that scripts see in addition to those that every browser shows.
 const EXPOSED: &str = "content-disposition, content-encoding, content-range, etag, location, retry-after";
 /// How long a browser may remember: longer than most do.
@@ -86,7 +86,7 @@ mod tests {
         let asked = Preflight { methods: "OPTIONS, POST", headers: vec!["accept-version".into(), "x".into()] };
         let preflight = cors.lines(b"http://b:81", Some(&asked)).unwrap();
         assert!(preflight.starts_with(&plain));
-        for line in ["methods: OPTIONS, POST\r\n", "x-api-key, accept-version, x\r\n"] {
+        for line in ["methods: OPTIONS, POST\r\n", "x-api-key, x-retry-count, accept-version, x\r\n"] {
             assert!(preflight.contains(line), "{preflight}");
         }
         for origin in [&b"http://b"[..], b"http://b:811", b"https://b:81", b"null", b"*", b"", b"https://a.example/"] {

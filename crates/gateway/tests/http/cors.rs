@@ -78,7 +78,7 @@ fn allowed_origin_gets_cors_headers() {
             (
                 "access-control-allow-headers",
                 "authorization, content-encoding, content-type, forebay-ack, forebay-atomic, forebay-type, \
-                 idempotency-key, if-none-match, x-api-key",
+                 idempotency-key, if-none-match, x-api-key, x-retry-count",
             ),
             ("access-control-max-age", "7200"),
         ];
