@@ -20,13 +20,13 @@ pub(crate) struct Arguments {
 }
 
 /// How long each target runs in CI.
-const SHORT_SECONDS: u32 = 10;
+const SHORT_SECONDS: u32 = 5;
 /// How long each target runs with `--long`.
 const LONG_SECONDS: u32 = 120;
 /// The prefix of the names of targets.
 const PREFIX: &str = "fuzz_";
 /// The request head, recovery, expressions, schemas, payload steps and frames of NATS.
-const TARGETS: usize = 6;
+const TARGETS: usize = 13;
 
 /// All targets, for a short time.
 pub(crate) fn short() -> Result<()> {

@@ -130,6 +130,14 @@ impl Admission {
         Ok(Permit { expected: Some(forecast.expect(own, client, now)), ..permit })
     }
 
+    /// Whether a request that needs so many bytes at the same time, as body and as records, can ever be admitted.
+    ///
+    /// # Errors
+    /// It can't.
+    pub(crate) fn check_alone(&self, bytes: usize) -> Result<(), Refused> {
+        if bytes <= self.bytes_max { Ok(()) } else { Err(never_fits(self.bytes_max)) }
+    }
+
     fn sums(&self, now: u64) -> BucketTotals {
         let mut sums = BucketTotals::new();
         for Load { shares, forecast, .. } in &self.loads {

@@ -423,7 +423,9 @@ async fn respond_to_intake<'a>(
     request: &PendingRequest,
     body: &mut Body<'a>,
 ) -> Result<Response, Refused> {
-    let Some(intake) = &request.intake else { return Ok(Response::ok()) };
+    let Some(intake) = &request.intake else {
+        return Err(Problem::boxed(ErrorCode::NotReady, "BUG: a request of an intake has none. Report this"));
+    };
     if let Some(coding) = params.coding {
         body.decode(shard.permit(shard.client(&request.envelope)), coding, BATCH_BYTES_MAX);
     }

@@ -218,6 +218,14 @@ impl ShardContext {
         wait_queue::wait(admission.waiting(), client, &self.timer, try_admit).await
     }
 
+    /// A permit for what a batch needs in addition to its body. The batch has begun, so it continues regardless of its client's others.
+    ///
+    /// # Errors
+    /// Too many bytes are in flight.
+    pub(crate) fn further_permit(&self, client: ClientBucket) -> Result<Permit<'_>, Refused> {
+        self.shared.admission.batch_permit(self.index, client, Some(0), self.clock.elapsed().as_secs())
+    }
+
     /// A permit for a read, immediately or when others are done.
     ///
     /// # Errors

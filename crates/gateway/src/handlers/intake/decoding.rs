@@ -20,6 +20,8 @@ pub(super) struct Decoding {
     pub(super) body: Vec<u8>,
     pub(super) builder: RecordBuilder,
     pub(super) digest: Option<BodyDigest>,
+    /// Why the protocol rejects the request as a whole.
+    pub(super) rejection: Option<intake::Problem>,
 }
 
 /// What the digest of a body covers in addition to the body: the same bytes at another path may be other events.
@@ -55,14 +57,15 @@ impl Decoding {
         permit: &mut Permit<'_>,
     ) -> Result<(), Refused> {
         let (mut charged, mut room, mut is_offloaded) = (0, ROOM_MIN, false);
-        let mut scratch = shard.permit(permit.client());
+        let mut scratch = shard.further_permit(permit.client())?;
         loop {
             let Some(mut decoding) = slot.take() else { return Err(stopping()) };
             let needed = decoding.call.needed_bytes(&decoding.body);
             let bytes = decoding.body.len().saturating_add(needed);
             room = room.max(bytes);
             is_offloaded |= is_costly_by_size(bytes) || decoding.builder.is_costly(bytes);
-            if let Err(refused) = scratch.admit(needed) {
+            let alone = shard.shared.admission.check_alone(bytes.saturating_add(charged));
+            if let Err(refused) = alone.and_then(|()| scratch.admit(needed)) {
                 *slot = Some(decoding);
                 return Err(refused);
             }
@@ -84,7 +87,12 @@ impl Decoding {
             charged = charged.max(kept);
             match outcome {
                 Ok(()) => return Self::finish(slot, shard, permit.client()).await,
-                Err(Stop::Rejected(rejection)) => return Err(problem::of_protocol(rejection)),
+                Err(Stop::Rejected(rejection)) => {
+                    if let Some(decoding) = slot {
+                        decoding.rejection = Some(rejection.clone());
+                    }
+                    return Err(problem::of_protocol(rejection));
+                }
                 // It begins from the start, so the rooms grow: the work is at most twice that of one pass.
                 Err(Stop::Paused) => (room, is_offloaded) = (room.saturating_mul(2), true),
             }
@@ -107,7 +115,7 @@ impl Decoding {
     }
 
     fn decode(&mut self, room: usize) -> Result<(), Stop> {
-        let Self { call, body, builder, digest } = self;
+        let Self { call, body, builder, digest, .. } = self;
         let (mut workspace, skip) = (Workspace::default(), builder.taken());
         let mut take = |record: Record<'_>| {
             if let (None, Some(digest), true) = (record.id, &digest, builder.lacks_key()) {
@@ -124,6 +132,7 @@ impl Decoding {
     }
 }
 
-fn stopping() -> Refused {
+/// The decoding was lost with its thread.
+pub(super) fn stopping() -> Refused {
     Problem::boxed(ErrorCode::Overload, "the server is stopping; retry later")
 }

@@ -22,7 +22,7 @@ use crate::intakes::{IntakeEntry, IntakeTable};
 use crate::problem::{Problem, Refused};
 use crate::route;
 use crate::shard::ShardContext;
-use decoding::{BodyDigest, Decoding};
+use decoding::{BodyDigest, Decoding, stopping};
 
 /// Bytes of a response that count as read memory: smaller ones are as those of other requests.
 const COUNTED_REPLY_BYTES: usize = 64 * 1024;
@@ -36,6 +36,8 @@ pub(crate) struct IntakeRequest {
     action: RefCell<Action>,
     /// Whether its token is in its body.
     needs_token: bool,
+    /// Why the protocol rejects the request as a whole.
+    rejection: RefCell<Option<intake::Problem>>,
 }
 
 /// What a request leads to.
@@ -80,8 +82,13 @@ impl IntakeRequest {
             Route::Methods(methods) => (Action::None, RequiredAccess::AnyToken, Err(route::not_allowed(methods))),
             Route::Unknown => (Action::None, RequiredAccess::AnyToken, Err(unknown(entry))),
         };
-        let request =
-            Self { entry: entry.clone(), target: target.into(), action: RefCell::new(action), needs_token: false };
+        let request = Self {
+            entry: entry.clone(),
+            target: target.into(),
+            action: RefCell::new(action),
+            needs_token: false,
+            rejection: RefCell::default(),
+        };
         Some((request, access, found))
     }
 
@@ -117,7 +124,7 @@ impl IntakeRequest {
     pub(crate) fn fixed(&self) -> Response {
         match self.action.replace(Action::None) {
             Action::Reply(reply) => response(reply),
-            _ => Response::ok(),
+            _ => Response { status: StatusCode::SERVICE_UNAVAILABLE, ..Response::ok() },
         }
     }
 
@@ -132,7 +139,7 @@ impl IntakeRequest {
         envelope: &Envelope,
         body: &mut Body<'_>,
     ) -> Result<Response, Refused> {
-        let Action::Ingest(call) = self.action.replace(Action::None) else { return Ok(Response::ok()) };
+        let Action::Ingest(call) = self.action.replace(Action::None) else { return Err(stopping()) };
         let mut call = Some(call);
         let result = self.ingest(shard, params, envelope.clone(), body, &mut call).await;
         if let Some(call) = call {
@@ -146,7 +153,8 @@ impl IntakeRequest {
         if refused.code == ErrorCode::Signature {
             self.entry.counters.signature_failures.add(1);
         }
-        let problem = problem::for_protocol(refused);
+        let own = self.rejection.take();
+        let problem = own.unwrap_or_else(|| problem::for_protocol(refused));
         let reply = match &*self.action.borrow() {
             Action::Ingest(call) => call.refusal(&problem),
             _ => self.entry.rule.intake.refusal(&problem),
@@ -188,15 +196,14 @@ impl IntakeRequest {
         let mut builder = shard.new_builder(params, params.slot, &envelope, &shard.types());
         builder.batch.reuse_buffer(shard.spare_records());
         builder.keep_verdicts();
-        let Some(own) = call.take() else { return Ok(Response::ok()) };
+        let Some(own) = call.take() else { return Err(stopping()) };
         let digest = self.entry.rule.dedupes.then(|| BodyDigest::new(&self.entry.rule.name, &self.target));
-        let mut decoding = Some(Decoding { call: own, body: bytes, builder, digest });
-        let mut records = shard.permit(client);
+        let mut decoding = Some(Decoding { call: own, body: bytes, builder, digest, rejection: None });
+        let mut records = shard.further_permit(client)?;
         let decoded = Decoding::run(&mut decoding, shard, &mut records).await;
-        let Some(Decoding { call: own, body, mut builder, .. }) = decoding else {
-            return decoded.map(|()| Response::ok());
-        };
+        let Some(Decoding { call: own, body, mut builder, rejection, .. }) = decoding else { return Err(stopping()) };
         let own = call.insert(own);
+        self.rejection.replace(rejection);
         decoded?;
         // The records are apart from the body.
         drop(body);
