@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{Call, Detail, Head, Intake, Payload, Problem, Records, Reply, Route, Stop, Verdict, Verdicts};
+use settings::{Diagnostics, Environment, Section, SettingsReader};
+use toml::de::DeTable;
+
+use crate::{Call, Detail, Head, Intake, IntakeKind, Payload, Problem, Records, Reply, Route, Stop, Verdict, Verdicts};
 
 /// A record as the pipeline would get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +20,26 @@ pub struct Taken {
 
 /// When requests of tests are received: 2026-11-28T12:00:00Z in microseconds.
 pub const NOW: i64 = 1_795_867_200_000_000;
+
+/// An intake with these settings, in TOML.
+///
+/// # Errors
+/// The settings are invalid: the report.
+///
+/// # Panics
+/// `settings` isn't TOML, or an error has no report.
+pub fn configured(kind: &IntakeKind, settings: &str) -> Result<Arc<dyn Intake>, String> {
+    let mut diagnostics = Diagnostics::new(|text, _| text.to_owned().into());
+    let source = diagnostics.source("test", settings);
+    let document = DeTable::parse(settings).expect("it is TOML");
+    let environment = Environment::default();
+    let mut reader = SettingsReader::new(&environment, diagnostics);
+    let section = Section::root(source, document.get_ref());
+    let intake = (kind.read)(&mut reader, &section);
+    let report = reader.finish();
+    assert_eq!(intake.is_some(), report.errors() == 0, "{}", report.render(false));
+    intake.ok_or_else(|| report.render(false))
+}
 
 /// The head of a request; `target` has the path below the intake's root and a query.
 #[must_use]

@@ -20,6 +20,7 @@ mod json_parsing;
 mod kept_alive;
 mod pages;
 mod probes;
+mod protocols;
 mod quarantine;
 mod reads;
 mod refusals;

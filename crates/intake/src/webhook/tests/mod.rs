@@ -9,8 +9,6 @@ mod settings;
 
 use std::sync::Arc;
 
-use toml::de::DeTable;
-
 use crate::testing::{NOW, Taken, lines, post};
 use crate::{Head, Intake, Reply, Route};
 
@@ -18,16 +16,7 @@ use super::KIND;
 
 /// An intake with these settings.
 fn configured(settings: &str) -> Result<Arc<dyn Intake>, String> {
-    let mut diagnostics = ::settings::Diagnostics::new(|text, _| text.to_owned().into());
-    let source = diagnostics.source("test", settings);
-    let document = DeTable::parse(settings).unwrap();
-    let environment = ::settings::Environment::default();
-    let mut reader = ::settings::SettingsReader::new(&environment, diagnostics);
-    let section = ::settings::Section::root(source, document.get_ref());
-    let intake = (KIND.read)(&mut reader, &section);
-    let report = reader.finish();
-    assert_eq!(intake.is_some(), report.errors() == 0, "{}", report.render(false));
-    intake.ok_or_else(|| report.render(false))
+    crate::testing::configured(&KIND, settings)
 }
 
 fn intake(settings: &str) -> Arc<dyn Intake> {
