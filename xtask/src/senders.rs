@@ -117,7 +117,6 @@ fn run_all(senders: &[&Sender], arguments: &Arguments) -> Result<()> {
         let faults = match run::run(sender, &binary, &folder) {
             Ok(account) => {
                 println!("{}", account.line());
-                account.note().into_iter().for_each(|note| println!("    stored twice: {note}"));
                 account.faults()
             }
             Err(error) => {

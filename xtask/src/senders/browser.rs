@@ -18,14 +18,8 @@ const OF_PAGE: &str = "segment.*";
 const OTHERS: &str = "orders.*";
 
 /// The page, which needs CORS and a token.
-pub(super) const SENDERS: &[Sender] = &[Sender {
-    name: "segment-page",
-    place: Place::Path("/segment"),
-    extra: Extra::Page,
-    least: ALL,
-    doubles: None,
-    start,
-}];
+pub(super) const SENDERS: &[Sender] =
+    &[Sender { name: "segment-page", place: Place::Path("/segment"), extra: Extra::Page, least: ALL, start }];
 
 fn start(start: &Start<'_>) -> Result<Started> {
     let copied = folder("browser")?.join("browser.mjs");

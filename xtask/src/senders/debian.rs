@@ -28,20 +28,29 @@ const PACKAGES: &[&str] = &[
     "libwrap0",
 ];
 
-/// The daemons. Both give ids to documents: rsyslog splits a batch that failed, so the batch's digest doesn't find its events again.
-pub(super) const SENDERS: &[Sender] = &[sender("rsyslog", rsyslog), sender("syslog-ng", syslog_ng)];
+/// The daemons. rsyslog resends the records of a failed batch one by one, so the digest of the body doesn't identify a retry: it gives
+/// ids to its documents, or their type has ids by content.
+pub(super) const SENDERS: &[Sender] = &[
+    sender("rsyslog-ids", Extra::Nothing, |start| rsyslog(start, RSYSLOG_IDS)),
+    sender("rsyslog-content-ids", Extra::ContentIds, |start| rsyslog(start, "")),
+    sender("syslog-ng", Extra::Nothing, syslog_ng),
+];
 
-const fn sender(name: &'static str, start: fn(&Start<'_>) -> Result<Started>) -> Sender {
-    Sender { name, place: Place::Root("es"), extra: Extra::Nothing, least: ALL, doubles: None, start }
+/// A new id for each document.
+const RSYSLOG_IDS: &str = "bulkid=\"id\" dynbulkid=\"on\" writeoperation=\"create\"";
+
+const fn sender(name: &'static str, extra: Extra, start: fn(&Start<'_>) -> Result<Started>) -> Sender {
+    Sender { name, place: Place::Root("es"), extra, least: ALL, start }
 }
 
-fn rsyslog(start: &Start<'_>) -> Result<Started> {
+fn rsyslog(start: &Start<'_>, ids: &str) -> Result<Started> {
     let listen = free_address();
     let (host, port) = start.url.trim_start_matches("http://").split_once(':').context("a URL with a port")?;
     let text = text("rsyslog.conf")?
         .replace("FOLDER", &start.folder.to_string_lossy())
         .replace("HOST", host)
         .replace("PORT", port)
+        .replace("IDS", ids)
         .replace("LISTEN", &listen.port().to_string());
     let config = start.write("rsyslog.conf", &text)?;
     let unpacked = folder("debian")?;

@@ -23,7 +23,7 @@ pub(super) const SENDERS: &[Sender] = &[
 ];
 
 const fn sender(name: &'static str, place: Place, start: fn(&Start<'_>) -> Result<Started>) -> Sender {
-    Sender { name, place, extra: Extra::Nothing, least: ALL, doubles: None, start }
+    Sender { name, place, extra: Extra::Nothing, least: ALL, start }
 }
 
 fn start_client(start: &Start<'_>) -> Result<Started> {

@@ -10,9 +10,6 @@ use super::sender::{ALL, MOST, Sender, Start, Started};
 use super::settings::{Extra, Place};
 use crate::workspace::{copy, run};
 
-/// Why the digest of the body doesn't identify a retry.
-const OTHER_BATCH: &str = "it resends an unanswered batch together with newer lines";
-
 /// The senders of the registry.
 pub(super) const SENDERS: &[Sender] = &[
     sender("elastic-node", Place::Root("es"), ALL),
@@ -22,7 +19,8 @@ pub(super) const SENDERS: &[Sender] = &[
     sender("opentelemetry-node-protobuf", Place::Path("/otlp"), ALL),
     sender("segment-node", Place::Root("segment"), ALL),
     sender("winston-loki", Place::Root("loki"), MOST),
-    Sender { doubles: Some(OTHER_BATCH), ..sender("winston-loki-batches", Place::Root("loki"), ALL) },
+    // It resends an unanswered batch together with newer lines, so the digest of the body doesn't identify a retry.
+    Sender { extra: Extra::ContentIds, ..sender("winston-loki-batches", Place::Root("loki"), ALL) },
     sender("pino-loki", Place::Root("loki"), MOST),
     sender("splunk-logging", Place::Root("hec"), ALL),
     sender("cloudevents-node-binary", Place::Path("/cloudevents"), ALL),
@@ -31,7 +29,7 @@ pub(super) const SENDERS: &[Sender] = &[
 ];
 
 const fn sender(name: &'static str, place: Place, least: usize) -> Sender {
-    Sender { name, place, extra: Extra::Nothing, least, doubles: None, start }
+    Sender { name, place, extra: Extra::Nothing, least, start }
 }
 
 fn start(start: &Start<'_>) -> Result<Started> {

@@ -30,12 +30,12 @@ pub(super) const FIRST_CALLS: &[Sender] =
     &[first_calls("filebeat-calls"), first_calls("logstash-calls"), first_calls("vector-calls")];
 
 const fn sender(name: &'static str, place: Place, least: usize) -> Sender {
-    Sender { name, place, extra: Extra::Nothing, least, doubles: None, start }
+    Sender { name, place, extra: Extra::Nothing, least, start }
 }
 
 const fn first_calls(name: &'static str) -> Sender {
     let start = |start: &Start<'_>| Ok(start.program(script("python3".as_ref(), "first_calls.py")?));
-    Sender { name, place: Place::Root("es"), extra: Extra::Nothing, least: ALL, doubles: None, start }
+    Sender { name, place: Place::Root("es"), extra: Extra::Nothing, least: ALL, start }
 }
 
 fn start(start: &Start<'_>) -> Result<Started> {

@@ -17,8 +17,6 @@ pub(super) struct Sender {
     pub(super) extra: Extra,
     /// Events of the 1,000 that must be stored.
     pub(super) least: usize,
-    /// Why events of an unanswered request may be stored twice, if they may.
-    pub(super) doubles: Option<&'static str>,
     /// Creates its process.
     pub(super) start: fn(&Start<'_>) -> Result<Started>,
 }

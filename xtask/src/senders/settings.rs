@@ -7,6 +7,16 @@ use testkit::ports::free_address;
 
 /// An intake of each provider, with the secrets of `senders/signed.py` and `senders/signed.mjs`.
 const WEBHOOKS: &str = include_str!("../../senders/webhooks.toml");
+/// The types of lines from Loki's senders and from rsyslog.
+const CONTENT_IDS: &str = r#"
+[types."loki.log"]
+id = "content"
+routes = ["local"]
+
+[types.app-logs]
+id = "content"
+routes = ["local"]
+"#;
 /// Pages of every origin may post events.
 const PAGE: &str = "[gateway]\ncors_origins = [\"*\"]\n";
 
@@ -37,6 +47,8 @@ pub(super) enum Extra {
     Webhooks,
     /// What web pages need.
     Page,
+    /// Ids by content, for senders that resend events in other batches.
+    ContentIds,
 }
 
 /// The configuration, and where its intakes listen.
@@ -58,6 +70,7 @@ impl Settings {
             Extra::Nothing => "",
             Extra::Webhooks => WEBHOOKS,
             Extra::Page => PAGE,
+            Extra::ContentIds => CONTENT_IDS,
         });
         Self { text, own_ports }
     }
