@@ -23,7 +23,7 @@ batch="$(track a 12),$identify"
 printf '{"batch":[%s],"sentAt":"%s","writeKey":"any"}' "$batch" "$now" | post /v1/batch 200 '{"success":true}'
 # A retry: only `sentAt` has changed, so both messages are duplicates.
 printf '{"batch":[%s],"sentAt":"later","writeKey":"any"}' "$batch" | post /v1/batch 200 '{"success":true}'
-# analytics.js posts single messages to paths of one letter.
+# analytics.js posts single messages to short paths.
 track b 7 | post /v1/t 200 '{"success":true}'
 # The schema rejects it. SDKs can't use that information, so the response is 200, and `rejected` has the message.
 track c '"x"' | post /v1/track 200 '{"success":true}'

@@ -14,7 +14,7 @@ mod shown;
 mod spilt;
 mod token;
 mod tokens;
-mod types;
+mod type_patterns;
 
 pub use name::{InvalidName, Name, TokenNameRule};
 pub use own_tokens::OwnTokens;
@@ -27,4 +27,4 @@ pub use shown::{SeveralCredentials, ShownToken};
 pub use spilt::{contains_token, hide_tokens, token_ranges};
 pub use token::Token;
 pub use tokens::Tokens;
-pub use types::{InvalidTypePattern, TypePattern, TypePatterns};
+pub use type_patterns::{InvalidTypePattern, TypePattern, TypePatterns};

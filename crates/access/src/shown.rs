@@ -41,9 +41,10 @@ impl<'h> ShownToken<'h> {
         Some(Self { text: Text::Bearer(after_scheme(authorization, b"Bearer ")?) })
     }
 
-    /// The token of a request with these values of `Authorization` and `X-Api-Key`: the bearer token, the password of Basic (RFC 7617)
-    /// with any user, the user of Basic with an empty password, the token of scheme `Splunk`, the key of scheme `ApiKey`, or the API key. A user, a password or a key without the prefix of tokens is for
-    /// another reader, such as a proxy before the server. It shows no token, and neither does another scheme.
+    /// The token of a request with these values of `Authorization` and `X-Api-Key`. It is a bearer token, the password of Basic (RFC 7617)
+    /// with any user, or the user of Basic with an empty password. It can also be the token of the scheme `Splunk`, the key of the scheme
+    /// `ApiKey`, or the API key. A user, a password or a key without the prefix of tokens is for another reader, such as a proxy before the
+    /// server. It shows no token, and neither does another scheme.
     ///
     /// # Errors
     /// The request has both headers: two parsers might use different ones.

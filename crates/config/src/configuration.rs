@@ -296,7 +296,9 @@ impl fmt::Display for Configuration {
             writeln!(f, "bus     {bus}")?;
         }
         self.bridges.iter().try_for_each(|bridge| writeln!(f, "bridge  {bridge}"))?;
-        let lines = |(name, intake): (&String, &IntakeConfig)| f.write_str(&intakes::lines(self, name, intake));
+        let lines = |(name, intake): (&String, &IntakeConfig)| {
+            f.write_str(&intakes::lines(self.gateway.listen, self.gateway.tls.is_some(), name, intake))
+        };
         self.intakes.iter().try_for_each(lines)?;
         self.push.fmt(f)
     }

@@ -45,13 +45,14 @@ mod refusals;
 mod responses;
 mod route;
 mod shard;
+mod status_class;
 mod tapped;
 
 pub use bridge::{
     BridgeAccess, BridgeBoard, BridgeCounters, BridgeRule, InvalidMethod, InvalidPass, InvalidPath, Methods,
     PathPattern, passed_header,
 };
-pub use counters::{GatewayCounters, StatusClass};
+pub use counters::GatewayCounters;
 pub use error_code::ErrorCode;
 pub use event_types::{
     GatewayTypes, IdRule, RefusedTo, StoreReaders, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules,
@@ -68,3 +69,4 @@ pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;
 pub use refusals::{QuarantineCounts, RefusalCount, RefusalNews, RefusalSample};
 pub use route::RouteName;
+pub use status_class::StatusClass;

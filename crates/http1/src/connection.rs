@@ -57,7 +57,7 @@ pub enum Order {
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct ConnectionPeer {
     /// The address of the client, or of a proxy before the server.
     pub client: IpAddr,
     /// The number of the listener that accepted it, from 0.
@@ -67,7 +67,7 @@ pub struct Peer {
 /// The state of a connection.
 #[derive(Debug)]
 pub struct ConnectionState {
-    pub(crate) peer: Peer,
+    pub(crate) peer: ConnectionPeer,
     phase: Cell<Phase>,
     /// The tick at which the phase began.
     pub(crate) since: Cell<u32>,
@@ -83,7 +83,7 @@ pub struct ConnectionState {
 
 impl ConnectionState {
     /// A connection of `peer` that was accepted at tick `now`.
-    pub const fn new(peer: Peer, now: u32) -> Self {
+    pub const fn new(peer: ConnectionPeer, now: u32) -> Self {
         Self {
             peer,
             phase: Cell::new(Phase::Idle),
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn open_request_waits_for_client_or_server() {
-        let connection = ConnectionState::new(Peer { client: [127, 0, 0, 1].into(), listener: 0 }, 3);
+        let connection = ConnectionState::new(ConnectionPeer { client: [127, 0, 0, 1].into(), listener: 0 }, 3);
         assert_eq!(connection.open_request(9), None);
         for (phase, wanted) in [
             (Phase::Body, Some((OpenRequest::Arriving, 2))),

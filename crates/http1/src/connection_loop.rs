@@ -14,7 +14,7 @@ use crate::accept::{self, Opened};
 use crate::error::{RequestError, RequestErrorKind};
 
 use crate::body::{Body, Remainder};
-use crate::connection::{ConnectionState, Order, Peer, Phase};
+use crate::connection::{ConnectionPeer, ConnectionState, Order, Phase};
 use crate::framing::Framing;
 use crate::handler::Handler;
 use crate::head::{self, Head, Method, Parsed, Persistence};
@@ -221,7 +221,7 @@ fn poll_next<H: Handler>(
 /// Begins the request whose head is at the start of `bytes`. If the head isn't complete, only the empty lines before it are consumed.
 fn begin<H: Handler>(
     handler: &H,
-    peer: Peer,
+    peer: ConnectionPeer,
     bytes: &[u8],
     waiting: &mut Waiting,
 ) -> (usize, Option<Next<H::Request>>) {

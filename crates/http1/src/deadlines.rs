@@ -66,9 +66,9 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
-    use crate::connection::Peer;
+    use crate::connection::ConnectionPeer;
 
-    const PEER: Peer = Peer { client: IpAddr::V4(Ipv4Addr::LOCALHOST), listener: 0 };
+    const PEER: ConnectionPeer = ConnectionPeer { client: IpAddr::V4(Ipv4Addr::LOCALHOST), listener: 0 };
     const IDLE_TICKS: u32 = 75;
 
     fn order(connection: &ConnectionState, now: u32) -> Order {

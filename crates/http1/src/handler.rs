@@ -6,7 +6,7 @@ use http::StatusCode;
 
 use crate::body::Body;
 use crate::body_budget::BodyBudget;
-use crate::connection::Peer;
+use crate::connection::ConnectionPeer;
 use crate::error::RequestError;
 use crate::head::Head;
 use crate::response::Response;
@@ -26,7 +26,7 @@ pub trait Handler {
     fn transport(&self) -> &Rc<Transport>;
 
     /// Reads the head of a request that arrived from `peer`.
-    fn begin(&self, peer: Peer, head: &Head<'_>) -> Self::Request;
+    fn begin(&self, peer: ConnectionPeer, head: &Head<'_>) -> Self::Request;
 
     /// Reads the body and makes the response. If the connection is aborted, this is dropped at any await.
     fn respond<'a>(

@@ -28,7 +28,9 @@ mod transport;
 
 pub use body::{Body, STRETCH_BYTES};
 pub use body_budget::BodyBudget;
-pub use connection::{ConnectionState, KeptWaiting, OpenConnections, OpenRequest, Order, Peer, TICK_PARTS, TickPart};
+pub use connection::{
+    ConnectionPeer, ConnectionState, KeptWaiting, OpenConnections, OpenRequest, Order, TICK_PARTS, TickPart,
+};
 pub use connection_loop::serve;
 pub use deadlines::order;
 pub use decoder::Coding;

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::{Head, Problem, Records, Reply, Stop, Verdicts};
+use crate::{IntakeHead, Problem, Records, Reply, Stop, Verdicts};
 
 /// A configured intake.
 pub trait Intake: fmt::Debug + Send + Sync {
     /// What serves a request. `head.path` is relative to the intake's root and begins with a slash, unless it is empty.
-    fn route(&self, head: &Head<'_>) -> Route;
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute;
 
-    /// The response to a request that has no [`Call`] and is rejected: an unknown path, or a fixed response that needs a token.
+    /// The response to a request that has no [`IntakeCall`] and is rejected: an unknown path, or a fixed response that needs a token.
     fn refusal(&self, problem: &Problem) -> Reply;
 
     /// Whether signatures prove who sends its requests. They need no token then, and their source is the intake's name.
@@ -20,9 +20,9 @@ pub trait Intake: fmt::Debug + Send + Sync {
 }
 
 /// What serves a request.
-pub enum Route {
+pub enum IntakeRoute {
     /// It posts records.
-    Ingest(Box<dyn Call>),
+    Ingest(Box<dyn IntakeCall>),
     /// A response that doesn't depend on the body. It needs a token where posting needs one.
     Fixed(Reply),
     /// The same without a token: a handshake, or a health check.
@@ -34,7 +34,7 @@ pub enum Route {
 }
 
 /// One request that posts records. It owns what it needs of the head.
-pub trait Call: Send {
+pub trait IntakeCall: Send {
     /// Whether the token may be in the body. If so, a request whose head has none is read first.
     fn may_have_token(&self) -> bool {
         false
@@ -45,12 +45,12 @@ pub trait Call: Send {
         None
     }
 
-    /// Whether [`Call::decode`] expects bodies in this `Content-Encoding`, which isn't one of HTTP's.
+    /// Whether [`IntakeCall::decode`] expects bodies in this `Content-Encoding`, which isn't one of HTTP's.
     fn decodes(&self, _coding: &str) -> bool {
         false
     }
 
-    /// Bytes of memory that [`Call::decode`] needs at most for a time, in addition to the body and what it passes on.
+    /// Bytes of memory that [`IntakeCall::decode`] needs at most for a time, in addition to the body and what it passes on.
     fn needed_bytes(&self, _body: &[u8]) -> usize {
         0
     }
@@ -62,7 +62,7 @@ pub trait Call: Send {
     /// the caller calls again.
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop>;
 
-    /// Bytes that it keeps for its response after [`Call::decode`].
+    /// Bytes that it keeps for its response after [`IntakeCall::decode`].
     fn kept_bytes(&self) -> usize {
         0
     }
@@ -79,7 +79,7 @@ pub trait Call: Send {
     fn refusal(&self, problem: &Problem) -> Reply;
 }
 
-impl fmt::Debug for Route {
+impl fmt::Debug for IntakeRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ingest(_) => f.write_str("Ingest"),

@@ -2,7 +2,7 @@
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Head<'a> {
+pub struct IntakeHead<'a> {
     /// The method, in upper case.
     pub method: &'a str,
     /// The path below the root of the intake, undecoded.
@@ -19,7 +19,7 @@ pub struct Head<'a> {
     pub received_at: i64,
 }
 
-impl<'a> Head<'a> {
+impl<'a> IntakeHead<'a> {
     /// The value of the first header of this name, in any case, if it is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a str> {
@@ -64,7 +64,7 @@ mod tests {
     fn head_finds_headers_and_parameters() {
         let lines =
             b"POST /x?a=1&b=c%20d+e HTTP/1.1\r\nContent-Type: Application/JSON; charset=utf-8\r\nbad: \xff\r\n\r\n";
-        let head = Head {
+        let head = IntakeHead {
             method: "POST",
             path: "/x",
             query: "a=1&b=c%20d+e&flag",

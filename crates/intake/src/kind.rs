@@ -20,7 +20,7 @@ pub enum IntakePath {
 pub struct IntakeKind {
     /// The name in configurations: `kind = "NAME"`.
     pub name: &'static str,
-    /// Where it is on the port of the gateway. On a port of its own it is at the root.
+    /// Where it is on the port of the gateway. On its separate port it is at the root.
     pub path: IntakePath,
     /// The line for the configuration of a sender, with `{URL}` for the URL of the intake's root.
     pub sender: &'static str,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `kinds.rs` | the list of the protocols; each has a folder |
 //! | `kind.rs` | what a protocol declares: its name, path and settings |
-//! | `call.rs` | [`Intake`] and [`Call`]: what a protocol implements |
+//! | `call.rs` | [`Intake`] and [`IntakeCall`]: what a protocol implements |
 //! | `record.rs`, `verdicts.rs` | what goes to the pipeline, and what comes back |
 //!
 //! A success means that every accepted record is on disk. Two rules hold for every protocol; decision 043 explains both. First, a request
@@ -37,11 +37,11 @@ mod type_name;
 mod verdicts;
 pub mod webhook;
 
-pub use call::{Call, Intake, Route};
-pub use head::{Head, form_decoded};
+pub use call::{Intake, IntakeCall, IntakeRoute};
+pub use head::{IntakeHead, form_decoded};
 pub use kind::{IntakeKind, IntakePath};
 pub use problem::{Problem, ProblemKind, Stop};
-pub use record::{Payload, Record, Records};
+pub use record::{IntakeRecord, RecordPayload, Records};
 pub use reply::{JSON, Reply, TEXT};
 pub use type_name::type_name;
-pub use verdicts::{Detail, Verdict, Verdicts};
+pub use verdicts::{Detail, RecordVerdict, Verdicts};

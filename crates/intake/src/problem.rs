@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Why a request is rejected, as far as protocols distinguish it.
+/// Why a request is rejected, in the kinds that protocols distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// It is not what the protocol describes.
@@ -41,7 +41,7 @@ pub struct Problem {
     pub detail: Cow<'static, str>,
 }
 
-/// Why [`Call::decode`](crate::Call::decode) ended early.
+/// Why [`IntakeCall::decode`](crate::IntakeCall::decode) ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// There is no room for further records now.

@@ -7,12 +7,12 @@ pub struct Field<'a> {
     /// Its number.
     pub number: u32,
     /// Its value.
-    pub value: Value<'a>,
+    pub value: WireValue<'a>,
 }
 
 /// The value of a field, by its wire type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
+pub enum WireValue<'a> {
     /// Wire type 0.
     Varint(u64),
     /// Wire type 1.
@@ -29,17 +29,17 @@ pub struct InvalidMessage;
 
 /// The fields of a message, in the order of its bytes.
 #[derive(Clone, Debug)]
-pub struct Fields<'a> {
+pub struct WireFields<'a> {
     rest: &'a [u8],
 }
 
 /// Walks a message.
 #[must_use]
-pub const fn fields(message: &[u8]) -> Fields<'_> {
-    Fields { rest: message }
+pub const fn fields(message: &[u8]) -> WireFields<'_> {
+    WireFields { rest: message }
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for WireFields<'a> {
     type Item = Result<Field<'a>, InvalidMessage>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -55,18 +55,18 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> WireFields<'a> {
     fn read(&mut self) -> Option<Field<'a>> {
         let key = self.varint()?;
         let number = u32::try_from(key >> 3).ok().filter(|number| *number > 0)?;
         let value = match key & 7 {
-            0 => Value::Varint(self.varint()?),
-            1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
+            0 => WireValue::Varint(self.varint()?),
+            1 => WireValue::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
                 let length = usize::try_from(self.varint()?).ok()?;
-                Value::Bytes(self.bytes(length)?)
+                WireValue::Bytes(self.bytes(length)?)
             }
-            5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
+            5 => WireValue::Fixed32(u32::from_le_bytes(self.array()?)),
             // Groups are deprecated, and no protocol here has one.
             _ => return None,
         };
@@ -112,7 +112,7 @@ pub fn varints(packed: &[u8]) -> impl Iterator<Item = Result<u64, InvalidMessage
     })
 }
 
-impl<'a> Value<'a> {
+impl<'a> WireValue<'a> {
     /// The bytes of a field that has some.
     #[must_use]
     pub const fn bytes(self) -> Option<&'a [u8]> {
@@ -132,10 +132,10 @@ mod tests {
         let message = [0x08, 0x96, 0x01, 0x12, 2, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
         let found: Vec<_> = fields(&message).map(|field| field.map(|field| (field.number, field.value))).collect();
         let expected = [
-            Ok((1, Value::Varint(150))),
-            Ok((2, Value::Bytes(b"hi"))),
-            Ok((3, Value::Fixed32(1))),
-            Ok((4, Value::Fixed64(2))),
+            Ok((1, WireValue::Varint(150))),
+            Ok((2, WireValue::Bytes(b"hi"))),
+            Ok((3, WireValue::Fixed32(1))),
+            Ok((4, WireValue::Fixed64(2))),
         ];
         assert_eq!(found, expected);
     }

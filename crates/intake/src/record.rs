@@ -8,25 +8,25 @@ use crate::{Problem, ProblemKind, Stop};
 
 /// One event of a request.
 #[derive(Clone, Debug)]
-pub struct Record<'a> {
+pub struct IntakeRecord<'a> {
     /// The name of its type, as [`type_name`](crate::type_name) writes it; empty if the intake's setting or the rules of types decide.
     pub type_name: &'a str,
     /// The sender's id. A record of one source and type is stored once for each id.
     pub id: Option<&'a [u8]>,
     /// The event.
-    pub payload: Payload<'a>,
+    pub payload: RecordPayload<'a>,
 }
 
 /// The event of a record.
 #[derive(Clone, Debug)]
-pub enum Payload<'a> {
+pub enum RecordPayload<'a> {
     /// Bytes that the sender has written. The pipeline checks that they are JSON.
     Sent(&'a [u8]),
     /// JSON that the protocol's module has written.
     Made(Cow<'a, str>),
     /// It is rejected permanently.
     Rejected {
-        /// What was sent, as far as it can be shown. `refused_to` keeps it.
+        /// What was sent, or its beginning. `refused_to` keeps it.
         sent: &'a [u8],
         /// What is wrong, and what to do.
         detail: Cow<'static, str>,
@@ -38,12 +38,12 @@ pub struct Records<'r> {
     skip: usize,
     count: usize,
     room: usize,
-    take: &'r mut dyn FnMut(Record<'_>),
+    take: &'r mut dyn FnMut(IntakeRecord<'_>),
 }
 
 impl<'r> Records<'r> {
     /// Passes records on to `take`, without the first `skip`, which it has; as long as their payloads have no more than `room` bytes.
-    pub fn new(skip: usize, room: usize, take: &'r mut dyn FnMut(Record<'_>)) -> Self {
+    pub fn new(skip: usize, room: usize, take: &'r mut dyn FnMut(IntakeRecord<'_>)) -> Self {
         Self { skip, count: 0, room, take }
     }
 
@@ -51,7 +51,7 @@ impl<'r> Records<'r> {
     ///
     /// # Errors
     /// The request has more records than a batch may have; or there is no room for more now.
-    pub fn take(&mut self, record: Record<'_>) -> Result<(), Stop> {
+    pub fn take(&mut self, record: IntakeRecord<'_>) -> Result<(), Stop> {
         if self.count == BATCH_RECORDS_MAX {
             let detail =
                 format!("a request has at most {BATCH_RECORDS_MAX} records: send the others as further requests");
@@ -82,7 +82,7 @@ impl<'r> Records<'r> {
     }
 }
 
-impl Payload<'_> {
+impl RecordPayload<'_> {
     fn bytes(&self) -> usize {
         match self {
             Self::Sent(bytes) | Self::Rejected { sent: bytes, .. } => bytes.len(),
@@ -95,16 +95,16 @@ impl Payload<'_> {
 mod tests {
     use super::*;
 
-    fn record(payload: &'static str) -> Record<'static> {
-        Record { type_name: "a", id: None, payload: Payload::Made(payload.into()) }
+    fn record(payload: &'static str) -> IntakeRecord<'static> {
+        IntakeRecord { type_name: "a", id: None, payload: RecordPayload::Made(payload.into()) }
     }
 
     #[test]
     fn records_pause_and_continue() {
         let decode = |skip, room| {
             let mut taken = Vec::new();
-            let mut take = |record: Record<'_>| match record.payload {
-                Payload::Made(text) => taken.push(text.into_owned()),
+            let mut take = |record: IntakeRecord<'_>| match record.payload {
+                RecordPayload::Made(text) => taken.push(text.into_owned()),
                 _ => unreachable!(),
             };
             let mut records = Records::new(skip, room, &mut take);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn too_many_records_are_rejected() {
-        let mut take = |_: Record<'_>| ();
+        let mut take = |_: IntakeRecord<'_>| ();
         let mut records = Records::new(0, usize::MAX, &mut take);
         assert!((0..BATCH_RECORDS_MAX).all(|_| records.take(record("1")).is_ok()));
         let Err(Stop::Rejected(problem)) = records.take(record("1")) else { panic!("accepted") };

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use settings::{Diagnostics, Environment, Section, SettingsReader};
 use toml::de::DeTable;
 
-use crate::{Call, Detail, Head, Intake, IntakeKind, Payload, Problem, Records, Reply, Route, Stop, Verdict, Verdicts};
+use crate::{
+    Detail, Intake, IntakeCall, IntakeHead, IntakeKind, IntakeRoute, Problem, RecordPayload, RecordVerdict, Records,
+    Reply, Stop, Verdicts,
+};
 
 /// A record as the pipeline would get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +46,9 @@ pub fn configured(kind: &IntakeKind, settings: &str) -> Result<Arc<dyn Intake>, 
 
 /// The head of a request; `target` has the path below the intake's root and a query.
 #[must_use]
-pub fn head<'a>(method: &'a str, target: &'a str, lines: &'a str) -> Head<'a> {
+pub fn head<'a>(method: &'a str, target: &'a str, lines: &'a str) -> IntakeHead<'a> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    Head { method, path, query, target, lines: lines.as_bytes(), has_tls: false, received_at: NOW }
+    IntakeHead { method, path, query, target, lines: lines.as_bytes(), has_tls: false, received_at: NOW }
 }
 
 /// Header lines after a request line.
@@ -60,10 +63,10 @@ pub fn lines(headers: &[(&str, &str)]) -> String {
 /// # Panics
 /// It posts none.
 #[must_use]
-pub fn call(intake: &Arc<dyn Intake>, method: &str, target: &str, headers: &[(&str, &str)]) -> Box<dyn Call> {
+pub fn call(intake: &Arc<dyn Intake>, method: &str, target: &str, headers: &[(&str, &str)]) -> Box<dyn IntakeCall> {
     let lines = lines(headers);
     match intake.route(&head(method, target, &lines)) {
-        Route::Ingest(call) => call,
+        IntakeRoute::Ingest(call) => call,
         route => unreachable!("{method} {target} has the route {route:?}"),
     }
 }
@@ -76,7 +79,7 @@ pub fn call(intake: &Arc<dyn Intake>, method: &str, target: &str, headers: &[(&s
 pub fn fixed(intake: &Arc<dyn Intake>, method: &str, target: &str, headers: &[(&str, &str)]) -> Reply {
     let lines = lines(headers);
     match intake.route(&head(method, target, &lines)) {
-        Route::Fixed(reply) | Route::Free(reply) => reply,
+        IntakeRoute::Fixed(reply) | IntakeRoute::Free(reply) => reply,
         route => unreachable!("{method} {target} has the route {route:?}"),
     }
 }
@@ -88,7 +91,7 @@ pub fn fixed(intake: &Arc<dyn Intake>, method: &str, target: &str, headers: &[(&
 ///
 /// # Panics
 /// A second pass differs from the first.
-pub fn decode(call: &mut dyn Call, body: &[u8]) -> Result<Vec<Taken>, Problem> {
+pub fn decode(call: &mut dyn IntakeCall, body: &[u8]) -> Result<Vec<Taken>, Problem> {
     let mut whole = Vec::new();
     match call.decode(body, &mut Records::new(0, usize::MAX, &mut |record| whole.push(Taken::of(record)))) {
         Ok(()) => {}
@@ -118,13 +121,13 @@ pub fn decode(call: &mut dyn Call, body: &[u8]) -> Result<Vec<Taken>, Problem> {
 ///
 /// # Errors
 /// The request as a whole is rejected; with the response.
-pub fn post(call: &mut dyn Call, body: &[u8], rejected: &[usize]) -> Result<(Vec<Taken>, Reply), Reply> {
+pub fn post(call: &mut dyn IntakeCall, body: &[u8], rejected: &[usize]) -> Result<(Vec<Taken>, Reply), Reply> {
     let taken = decode(call, body).map_err(|problem| call.refusal(&problem))?;
     let mut verdicts = Verdicts::accepted(taken.len());
     for (index, record) in taken.iter().enumerate() {
         let planted = rejected.contains(&index).then(|| "the schema of the type".to_owned());
         if let Some(detail) = record.payload.as_ref().err().cloned().or(planted) {
-            verdicts.reject(index, Verdict::Rejected, || Detail { code: "schema", detail: detail.into() });
+            verdicts.reject(index, RecordVerdict::Rejected, || Detail { code: "schema", detail: detail.into() });
         }
     }
     let reply = call.response(&verdicts);
@@ -132,14 +135,14 @@ pub fn post(call: &mut dyn Call, body: &[u8], rejected: &[usize]) -> Result<(Vec
 }
 
 impl Taken {
-    fn of(record: crate::Record<'_>) -> Self {
+    fn of(record: crate::IntakeRecord<'_>) -> Self {
         let payload = match record.payload {
-            Payload::Sent(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-            Payload::Made(text) => {
+            RecordPayload::Sent(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+            RecordPayload::Made(text) => {
                 assert!(json::check(text.as_bytes()).is_ok(), "not JSON: {text}");
                 Ok(text.into_owned())
             }
-            Payload::Rejected { detail, .. } => Err(detail.into_owned()),
+            RecordPayload::Rejected { detail, .. } => Err(detail.into_owned()),
         };
         Self { type_name: record.type_name.to_owned(), id: record.id.map(<[u8]>::to_vec), payload }
     }

@@ -8,7 +8,7 @@ use limits::REFUSALS_LISTED_MAX;
 /// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Verdict {
+pub enum RecordVerdict {
     /// It is on disk, or was before, or was dropped as its type's transform says.
     Accepted,
     /// Other bytes with its id are on disk.
@@ -29,7 +29,7 @@ pub struct Detail {
 /// What became of the records of a request: one byte for each, and details of the first rejected ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<RecordVerdict>,
     details: BTreeMap<u32, Detail>,
 }
 
@@ -37,23 +37,23 @@ impl Verdicts {
     /// `count` records that are on disk.
     #[must_use]
     pub fn accepted(count: usize) -> Self {
-        Self { verdicts: vec![Verdict::Accepted; count], details: BTreeMap::new() }
+        Self { verdicts: vec![RecordVerdict::Accepted; count], details: BTreeMap::new() }
     }
 
     /// Sets the verdict on the record at `index`, from 0. Nothing happens if there is no such record.
-    pub fn set(&mut self, index: usize, verdict: Verdict) {
+    pub fn set(&mut self, index: usize, verdict: RecordVerdict) {
         if let Some(known) = self.verdicts.get_mut(index) {
             *known = verdict;
         }
     }
 
     /// Adds the verdict on the next record.
-    pub fn push(&mut self, verdict: Verdict) {
+    pub fn push(&mut self, verdict: RecordVerdict) {
         self.verdicts.push(verdict);
     }
 
     /// Sets a verdict, and why. Details beyond the first [`REFUSALS_LISTED_MAX`] are left out.
-    pub fn reject(&mut self, index: usize, verdict: Verdict, detail: impl FnOnce() -> Detail) {
+    pub fn reject(&mut self, index: usize, verdict: RecordVerdict, detail: impl FnOnce() -> Detail) {
         self.set(index, verdict);
         if let Ok(number) = u32::try_from(index)
             && self.details.len() < REFUSALS_LISTED_MAX
@@ -64,7 +64,7 @@ impl Verdicts {
 
     /// The verdicts in the order of the records.
     #[must_use]
-    pub fn all(&self) -> &[Verdict] {
+    pub fn all(&self) -> &[RecordVerdict] {
         &self.verdicts
     }
 
@@ -94,7 +94,7 @@ impl Verdicts {
     }
 }
 
-impl Verdict {
+impl RecordVerdict {
     /// Whether its record is on disk.
     #[must_use]
     pub const fn is_stored(self) -> bool {
@@ -111,7 +111,7 @@ mod tests {
         let mut verdicts = Verdicts::accepted(REFUSALS_LISTED_MAX + 2);
         let detail = Detail { code: "json", detail: "bad".into() };
         for index in 1..verdicts.all().len() {
-            verdicts.reject(index, Verdict::Rejected, || detail.clone());
+            verdicts.reject(index, RecordVerdict::Rejected, || detail.clone());
         }
         assert_eq!(verdicts.rejected(), REFUSALS_LISTED_MAX + 1);
         assert_eq!(verdicts.first_rejected(), Some((1, Some(&detail))));

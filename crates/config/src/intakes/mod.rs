@@ -65,7 +65,7 @@ pub(crate) const SETTINGS: &[Setting] = &[KIND, LISTEN, PATH, DEDUPE, TYPE];
 pub struct IntakeConfig {
     /// Its kind.
     pub kind: &'static IntakeKind,
-    /// The address of its own port, if it has one.
+    /// The address of its separate port, if it has one.
     pub listen: Option<SocketAddr>,
     /// Its root on the port of the gateway.
     pub path: Box<str>,

@@ -9,7 +9,7 @@ const WRONG: &str = "isn't the path of an intake";
 /// A root, by its segments.
 pub(crate) struct Root<'p>(&'p str);
 
-/// The root of an intake without a path of its own.
+/// The root of an intake without the setting `path`.
 pub(crate) fn of_kind(kind: &IntakeKind, name: &str) -> Box<str> {
     match kind.path {
         IntakePath::Fixed(path) => path.into(),

@@ -3,14 +3,12 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-use crate::configuration::Configuration;
 use crate::intakes::IntakeConfig;
 
-/// The lines of an intake in the summary of a configuration: its URLs, and the line for the sender's configuration.
-pub(crate) fn lines(configuration: &Configuration, name: &str, intake: &IntakeConfig) -> String {
-    let has_tls = configuration.gateway.tls.is_some();
+/// The lines of an intake in the summary of a configuration whose gateway listens at this address: its URLs, and the line for the sender's configuration.
+pub(crate) fn lines(gateway: SocketAddr, has_tls: bool, name: &str, intake: &IntakeConfig) -> String {
     let own = intake.listen.map(|listen| url(listen, has_tls, ""));
-    let on_gateway = url(configuration.gateway.listen, has_tls, &intake.path);
+    let on_gateway = url(gateway, has_tls, &intake.path);
     let urls: Vec<&str> = own.iter().map(String::as_str).chain([&*on_gateway]).collect();
     let mut text = format!("intake  {name}: {intake}, {}\n", urls.join(" and "));
     // A sender needs one of them. A separate port is there because it can't use a path.

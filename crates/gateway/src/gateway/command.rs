@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender as EndOfWait;
 
 use crate::shard::rules::Rules;
-use http1::{Peer, TickPart};
+use http1::{ConnectionPeer, TickPart};
 use net::connections::ConnectionPermit;
 use tokio::sync::oneshot;
 
@@ -41,6 +41,6 @@ pub struct LongRequests {
 /// An accepted connection that the listener hands to a shard.
 pub(crate) struct AcceptedSocket {
     pub(crate) stream: StdStream,
-    pub(crate) peer: Peer,
+    pub(crate) peer: ConnectionPeer,
     pub(crate) permit: ConnectionPermit,
 }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::command::{AcceptedSocket, ShardCommand};
 use crate::admission::Admission;
 use crate::counters::GatewayCounters;
-use http1::{Peer, TICK_PARTS, TickPart};
+use http1::{ConnectionPeer, TICK_PARTS, TickPart};
 use net::connections::ConnectionLimiter;
 
 /// Connections that wait to be accepted; the kernel allows at most its `somaxconn`. The client of one beyond it retries after a second.
@@ -116,7 +116,7 @@ impl Listener {
                     };
                     // A socket that can't be set up is closed: its peer sees it and tries again.
                     if let Ok(stream) = set_up(stream) {
-                        let peer = Peer { client, listener: number };
+                        let peer = ConnectionPeer { client, listener: number };
                         self.hand_over(AcceptedSocket { stream, peer, permit });
                     }
                 }

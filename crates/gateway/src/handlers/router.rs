@@ -25,7 +25,7 @@ use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
 use crate::shard::commit_trigger::CommitTrigger;
 use crate::shard::rules::Rules;
-use http1::{Handler, Head, Method, Peer, RequestError, Response, Transport};
+use http1::{ConnectionPeer, Handler, Head, Method, RequestError, Response, Transport};
 use spans::{SampledRequest, Span, SpanKind, SpanValue};
 
 /// Routes the requests of a shard.
@@ -127,7 +127,7 @@ impl Handler for Router {
         &self.shard.transport
     }
 
-    fn begin(&self, peer: Peer, head: &Head<'_>) -> PendingRequest {
+    fn begin(&self, peer: ConnectionPeer, head: &Head<'_>) -> PendingRequest {
         begin(&self.shard, peer, head)
     }
 
@@ -213,7 +213,7 @@ enum PageCheck {
     HostAndOrigin,
 }
 
-fn begin(shard: &ShardContext, peer: Peer, head: &Head<'_>) -> PendingRequest {
+fn begin(shard: &ShardContext, peer: ConnectionPeer, head: &Head<'_>) -> PendingRequest {
     let received_at = shard.clock.microseconds();
     let rules = shard.rules();
     let mut found = Found::of(&rules, shard, (peer, head), received_at);
@@ -297,7 +297,7 @@ struct Found<'h> {
 }
 
 impl<'h> Found<'h> {
-    fn of(rules: &Rules, shard: &ShardContext, (peer, head): (Peer, &Head<'h>), received_at: i64) -> Self {
+    fn of(rules: &Rules, shard: &ShardContext, (peer, head): (ConnectionPeer, &Head<'h>), received_at: i64) -> Self {
         let (route, named) = if peer.listener == 0 { route::find(head.target.path) } else { (RouteName::Other, None) };
         if route == RouteName::Other
             && let Some((intake, access, found)) = IntakeRequest::find(&rules.intakes, shard, (peer, head), received_at)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::StatusCode;
 use metrics::Counter;
 
-use crate::counters::StatusClass;
+use crate::status_class::StatusClass;
 
 /// The counters of an intake.
 #[derive(Debug, Default)]

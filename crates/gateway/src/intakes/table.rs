@@ -32,7 +32,7 @@ impl IntakeTable {
         found.min_by_key(|(_, rest)| rest.len())
     }
 
-    /// The intake of this name, on a port of its own.
+    /// The intake of this name, on its separate port.
     pub(crate) fn of_name(&self, name: &str) -> Option<&Arc<IntakeEntry>> {
         self.0.iter().find(|entry| *entry.rule.name == *name)
     }
@@ -50,8 +50,8 @@ mod tests {
     struct Nothing;
 
     impl intake::Intake for Nothing {
-        fn route(&self, _: &intake::Head<'_>) -> intake::Route {
-            intake::Route::Unknown
+        fn route(&self, _: &intake::IntakeHead<'_>) -> intake::IntakeRoute {
+            intake::IntakeRoute::Unknown
         }
 
         fn refusal(&self, problem: &intake::Problem) -> intake::Reply {

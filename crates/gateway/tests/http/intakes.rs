@@ -8,7 +8,10 @@ use std::sync::Arc;
 use access::{Demand, Scope, TokenSet, Tokens, TypePatterns};
 use event::TypeName;
 use gateway::{GatewayOptions, GatewayTypes, IntakeListener, IntakeRule, TypeRules};
-use intake::{Call, Head, Intake, Payload, Problem, Record, Records, Reply, Route, Stop, Verdict, Verdicts};
+use intake::{
+    Intake, IntakeCall, IntakeHead, IntakeRecord, IntakeRoute, Problem, RecordPayload, RecordVerdict, Records, Reply,
+    Stop, Verdicts,
+};
 use limits::BATCH_RECORDS_MAX;
 use schema::{Documents, Schema, SchemaOptions};
 
@@ -29,17 +32,18 @@ struct LinesCall {
 }
 
 impl Intake for Lines {
-    fn route(&self, head: &Head<'_>) -> Route {
-        let call =
-            |is_atomic, is_keyed| Route::Ingest(Box::new(LinesCall { is_atomic, is_keyed, is_signed: self.is_signed }));
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
+        let call = |is_atomic, is_keyed| {
+            IntakeRoute::Ingest(Box::new(LinesCall { is_atomic, is_keyed, is_signed: self.is_signed }))
+        };
         match head.path {
-            "/lines" if head.method != "POST" => Route::Methods("OPTIONS, POST"),
+            "/lines" if head.method != "POST" => IntakeRoute::Methods("OPTIONS, POST"),
             "/lines" | "" => call(false, false),
             "/atomic" => call(true, false),
             "/keyed" => call(false, true),
-            "/hello" => Route::Fixed(Reply::text(200, "hello")),
-            "/free" => Route::Free(Reply::text(200, "free")),
-            _ => Route::Unknown,
+            "/hello" => IntakeRoute::Fixed(Reply::text(200, "hello")),
+            "/free" => IntakeRoute::Free(Reply::text(200, "free")),
+            _ => IntakeRoute::Unknown,
         }
     }
 
@@ -52,7 +56,7 @@ impl Intake for Lines {
     }
 }
 
-impl Call for LinesCall {
+impl IntakeCall for LinesCall {
     fn may_have_token(&self) -> bool {
         self.is_keyed
     }
@@ -69,12 +73,12 @@ impl Call for LinesCall {
             let mut parts = line.splitn(3, |byte| *byte == b' ');
             let (Some(name), Some(id), Some(sent)) = (parts.next(), parts.next(), parts.next()) else { continue };
             let payload = match sent {
-                b"wrong" => Payload::Rejected { sent, detail: "wrong".into() },
+                b"wrong" => RecordPayload::Rejected { sent, detail: "wrong".into() },
                 b"end" => return Err(Problem::invalid("it ends here").into()),
-                sent => Payload::Sent(sent),
+                sent => RecordPayload::Sent(sent),
             };
             let id = Some(id).filter(|id| *id != b"-");
-            records.take(Record { type_name: str::from_utf8(name).unwrap_or_default(), id, payload })?;
+            records.take(IntakeRecord { type_name: str::from_utf8(name).unwrap_or_default(), id, payload })?;
         }
         Ok(())
     }
@@ -84,10 +88,10 @@ impl Call for LinesCall {
     }
 
     fn response(&self, verdicts: &Verdicts) -> Reply {
-        let letter = |verdict: &Verdict| match verdict {
-            Verdict::Accepted => 'a',
-            Verdict::IdReused => 'i',
-            Verdict::Rejected => 'r',
+        let letter = |verdict: &RecordVerdict| match verdict {
+            RecordVerdict::Accepted => 'a',
+            RecordVerdict::IdReused => 'i',
+            RecordVerdict::Rejected => 'r',
         };
         let letters: String = verdicts.all().iter().map(letter).collect();
         let first = verdicts.first_rejected().and_then(|(_, detail)| detail);

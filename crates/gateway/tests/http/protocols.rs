@@ -18,7 +18,7 @@ struct Protocol {
     kind: &'static str,
     target: &'static str,
     content_type: &'static str,
-    /// A body of records. The one at the index is of the second type: it has a type of its own, or another payload.
+    /// A body of records. The one at the index is of the second type: it has another type, or another payload.
     body: fn(odd: Option<usize>) -> String,
     /// The types of the others, and of that one.
     types: [&'static str; 2],

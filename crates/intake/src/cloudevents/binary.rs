@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-use crate::Head;
+use crate::IntakeHead;
 
 use super::data::Data;
 use super::event::{Event, Invalid};
@@ -18,7 +18,7 @@ pub(super) struct Attributes(Vec<(String, String)>);
 
 impl Attributes {
     /// Reads them; `None` if there are none.
-    pub(super) fn read(head: &Head<'_>) -> Option<Self> {
+    pub(super) fn read(head: &IntakeHead<'_>) -> Option<Self> {
         let named = fields(head).filter_map(|(name, value)| {
             let name =
                 name.get(..PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(PREFIX)).and(name.get(3..))?;
@@ -49,7 +49,7 @@ impl Attributes {
 }
 
 /// The header fields. A value that isn't UTF-8 is Latin-1: some libraries write it so, and don't encode it.
-fn fields<'h>(head: &Head<'h>) -> impl Iterator<Item = (&'h str, Cow<'h, str>)> + use<'h> {
+fn fields<'h>(head: &IntakeHead<'h>) -> impl Iterator<Item = (&'h str, Cow<'h, str>)> + use<'h> {
     head.lines.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
         let (name, value) = line.split_at_checked(line.iter().position(|byte| *byte == b':')?)?;
         let value = value.get(1..)?.trim_ascii();

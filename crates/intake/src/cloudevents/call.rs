@@ -7,7 +7,8 @@ use json::parts;
 use json::text::{string, write_string};
 
 use crate::{
-    Call, Detail, Head, Payload, Problem, ProblemKind, Record, Records, Reply, Stop, Verdict, Verdicts, type_name,
+    Detail, IntakeCall, IntakeHead, IntakeRecord, Problem, ProblemKind, RecordPayload, RecordVerdict, Records, Reply,
+    Stop, Verdicts, type_name,
 };
 
 use super::binary::Attributes;
@@ -32,7 +33,7 @@ enum Mode {
 }
 
 impl Request {
-    pub(super) fn new(head: &Head<'_>) -> Self {
+    pub(super) fn new(head: &IntakeHead<'_>) -> Self {
         let mode = match head.media_type().as_str() {
             "application/cloudevents+json" | "application/cloudevents" => Mode::Structured,
             "application/cloudevents-batch+json" | "application/cloudevents-batch" => Mode::Batch,
@@ -44,7 +45,7 @@ impl Request {
     }
 }
 
-impl Call for Request {
+impl IntakeCall for Request {
     fn needed_bytes(&self, body: &[u8]) -> usize {
         // The attributes of one event, and its data: decoded base64, or a text without escapes.
         2 * body.len() + 64 * 1024
@@ -97,10 +98,12 @@ fn pass_on(event: Result<(Event<'_>, Data<'_>), Invalid>, sent: &[u8], records: 
     });
     match named {
         Ok((event, data, name)) => {
-            let payload = Payload::Made(data.text(&event).into());
-            records.take(Record { type_name: &name, id: Some(event.identity().as_bytes()), payload })
+            let payload = RecordPayload::Made(data.text(&event).into());
+            records.take(IntakeRecord { type_name: &name, id: Some(event.identity().as_bytes()), payload })
         }
-        Err(detail) => records.take(Record { type_name: "", id: None, payload: Payload::Rejected { sent, detail } }),
+        Err(detail) => {
+            records.take(IntakeRecord { type_name: "", id: None, payload: RecordPayload::Rejected { sent, detail } })
+        }
     }
 }
 
@@ -136,10 +139,10 @@ fn listed(verdicts: &Verdicts) -> String {
     list
 }
 
-fn code(detail: Option<&Detail>, verdict: Option<Verdict>) -> &'static str {
+fn code(detail: Option<&Detail>, verdict: Option<RecordVerdict>) -> &'static str {
     match (detail, verdict) {
         (Some(known), _) => known.code,
-        (None, Some(Verdict::IdReused)) => "id_reused",
+        (None, Some(RecordVerdict::IdReused)) => "id_reused",
         (None, _) => "rejected",
     }
 }

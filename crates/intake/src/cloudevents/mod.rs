@@ -17,7 +17,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeKind, IntakePath, IntakeRoute, Problem, Reply};
 
 /// The kind of intake.
 pub static KIND: IntakeKind = IntakeKind {
@@ -38,12 +38,12 @@ pub struct CloudEvents;
 const METHODS: &str = "POST, OPTIONS";
 
 impl Intake for CloudEvents {
-    fn route(&self, head: &Head<'_>) -> Route {
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         match (head.path, head.method) {
-            ("" | "/", "POST") => Route::Ingest(Box::new(call::Request::new(head))),
-            ("" | "/", "OPTIONS") => Route::Free(handshake(head)),
-            ("" | "/", _) => Route::Methods(METHODS),
-            _ => Route::Unknown,
+            ("" | "/", "POST") => IntakeRoute::Ingest(Box::new(call::Request::new(head))),
+            ("" | "/", "OPTIONS") => IntakeRoute::Free(handshake(head)),
+            ("" | "/", _) => IntakeRoute::Methods(METHODS),
+            _ => IntakeRoute::Unknown,
         }
     }
 
@@ -54,7 +54,7 @@ impl Intake for CloudEvents {
 
 /// The protection against abuse (CloudEvents, `http-webhook.md`, §4): any sender may post at any rate. Tokens decide whose events
 /// are accepted.
-fn handshake(head: &Head<'_>) -> Reply {
+fn handshake(head: &IntakeHead<'_>) -> Reply {
     let reply = Reply::empty(200).with_header("allow", METHODS);
     match head.header("webhook-request-origin") {
         Some(origin) => reply.with_header("webhook-allowed-origin", origin).with_header("webhook-allowed-rate", "*"),

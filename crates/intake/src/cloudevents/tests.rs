@@ -5,7 +5,7 @@ use std::sync::Arc;
 use testkit::fuzz::{Corpus, run};
 
 use crate::testing::{Taken, call, decode, fixed, head, lines, post};
-use crate::{Head, Intake, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeRoute, Reply};
 
 use super::CloudEvents;
 
@@ -75,8 +75,8 @@ fn unencoded_headers_keep_their_text() {
     ]);
     let latin: Vec<u8> = utf8.chars().map(|character| u8::try_from(u32::from(character)).unwrap()).collect();
     for lines in [utf8.as_bytes(), &latin] {
-        let head = Head { lines, ..head("POST", "", "") };
-        let Route::Ingest(mut call) = intake().route(&head) else { panic!("not posted") };
+        let head = IntakeHead { lines, ..head("POST", "", "") };
+        let IntakeRoute::Ingest(mut call) = intake().route(&head) else { panic!("not posted") };
         let taken = decode(&mut *call, b"").unwrap();
         assert!(taken[0].payload.as_ref().unwrap().contains("\"subject\":\"Café\""), "{taken:?}");
     }
@@ -168,8 +168,8 @@ fn options_allow_the_origin() {
     assert_eq!((reply.status, reply.lines.as_str()), (200, expected));
     assert_eq!(fixed(&intake(), "OPTIONS", "/", &[]).lines, "allow: POST, OPTIONS\r\n");
     let lines = lines(&[]);
-    assert!(matches!(intake().route(&head("GET", "", &lines)), Route::Methods("POST, OPTIONS")));
-    assert!(matches!(intake().route(&head("POST", "/x", &lines)), Route::Unknown));
+    assert!(matches!(intake().route(&head("GET", "", &lines)), IntakeRoute::Methods("POST, OPTIONS")));
+    assert!(matches!(intake().route(&head("POST", "/x", &lines)), IntakeRoute::Unknown));
 }
 
 #[test]

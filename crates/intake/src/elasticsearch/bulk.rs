@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use limits::{BATCH_RECORDS_MAX, KEY_BYTES_MAX};
 use memchr::memchr;
 
-use crate::{Call, Payload, Problem, Record, Records, Reply, Stop, Verdicts};
+use crate::{IntakeCall, IntakeRecord, Problem, RecordPayload, Records, Reply, Stop, Verdicts};
 
 use super::action::{Action, Verb};
 use super::action_line;
@@ -48,19 +48,19 @@ impl Bulk {
         let id = action.id.as_deref();
         self.items.push(action.verb, number, id, &self.shown);
         let type_name = self.items.index(number).map_or(Ok(""), |index| index.type_name.as_deref());
-        let rejected = |detail: Cow<'static, str>| Payload::Rejected { sent: document, detail };
+        let rejected = |detail: Cow<'static, str>| RecordPayload::Rejected { sent: document, detail };
         let (type_name, payload) = match (type_name, id.and_then(id_error)) {
             _ if !action.verb.is_accepted() => ("", rejected(NOT_ACCEPTED.into())),
             (Err(detail), _) => ("", rejected(detail.clone().into())),
             (Ok(_), Some(detail)) => ("", rejected(detail)),
-            (Ok(type_name), None) => (type_name, Payload::Sent(document)),
+            (Ok(type_name), None) => (type_name, RecordPayload::Sent(document)),
         };
-        let id = id.filter(|_| matches!(payload, Payload::Sent(_))).map(str::as_bytes);
-        records.take(Record { type_name, id, payload })
+        let id = id.filter(|_| matches!(payload, RecordPayload::Sent(_))).map(str::as_bytes);
+        records.take(IntakeRecord { type_name, id, payload })
     }
 }
 
-impl Call for Bulk {
+impl IntakeCall for Bulk {
     fn needed_bytes(&self, body: &[u8]) -> usize {
         // The shortest action has 13 bytes, and so many have no id.
         let items = (body.len() / 13).min(BATCH_RECORDS_MAX) * ITEM_BYTES_GROWING;

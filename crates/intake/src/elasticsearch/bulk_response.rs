@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::{Detail, Reply, Verdict, Verdicts};
+use crate::{Detail, RecordVerdict, Reply, Verdicts};
 
 use super::action::Verb;
 use super::error::{ARGUMENT, CONFLICT, DOCUMENT};
@@ -59,7 +59,7 @@ pub(super) fn write(items: &Items, shown: &Shown, id_prefix: &str, media: &'stat
 struct Outcome<'a> {
     number: usize,
     id_prefix: &'a str,
-    verdict: Verdict,
+    verdict: RecordVerdict,
     detail: Option<&'a Detail>,
 }
 
@@ -75,9 +75,9 @@ fn write_item(shape: &Shape<'_>, outcome: &Outcome<'_>, shown: ItemShown, out: &
         write_id(shape, outcome, out);
     }
     match outcome.verdict {
-        Verdict::Accepted => write_stored(shown, out),
-        Verdict::IdReused => write_error((409, CONFLICT), outcome, shown, out),
-        Verdict::Rejected => write_error((400, rejection_type(shape.verb)), outcome, shown, out),
+        RecordVerdict::Accepted => write_stored(shown, out),
+        RecordVerdict::IdReused => write_error((409, CONFLICT), outcome, shown, out),
+        RecordVerdict::Rejected => write_error((400, rejection_type(shape.verb)), outcome, shown, out),
     }
     if out.len() == members {
         out.truncate(before);
@@ -145,9 +145,9 @@ fn write_error((status, kind): (u16, &str), outcome: &Outcome<'_>, shown: ItemSh
 }
 
 /// Why a document isn't stored.
-pub(super) fn reason(verdict: Verdict, detail: Option<&Detail>) -> String {
+pub(super) fn reason(verdict: RecordVerdict, detail: Option<&Detail>) -> String {
     match (verdict, detail) {
-        (Verdict::IdReused, _) => {
+        (RecordVerdict::IdReused, _) => {
             "id_reused: another document with this `_id` is stored: send a new `_id` to store both".to_owned()
         }
         (_, Some(detail)) => format!("{}: {}", detail.code, detail.detail),

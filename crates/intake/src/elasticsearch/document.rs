@@ -1,6 +1,6 @@
 //! A request with one document: `_doc` and `_create`.
 
-use crate::{Call, Payload, Problem, Record, Records, Reply, Stop, Verdict, Verdicts};
+use crate::{IntakeCall, IntakeRecord, Problem, RecordPayload, RecordVerdict, Records, Reply, Stop, Verdicts};
 
 use super::bulk::id_error;
 use super::bulk_response::reason;
@@ -19,7 +19,7 @@ pub(super) struct Document {
     pub(super) shown_id: String,
 }
 
-impl Call for Document {
+impl IntakeCall for Document {
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {
         if body.trim_ascii().is_empty() {
             return Err(Problem::empty("the body is empty: send a document").into());
@@ -30,12 +30,12 @@ impl Call for Document {
         let wrong = type_name.as_ref().err().cloned().map(Into::into).or_else(|| id.and_then(id_error));
         match (type_name, wrong) {
             (Ok(type_name), None) => {
-                let payload = Payload::Sent(body);
-                records.take(Record { type_name: &type_name, id: id.map(str::as_bytes), payload })
+                let payload = RecordPayload::Sent(body);
+                records.take(IntakeRecord { type_name: &type_name, id: id.map(str::as_bytes), payload })
             }
             (_, wrong) => {
-                let payload = Payload::Rejected { sent: body, detail: wrong.unwrap_or_default() };
-                records.take(Record { type_name: "", id: None, payload })
+                let payload = RecordPayload::Rejected { sent: body, detail: wrong.unwrap_or_default() };
+                records.take(IntakeRecord { type_name: "", id: None, payload })
             }
         }
     }
@@ -45,11 +45,11 @@ impl Call for Document {
     }
 
     fn response(&self, verdicts: &Verdicts) -> Reply {
-        let verdict = verdicts.all().first().copied().unwrap_or(Verdict::Accepted);
+        let verdict = verdicts.all().first().copied().unwrap_or(RecordVerdict::Accepted);
         let (status, kind) = match verdict {
-            Verdict::Accepted => return self.created(),
-            Verdict::IdReused => (409, error::CONFLICT),
-            Verdict::Rejected => (400, error::DOCUMENT),
+            RecordVerdict::Accepted => return self.created(),
+            RecordVerdict::IdReused => (409, error::CONFLICT),
+            RecordVerdict::Rejected => (400, error::DOCUMENT),
         };
         error::reply(status, self.media, kind, &reason(verdict, verdicts.detail(0)))
     }

@@ -3,7 +3,7 @@
 use json::text::string;
 use limits::BATCH_BYTES_MAX;
 
-use crate::{Head, Reply};
+use crate::{IntakeHead, Reply};
 
 use super::media;
 use super::version::Version;
@@ -77,7 +77,7 @@ pub(super) fn health(media: &'static str) -> Reply {
 }
 
 /// `GET /_cat/health`: a line of text, or JSON.
-pub(super) fn health_line(head: &Head<'_>) -> Reply {
+pub(super) fn health_line(head: &IntakeHead<'_>) -> Reply {
     let seconds = head.received_at.div_euclid(1_000_000);
     let of_day = seconds.rem_euclid(86_400);
     let time = format!("{:02}:{:02}:{:02}", of_day / 3_600, of_day / 60 % 60, of_day % 60);
@@ -99,7 +99,7 @@ pub(super) fn health_line(head: &Head<'_>) -> Reply {
 }
 
 /// `GET /_nodes/http`: senders that look for nodes find the address that they have used.
-pub(super) fn nodes(version: &Version, head: &Head<'_>) -> Reply {
+pub(super) fn nodes(version: &Version, head: &IntakeHead<'_>) -> Reply {
     let host = head.header("host").unwrap_or("127.0.0.1");
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let port = if head.has_tls { ":443" } else { ":80" };

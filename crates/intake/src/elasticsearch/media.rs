@@ -1,6 +1,6 @@
 //! What responses have in common: the media type, the header by which clients recognise the server, and `HEAD`.
 
-use crate::{Head, JSON, Reply, Route};
+use crate::{IntakeHead, IntakeRoute, JSON, Reply};
 
 /// Clients of version 8 and newer ask for JSON of their version.
 const VERSIONED: &[(&str, &str)] = &[
@@ -10,7 +10,7 @@ const VERSIONED: &[(&str, &str)] = &[
 ];
 
 /// The media type of JSON for a request: clients reject another than they accept.
-pub(super) fn of(head: &Head<'_>) -> &'static str {
+pub(super) fn of(head: &IntakeHead<'_>) -> &'static str {
     let accepted = head.header("accept").unwrap_or_default().to_ascii_lowercase().replace(' ', "");
     if !accepted.contains("application/vnd.elasticsearch+json") {
         return JSON;
@@ -29,11 +29,11 @@ pub(super) fn product(reply: Reply) -> Reply {
 }
 
 /// A response to `GET`, and its head to `HEAD`.
-pub(super) fn read_only(head: &Head<'_>, reply: impl FnOnce() -> Reply) -> Route {
+pub(super) fn read_only(head: &IntakeHead<'_>, reply: impl FnOnce() -> Reply) -> IntakeRoute {
     match head.method {
-        "GET" => Route::Fixed(reply()),
-        "HEAD" => Route::Fixed(product(Reply::empty(200))),
-        _ => Route::Methods("GET, HEAD"),
+        "GET" => IntakeRoute::Fixed(reply()),
+        "HEAD" => IntakeRoute::Fixed(product(Reply::empty(200))),
+        _ => IntakeRoute::Methods("GET, HEAD"),
     }
 }
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use settings::{Section, Setting, SettingsReader, Unset};
 
-use crate::{Head, Intake, IntakeKind, IntakePath, JSON, Problem, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeKind, IntakePath, IntakeRoute, JSON, Problem, Reply};
 
 use version::{VERSION_DEFAULT, Version};
 
@@ -65,7 +65,7 @@ pub(crate) struct Elasticsearch {
 }
 
 impl Intake for Elasticsearch {
-    fn route(&self, head: &Head<'_>) -> Route {
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         route::of(&self.version, head)
     }
 

@@ -3,7 +3,7 @@
 use limits::BATCH_RECORDS_MAX;
 use text::percent::decode_lossy;
 
-use crate::{Head, Route};
+use crate::{IntakeHead, IntakeRoute};
 
 use super::bulk::Bulk;
 use super::document::Document;
@@ -19,7 +19,7 @@ const INDEX_BYTES_MAX: usize = 255;
 const POST_OR_PUT: &str = "POST, PUT";
 
 /// What serves a request.
-pub(super) fn of(version: &Version, head: &Head<'_>) -> Route {
+pub(super) fn of(version: &Version, head: &IntakeHead<'_>) -> IntakeRoute {
     // A proxy may add a slash to the root, and Fluent Bit ends paths with one.
     let parts: Vec<String> = head.path.split('/').filter(|part| !part.is_empty()).take(6).map(decode_lossy).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -39,30 +39,30 @@ pub(super) fn of(version: &Version, head: &Head<'_>) -> Route {
     }
 }
 
-fn bulk(index: Option<&str>, head: &Head<'_>) -> Route {
+fn bulk(index: Option<&str>, head: &IntakeHead<'_>) -> IntakeRoute {
     posting(index.unwrap_or_default(), head, || {
         let shown = Shown::of(head.parameter("filter_path").as_deref());
-        Route::Ingest(Box::new(Bulk::new(index.map(str::to_owned), shown, media::of(head))))
+        IntakeRoute::Ingest(Box::new(Bulk::new(index.map(str::to_owned), shown, media::of(head))))
     })
 }
 
-fn document(index: &str, id: Option<&str>, head: &Head<'_>) -> Route {
+fn document(index: &str, id: Option<&str>, head: &IntakeHead<'_>) -> IntakeRoute {
     posting(index, head, || {
         let (media, index, id) = (media::of(head), index.to_owned(), id.map(str::to_owned));
-        Route::Ingest(Box::new(Document { media, index, id, shown_id: String::new() }))
+        IntakeRoute::Ingest(Box::new(Document { media, index, id, shown_id: String::new() }))
     })
 }
 
-fn posting(index: &str, head: &Head<'_>, call: impl FnOnce() -> Route) -> Route {
+fn posting(index: &str, head: &IntakeHead<'_>, call: impl FnOnce() -> IntakeRoute) -> IntakeRoute {
     if !matches!(head.method, "POST" | "PUT") {
-        return Route::Methods(POST_OR_PUT);
+        return IntakeRoute::Methods(POST_OR_PUT);
     }
     match index.len() {
         ..=INDEX_BYTES_MAX => call(),
         length => {
             let reason =
                 format!("the index has {length} bytes; at most {INDEX_BYTES_MAX} are allowed: send a shorter name");
-            Route::Fixed(error::reply(400, media::of(head), "invalid_index_name_exception", &reason))
+            IntakeRoute::Fixed(error::reply(400, media::of(head), "invalid_index_name_exception", &reason))
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use json::text::string;
 
-use crate::{Head, Reply, Route};
+use crate::{IntakeHead, IntakeRoute, Reply};
 
 use super::error::{self, NOT_FOUND};
 use super::media::{self, read_only};
@@ -14,7 +14,7 @@ const SHARDS: &str = r#"{"_shards":{"total":1,"successful":1,"failed":0}}"#;
 const METHODS: &str = "GET, HEAD, POST, PUT";
 
 /// A request for the cluster. The first part of the path begins with `_`.
-pub(super) fn of_cluster(parts: &[&str], head: &Head<'_>) -> Route {
+pub(super) fn of_cluster(parts: &[&str], head: &IntakeHead<'_>) -> IntakeRoute {
     match *parts {
         ["_template"] => named(None, "{}", head),
         ["_index_template"] => named(None, r#"{"index_templates":[]}"#, head),
@@ -26,56 +26,56 @@ pub(super) fn of_cluster(parts: &[&str], head: &Head<'_>) -> Route {
         | ["_ilm", "policy", name]
         | ["_ingest", "pipeline", name] => named(Some(name), "", head),
         ["_refresh" | "_flush"] => shards(head),
-        _ => Route::Unknown,
+        _ => IntakeRoute::Unknown,
     }
 }
 
 /// A request for an index.
-pub(super) fn of_index(parts: &[&str], head: &Head<'_>) -> Route {
+pub(super) fn of_index(parts: &[&str], head: &IntakeHead<'_>) -> IntakeRoute {
     match *parts {
         [index] => self::index(index, head),
         [_, "_alias" | "_aliases"] => named(None, "{}", head),
         [_, "_alias" | "_aliases", name] => named(Some(name), "", head),
         [_, "_mapping" | "_mappings" | "_settings"] => named(None, "{}", head),
         [_, "_refresh" | "_flush"] => shards(head),
-        _ => Route::Unknown,
+        _ => IntakeRoute::Unknown,
     }
 }
 
 /// Every index exists, and each can be created.
-fn index(index: &str, head: &Head<'_>) -> Route {
+fn index(index: &str, head: &IntakeHead<'_>) -> IntakeRoute {
     let index = string(index);
     match head.method {
         "PUT" | "POST" => {
             let body = format!(r#"{{"acknowledged":true,"shards_acknowledged":true,"index":{index}}}"#);
-            Route::Fixed(media::json(200, media::of(head), body))
+            IntakeRoute::Fixed(media::json(200, media::of(head), body))
         }
         "GET" | "HEAD" => read_only(head, || {
             let body = format!(r#"{{{index}:{{"aliases":{{}},"mappings":{{}},"settings":{{}}}}}}"#);
             media::json(200, media::of(head), body)
         }),
-        _ => Route::Methods(METHODS),
+        _ => IntakeRoute::Methods(METHODS),
     }
 }
 
 /// What has a name, or the list of all.
-fn named(name: Option<&str>, list: &'static str, head: &Head<'_>) -> Route {
+fn named(name: Option<&str>, list: &'static str, head: &IntakeHead<'_>) -> IntakeRoute {
     match (head.method, name) {
-        ("PUT" | "POST", _) => Route::Fixed(media::json(200, media::of(head), ACKNOWLEDGED)),
+        ("PUT" | "POST", _) => IntakeRoute::Fixed(media::json(200, media::of(head), ACKNOWLEDGED)),
         ("GET" | "HEAD", None) => read_only(head, || media::json(200, media::of(head), list)),
         ("GET", Some(name)) => {
             let reason = format!("[{name}] doesn't exist: Forebay keeps no templates, policies or pipelines");
-            Route::Fixed(error::reply(404, media::of(head), NOT_FOUND, &reason))
+            IntakeRoute::Fixed(error::reply(404, media::of(head), NOT_FOUND, &reason))
         }
-        ("HEAD", Some(_)) => Route::Fixed(media::product(Reply::empty(404))),
-        _ => Route::Methods(METHODS),
+        ("HEAD", Some(_)) => IntakeRoute::Fixed(media::product(Reply::empty(404))),
+        _ => IntakeRoute::Methods(METHODS),
     }
 }
 
 /// Some clients refresh an index after they have posted.
-fn shards(head: &Head<'_>) -> Route {
+fn shards(head: &IntakeHead<'_>) -> IntakeRoute {
     match head.method {
-        "GET" | "POST" => Route::Fixed(media::json(200, media::of(head), SHARDS)),
-        _ => Route::Methods("GET, POST"),
+        "GET" | "POST" => IntakeRoute::Fixed(media::json(200, media::of(head), SHARDS)),
+        _ => IntakeRoute::Methods("GET, POST"),
     }
 }

@@ -6,7 +6,7 @@ use limits::EVENT_BYTES_MAX;
 use std::borrow::Cow;
 
 use crate::budget::Budget;
-use crate::{Payload, Record, Records, Stop};
+use crate::{IntakeRecord, RecordPayload, Records, Stop};
 
 /// The type of all lines.
 const TYPE: &str = "loki.log";
@@ -56,25 +56,25 @@ impl<'l, 'r> Lines<'l, 'r> {
         self.budget.spend(bytes)?;
         self.made.clear();
         let payload = match &line.time {
-            Err(detail) => Payload::Rejected { sent: line.line.as_bytes(), detail: detail.clone() },
+            Err(detail) => RecordPayload::Rejected { sent: line.line.as_bytes(), detail: detail.clone() },
             Ok(_) if bytes > EVENT_BYTES_MAX => {
                 let detail =
                     format!("the line and its labels have {bytes} bytes; at most {EVENT_BYTES_MAX} are allowed");
-                Payload::Rejected { sent: line.line.as_bytes(), detail: detail.into() }
+                RecordPayload::Rejected { sent: line.line.as_bytes(), detail: detail.into() }
             }
             Ok(time) => {
                 write(line, time, labels, &mut self.made);
-                Payload::Sent(self.made.as_bytes())
+                RecordPayload::Sent(self.made.as_bytes())
             }
         };
-        self.records.take(Record { type_name: TYPE, id: None, payload })
+        self.records.take(IntakeRecord { type_name: TYPE, id: None, payload })
     }
 
     /// Passes a line on that is rejected.
     pub(super) fn reject(&mut self, sent: &[u8], detail: &'static str) -> Result<(), Stop> {
         self.budget.spend(sent.len())?;
-        let payload = Payload::Rejected { sent, detail: detail.into() };
-        self.records.take(Record { type_name: TYPE, id: None, payload })
+        let payload = RecordPayload::Rejected { sent, detail: detail.into() };
+        self.records.take(IntakeRecord { type_name: TYPE, id: None, payload })
     }
 }
 

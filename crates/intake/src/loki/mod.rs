@@ -11,7 +11,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeKind, IntakePath, IntakeRoute, Problem, Reply};
 use push::Push;
 
 /// The kind of intake.
@@ -30,15 +30,15 @@ pub static KIND: IntakeKind = IntakeKind {
 pub struct Loki;
 
 impl Intake for Loki {
-    fn route(&self, head: &Head<'_>) -> Route {
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         match (head.path.strip_suffix('/').unwrap_or(head.path), head.method) {
             ("/loki/api/v1/push" | "/api/v1/push" | "/api/prom/push", "POST") => {
-                Route::Ingest(Box::new(Push::new(head)))
+                IntakeRoute::Ingest(Box::new(Push::new(head)))
             }
-            ("/loki/api/v1/push" | "/api/v1/push" | "/api/prom/push", _) => Route::Methods("POST"),
-            ("/ready", "GET" | "HEAD") => Route::Free(Reply::text(200, "ready\n")),
-            ("/ready", _) => Route::Methods("GET, HEAD"),
-            _ => Route::Unknown,
+            ("/loki/api/v1/push" | "/api/v1/push" | "/api/prom/push", _) => IntakeRoute::Methods("POST"),
+            ("/ready", "GET" | "HEAD") => IntakeRoute::Free(Reply::text(200, "ready\n")),
+            ("/ready", _) => IntakeRoute::Methods("GET, HEAD"),
+            _ => IntakeRoute::Unknown,
         }
     }
 

@@ -5,7 +5,7 @@ use limits::EVENT_BYTES_MAX;
 
 use super::labels;
 use super::line::{self, Line, Lines};
-use crate::protobuf::{self, InvalidMessage, Value};
+use crate::protobuf::{self, InvalidMessage, WireValue};
 use crate::{Problem, Stop, lossy};
 
 const STREAMS: u32 = 1;
@@ -30,9 +30,9 @@ fn check_level(message: &[u8], path: &[u32]) -> Result<(), InvalidMessage> {
     for field in protobuf::fields(message) {
         let field = field?;
         match (path.split_first(), field.value) {
-            (Some((number, rest)), Value::Bytes(inner)) if *number == field.number => check_level(inner, rest)?,
+            (Some((number, rest)), WireValue::Bytes(inner)) if *number == field.number => check_level(inner, rest)?,
             // An entry's time and metadata are messages.
-            (None, Value::Bytes(inner)) if matches!(field.number, TIME | METADATA) => {
+            (None, WireValue::Bytes(inner)) if matches!(field.number, TIME | METADATA) => {
                 protobuf::fields(inner).try_for_each(|field| field.map(|_| ()))?;
             }
             _ => {}
@@ -92,7 +92,9 @@ fn metadata(entry: &[u8]) -> Option<String> {
 fn nanoseconds(time: &[u8]) -> Option<i64> {
     let part = |wanted: u32| {
         let values = protobuf::fields(time).flatten().filter(|field| field.number == wanted);
-        values.last().map_or(0, |field| if let Value::Varint(value) = field.value { value.cast_signed() } else { 0 })
+        values
+            .last()
+            .map_or(0, |field| if let WireValue::Varint(value) = field.value { value.cast_signed() } else { 0 })
     };
     part(SECONDS).checked_mul(1_000_000_000)?.checked_add(part(NANOSECONDS))
 }

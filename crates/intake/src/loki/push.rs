@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 
 use super::line::Lines;
 use super::{json_push, proto_push, snappy};
-use crate::{Call, Head, Problem, Records, Reply, Stop, Verdicts};
+use crate::{IntakeCall, IntakeHead, Problem, Records, Reply, Stop, Verdicts};
 
 /// A request with lines.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ enum Form {
 }
 
 impl Push {
-    pub(super) fn new(head: &Head<'_>) -> Self {
+    pub(super) fn new(head: &IntakeHead<'_>) -> Self {
         let media_type = head.media_type();
         let declared = if media_type.contains("json") {
             Some(Form::Json)
@@ -64,7 +64,7 @@ impl Push {
     }
 }
 
-impl Call for Push {
+impl IntakeCall for Push {
     fn needed_bytes(&self, body: &[u8]) -> usize {
         if self.form(body) == Form::Json {
             return 2 * body.len().min(EVENT_BYTES_MAX);

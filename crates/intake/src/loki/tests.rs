@@ -6,7 +6,7 @@ use testkit::fuzz::{self, Corpus};
 
 use super::{KIND, Loki};
 use crate::testing::{Taken, call, fixed, head, lines, post};
-use crate::{Intake, Problem, ProblemKind, Reply, Route};
+use crate::{Intake, IntakeRoute, Problem, ProblemKind, Reply};
 
 const PUSH: &str = "/loki/api/v1/push";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -189,7 +189,7 @@ fn routes_are_those_of_loki() {
         assert_eq!(format!("{:?}", intake.route(&head(method, path, &lines))), expected, "{path}");
     }
     for path in ["/api/v1/push", "/api/prom/push", "/loki/api/v1/push/"] {
-        assert!(matches!(intake.route(&head("POST", path, &lines)), Route::Ingest(_)), "{path}");
+        assert!(matches!(intake.route(&head("POST", path, &lines)), IntakeRoute::Ingest(_)), "{path}");
     }
     assert_eq!(KIND.name, "loki");
 }

@@ -6,8 +6,7 @@ use std::collections::HashSet;
 use json::text;
 use limits::EVENT_BYTES_MAX;
 
-use super::message::{Fault, Fields, Message};
-use super::value::Value;
+use super::message::{Fault, Fields, Message, Value};
 use super::write;
 
 /// Nested lists and maps of a value. Hostile ones nest deeper; the others have a few.

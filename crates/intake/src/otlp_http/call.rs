@@ -7,7 +7,7 @@ use json::JsonErrorKind;
 use super::envelope::{self, Signal};
 use super::message::Message;
 use super::{needed, reply};
-use crate::{Call, Head, JSON, Problem, Records, Reply, Stop, Verdicts};
+use crate::{IntakeCall, IntakeHead, JSON, Problem, Records, Reply, Stop, Verdicts};
 
 /// A request that exports records.
 pub(super) struct Export {
@@ -16,7 +16,7 @@ pub(super) struct Export {
 }
 
 impl Export {
-    pub(super) fn new(signal: Signal, head: &Head<'_>) -> Self {
+    pub(super) fn new(signal: Signal, head: &IntakeHead<'_>) -> Self {
         Self { signal, is_json: head.media_type() == JSON }
     }
 
@@ -31,7 +31,7 @@ impl Export {
     }
 }
 
-impl Call for Export {
+impl IntakeCall for Export {
     fn needed_bytes(&self, body: &[u8]) -> usize {
         let body = body.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(body);
         if self.is_json(body) { needed::of_json(body) } else { needed::of_protobuf(self.signal, body) }

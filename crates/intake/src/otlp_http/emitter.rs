@@ -7,7 +7,7 @@ use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 use super::attributes::TOO_LARGE;
 use super::message::{Fault, Message};
 use super::span::ID_BYTES;
-use crate::{Payload, Problem, Record, Records, Stop};
+use crate::{IntakeRecord, Problem, RecordPayload, Records, Stop};
 
 /// Bytes of all records of a request as JSON. Each repeats its resource, so a small body could become any number of bytes.
 const MADE_BYTES_MAX: usize = 8 * BATCH_BYTES_MAX;
@@ -34,15 +34,19 @@ impl<'e, 'r> Emitter<'e, 'r> {
     ) -> Result<(), Stop> {
         let type_name = self.type_name;
         if self.records.skips_next() {
-            return self.records.take(Record { type_name, id: None, payload: Payload::Made(Cow::Borrowed("")) });
+            return self.records.take(IntakeRecord {
+                type_name,
+                id: None,
+                payload: RecordPayload::Made(Cow::Borrowed("")),
+            });
         }
         let sent = sent.bytes();
         let id = match self.write(sent, tail, write) {
             Ok(id) => id,
             Err(fault) => {
                 let sent = &sent[..sent.len().min(EVENT_BYTES_MAX)];
-                let payload = Payload::Rejected { sent, detail: fault.into() };
-                return self.records.take(Record { type_name, id: None, payload });
+                let payload = RecordPayload::Rejected { sent, detail: fault.into() };
+                return self.records.take(IntakeRecord { type_name, id: None, payload });
             }
         };
         self.made += self.out.len();
@@ -51,7 +55,7 @@ impl<'e, 'r> Emitter<'e, 'r> {
             return Err(Problem::too_large(detail).into());
         }
         let id = id.as_ref().map(<[u8; ID_BYTES]>::as_slice);
-        self.records.take(Record { type_name, id, payload: Payload::Made(Cow::Borrowed(&self.out)) })
+        self.records.take(IntakeRecord { type_name, id, payload: RecordPayload::Made(Cow::Borrowed(&self.out)) })
     }
 
     fn write(

@@ -2,8 +2,8 @@
 
 use super::attributes::attributes;
 use super::emitter::Emitter;
-use super::message::{Fault, Fields, Message};
-use super::value::Value;
+use super::message::{Fault, Fields, Message, Value};
+use super::shared::{SHARED_BYTES_MAX, SHARED_TOO_LARGE};
 use super::{log, metric, span, write};
 use crate::{Problem, Records, Stop};
 
@@ -45,11 +45,6 @@ const METRICS: Envelope = Envelope {
 
 const RESOURCE: &Fields = &[(1, "attributes")];
 const SCOPE: &Fields = &[(1, "name"), (2, "version"), (3, "attributes")];
-
-/// Bytes of a resource, of a scope, and of the texts of a metric. Each record repeats them.
-pub(super) const SHARED_BYTES_MAX: usize = 64 * 1024;
-pub(super) const SHARED_TOO_LARGE: Fault =
-    "the resource, the scope or the metric of the record has more than 65536 bytes: send fewer or shorter attributes";
 
 impl From<Fault> for Stop {
     fn from(fault: Fault) -> Self {

@@ -1,8 +1,7 @@
 //! A record of a log: `opentelemetry/proto/logs/v1/logs.proto`.
 
 use super::attributes::{any_value, attributes};
-use super::message::{Fault, Fields, Message};
-use super::value::Value;
+use super::message::{Fault, Fields, Message, Value};
 use super::write;
 
 const LOG: &Fields = &[

@@ -2,7 +2,6 @@
 
 use json::parts;
 
-use super::value::Value;
 use crate::protobuf;
 
 /// Why a record can't be read: what is wrong, and what to do.
@@ -20,6 +19,26 @@ pub(super) enum Message<'a> {
     Protobuf(&'a [u8]),
     /// An object. The whole body has passed [`json::check`].
     Json(&'a str),
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'a> {
+    /// In protobuf.
+    Wire(protobuf::WireValue<'a>),
+    /// In JSON: neither null nor an array.
+    Json(&'a str),
+}
+
+impl<'a> Value<'a> {
+    /// A message within a message.
+    pub(super) fn message(self) -> Result<Message<'a>, Fault> {
+        match self {
+            Self::Wire(protobuf::WireValue::Bytes(bytes)) => Ok(Message::Protobuf(bytes)),
+            Self::Json(json) if json.starts_with('{') => Ok(Message::Json(json)),
+            _ => Err(NO_MESSAGE),
+        }
+    }
 }
 
 impl<'a> Message<'a> {
@@ -49,7 +68,7 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// Its bytes as they were sent.
+    /// Its bytes as the sender has written them.
     pub(super) const fn bytes(self) -> &'a [u8] {
         match self {
             Self::Protobuf(bytes) => bytes,

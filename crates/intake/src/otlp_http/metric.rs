@@ -1,10 +1,9 @@
 //! A metric: its name, and what its data points share.
 
 use super::emitter::Emitter;
-use super::envelope::{SHARED_BYTES_MAX, SHARED_TOO_LARGE};
-use super::message::{Fault, Fields, Message};
+use super::message::{Fault, Fields, Message, Value};
 use super::point::{self, Table};
-use super::value::Value;
+use super::shared::{SHARED_BYTES_MAX, SHARED_TOO_LARGE};
 use super::write;
 use crate::Stop;
 

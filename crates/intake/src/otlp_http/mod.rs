@@ -11,7 +11,7 @@
 //! | `needed.rs` | the memory that a request needs |
 //!
 //! No message is decoded as a whole: each record is read from the body where it is, and its JSON is written into one buffer. So a hostile
-//! body costs no more memory than its largest record.
+//! body needs at most the memory of its largest record.
 
 mod attributes;
 mod call;
@@ -23,6 +23,7 @@ mod metric;
 mod needed;
 mod point;
 mod reply;
+mod shared;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,7 @@ mod write;
 
 use std::sync::Arc;
 
-use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeKind, IntakePath, IntakeRoute, Problem, Reply};
 use call::Export;
 use envelope::Signal;
 
@@ -51,16 +52,16 @@ pub static KIND: IntakeKind = IntakeKind {
 pub struct Otlp;
 
 impl Intake for Otlp {
-    fn route(&self, head: &Head<'_>) -> Route {
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         let signal = match head.path.trim_end_matches('/') {
             otlp::LOGS_PATH => Signal::Logs,
             otlp::TRACES_PATH => Signal::Traces,
             otlp::METRICS_PATH => Signal::Metrics,
-            _ => return Route::Unknown,
+            _ => return IntakeRoute::Unknown,
         };
         match head.method {
-            "POST" => Route::Ingest(Box::new(Export::new(signal, head))),
-            _ => Route::Methods("POST"),
+            "POST" => IntakeRoute::Ingest(Box::new(Export::new(signal, head))),
+            _ => IntakeRoute::Methods("POST"),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use limits::EVENT_BYTES_MAX;
 
-use super::envelope::{SHARED_BYTES_MAX, Signal};
+use super::envelope::Signal;
+use super::shared::SHARED_BYTES_MAX;
 use crate::protobuf;
 
 /// Small things.

@@ -1,8 +1,7 @@
 //! Data points of metrics: `opentelemetry/proto/metrics/v1/metrics.proto`. Tables say which members each kind of point has.
 
 use super::attributes::{TOO_LARGE, attributes};
-use super::message::{Fault, Fields, Message, NO_MESSAGE};
-use super::value::Value;
+use super::message::{Fault, Fields, Message, NO_MESSAGE, Value};
 use super::write;
 use crate::protobuf;
 
@@ -282,13 +281,15 @@ fn numbers(packed: Packed, value: Value<'_>, out: &mut String) -> Result<(), Fau
         out.push(',');
         Ok(())
     };
-    let Value::Wire(protobuf::Value::Bytes(bytes)) = value else { return one(value, out) };
+    let Value::Wire(protobuf::WireValue::Bytes(bytes)) = value else { return one(value, out) };
     if let Packed::Varint = packed {
         return protobuf::varints(bytes).try_for_each(|number| {
             let number = number.map_err(|_| NO_MESSAGE)?;
-            one(Value::Wire(protobuf::Value::Varint(number)), out)
+            one(Value::Wire(protobuf::WireValue::Varint(number)), out)
         });
     }
     let (numbers, []) = bytes.as_chunks::<8>() else { return Err(NO_MESSAGE) };
-    numbers.iter().try_for_each(|number| one(Value::Wire(protobuf::Value::Fixed64(u64::from_le_bytes(*number))), out))
+    numbers
+        .iter()
+        .try_for_each(|number| one(Value::Wire(protobuf::WireValue::Fixed64(u64::from_le_bytes(*number))), out))
 }

@@ -32,7 +32,10 @@ fn message(verdicts: &Verdicts, rejected: usize) -> String {
     let all = verdicts.all().len();
     match verdicts.first_rejected() {
         Some((index, Some(detail))) => {
-            format!("{rejected} of {all} records were rejected. Record {index}: {}: {}", detail.code, detail.detail)
+            format!(
+                "{rejected} of {all} records were rejected. IntakeRecord {index}: {}: {}",
+                detail.code, detail.detail
+            )
         }
         _ => format!("{rejected} of {all} records were rejected"),
     }

@@ -1,8 +1,7 @@
 //! A span: `opentelemetry/proto/trace/v1/trace.proto`.
 
 use super::attributes::attributes;
-use super::message::{Fault, Fields, Message};
-use super::value::Value;
+use super::message::{Fault, Fields, Message, Value};
 use super::write;
 
 const SPAN: &Fields = &[

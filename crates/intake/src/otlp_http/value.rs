@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use json::text;
 
-use super::message::{Fault, Message, NO_MESSAGE};
+use super::message::{Fault, NO_MESSAGE, Value};
 use crate::protobuf;
 
 const NO_NUMBER: Fault = "a field that has a number has another value: send a number, or its digits as text";
@@ -13,29 +13,13 @@ const NO_TEXT: Fault = "a text is not UTF-8: send valid UTF-8, or a value of byt
 const NO_HEX: Fault =
     "the id of a trace or a span is not hexadecimal: send OTLP's JSON, which has ids as hexadecimal digits";
 
-/// A value.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'a> {
-    /// In protobuf.
-    Wire(protobuf::Value<'a>),
-    /// In JSON: neither null nor an array.
-    Json(&'a str),
-}
-
 impl<'a> Value<'a> {
-    /// A message within a message.
-    pub(super) fn message(self) -> Result<Message<'a>, Fault> {
-        match self {
-            Self::Wire(protobuf::Value::Bytes(bytes)) => Ok(Message::Protobuf(bytes)),
-            Self::Json(json) if json.starts_with('{') => Ok(Message::Json(json)),
-            _ => Err(NO_MESSAGE),
-        }
-    }
-
     /// A text.
     pub(super) fn text(self) -> Result<Cow<'a, str>, Fault> {
         match self {
-            Self::Wire(protobuf::Value::Bytes(bytes)) => str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| NO_TEXT),
+            Self::Wire(protobuf::WireValue::Bytes(bytes)) => {
+                str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| NO_TEXT)
+            }
             Self::Json(json) => text::scalar(json).ok_or(NO_MESSAGE),
             Self::Wire(_) => Err(NO_MESSAGE),
         }
@@ -112,11 +96,11 @@ impl<'a> Value<'a> {
     }
 }
 
-const fn bits(value: protobuf::Value<'_>) -> Result<u64, Fault> {
+const fn bits(value: protobuf::WireValue<'_>) -> Result<u64, Fault> {
     match value {
-        protobuf::Value::Varint(number) | protobuf::Value::Fixed64(number) => Ok(number),
-        protobuf::Value::Fixed32(number) => Ok(number as u64),
-        protobuf::Value::Bytes(_) => Err(NO_MESSAGE),
+        protobuf::WireValue::Varint(number) | protobuf::WireValue::Fixed64(number) => Ok(number),
+        protobuf::WireValue::Fixed32(number) => Ok(number as u64),
+        protobuf::WireValue::Bytes(_) => Err(NO_MESSAGE),
     }
 }
 

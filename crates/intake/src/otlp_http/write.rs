@@ -7,8 +7,7 @@ use ::text::rfc3339;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::message::{Fault, NO_MESSAGE};
-use super::value::Value;
+use super::message::{Fault, NO_MESSAGE, Value};
 use crate::protobuf;
 
 /// Begins a member of an object that is written: `"name":` after a comma, if it isn't the first. The name needs no escapes.
@@ -110,7 +109,7 @@ pub(super) fn id(name: &str, value: Option<Value<'_>>, out: &mut String) -> Resu
 /// Writes a number with a fraction. JSON has no infinity, and none that is no number: they are texts.
 pub(super) fn double(value: Value<'_>, out: &mut String) -> Result<(), Fault> {
     match value {
-        Value::Wire(protobuf::Value::Fixed64(bits)) => finite(f64::from_bits(bits), out),
+        Value::Wire(protobuf::WireValue::Fixed64(bits)) => finite(f64::from_bits(bits), out),
         Value::Json(json) if json.starts_with('"') => finite(value.text()?.parse().map_err(|_| NO_MESSAGE)?, out),
         Value::Json(json) if json.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {
             out.push_str(json);
@@ -174,7 +173,7 @@ mod tests {
             [(0.1, "0.1"), (1.0, "1.0"), (1e300, "1e300"), (f64::NAN, "\"NaN\""), (f64::INFINITY, "\"Infinity\"")]
         {
             let mut out = String::new();
-            double(Value::Wire(protobuf::Value::Fixed64(number.to_bits())), &mut out).unwrap();
+            double(Value::Wire(protobuf::WireValue::Fixed64(number.to_bits())), &mut out).unwrap();
             assert_eq!(out, expected);
         }
         for (json, expected) in [("1.50", Some("1.50")), ("\"-Infinity\"", Some("\"-Infinity\"")), ("true", None)] {

@@ -9,7 +9,9 @@ use serde::de::IgnoredAny;
 use super::message::{self, Shared};
 use super::replies::{self, NOT_JSON};
 use crate::budget::Budget;
-use crate::{Call, Head, Payload, Problem, ProblemKind, Record, Records, Reply, Stop, Verdicts};
+use crate::{
+    IntakeCall, IntakeHead, IntakeRecord, Problem, ProblemKind, RecordPayload, Records, Reply, Stop, Verdicts,
+};
 
 /// A request with one message or a batch.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(call: Option<&'static str>, head: &Head<'_>) -> Self {
+    pub(super) fn new(call: Option<&'static str>, head: &IntakeHead<'_>) -> Self {
         let write_key = head.header("x-write-key").map(str::to_owned).or_else(|| head.parameter("writeKey"));
         Self { call, write_key, is_json: true, is_checked: false }
     }
@@ -47,7 +49,7 @@ fn checked(body: &[u8]) -> Result<&str, Problem> {
     }
 }
 
-impl Call for Messages {
+impl IntakeCall for Messages {
     fn may_have_token(&self) -> bool {
         true
     }
@@ -120,9 +122,11 @@ fn pass(
     let found = message::write(message, call, shared, made);
     let (type_name, id, payload) = match &found {
         // It is rejected for its size.
-        Ok(found) if message.len() > EVENT_BYTES_MAX => (&*found.type_name, None, Payload::Sent(message.as_bytes())),
-        Ok(found) => (&*found.type_name, found.id.as_deref(), Payload::Sent(made.as_bytes())),
-        Err(detail) => ("", None, Payload::Rejected { sent: message.as_bytes(), detail: detail.clone() }),
+        Ok(found) if message.len() > EVENT_BYTES_MAX => {
+            (&*found.type_name, None, RecordPayload::Sent(message.as_bytes()))
+        }
+        Ok(found) => (&*found.type_name, found.id.as_deref(), RecordPayload::Sent(made.as_bytes())),
+        Err(detail) => ("", None, RecordPayload::Rejected { sent: message.as_bytes(), detail: detail.clone() }),
     };
-    records.take(Record { type_name, id: id.map(str::as_bytes), payload })
+    records.take(IntakeRecord { type_name, id: id.map(str::as_bytes), payload })
 }

@@ -8,7 +8,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeKind, IntakePath, IntakeRoute, Problem, Reply};
 use messages::Messages;
 
 /// The kind of intake.
@@ -33,17 +33,17 @@ const CALLS: [(&str, &str); 6] =
     [("track", "t"), ("identify", "i"), ("page", "p"), ("screen", "s"), ("group", "g"), ("alias", "a")];
 
 impl Intake for Segment {
-    fn route(&self, head: &Head<'_>) -> Route {
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         let path = head.path.strip_suffix('/').unwrap_or(head.path);
-        let Some(name) = ROOTS.iter().find_map(|root| path.strip_prefix(root)) else { return Route::Unknown };
+        let Some(name) = ROOTS.iter().find_map(|root| path.strip_prefix(root)) else { return IntakeRoute::Unknown };
         let call = CALLS.iter().find(|(call, letter)| name == *call || name == *letter).map(|(call, _)| *call);
         match (name, call) {
-            ("m" | "metrics", _) if head.method == "POST" => Route::Free(replies::success()),
+            ("m" | "metrics", _) if head.method == "POST" => IntakeRoute::Free(replies::success()),
             ("batch" | "b" | "import", _) | (_, Some(_)) if head.method == "POST" => {
-                Route::Ingest(Box::new(Messages::new(call, head)))
+                IntakeRoute::Ingest(Box::new(Messages::new(call, head)))
             }
-            ("batch" | "b" | "import" | "m" | "metrics", _) | (_, Some(_)) => Route::Methods("POST"),
-            _ => Route::Unknown,
+            ("batch" | "b" | "import" | "m" | "metrics", _) | (_, Some(_)) => IntakeRoute::Methods("POST"),
+            _ => IntakeRoute::Unknown,
         }
     }
 

@@ -6,7 +6,7 @@ use testkit::fuzz::{self, Corpus};
 
 use super::{KIND, Segment};
 use crate::testing::{Taken, call, fixed, head, lines, post};
-use crate::{Intake, Problem, ProblemKind, Reply, Route};
+use crate::{Intake, IntakeRoute, Problem, ProblemKind, Reply};
 
 fn intake() -> Arc<dyn Intake> {
     Arc::new(Segment)
@@ -140,7 +140,7 @@ fn routes_are_those_of_segment() {
     ] {
         assert_eq!(format!("{:?}", intake.route(&head(method, path, &lines))), expected, "{path}");
     }
-    assert!(matches!(intake.route(&head("POST", "/v1/b", &lines)), Route::Ingest(_)));
+    assert!(matches!(intake.route(&head("POST", "/v1/b", &lines)), IntakeRoute::Ingest(_)));
     assert_eq!(KIND.name, "segment");
 }
 

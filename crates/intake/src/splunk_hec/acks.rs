@@ -6,7 +6,7 @@ use json::parts;
 use limits::BATCH_RECORDS_MAX;
 
 use super::replies;
-use crate::{Call, Problem, Records, Reply, Stop, Verdicts};
+use crate::{IntakeCall, Problem, Records, Reply, Stop, Verdicts};
 
 /// A request with such questions.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct Acks {
     answers: String,
 }
 
-impl Call for Acks {
+impl IntakeCall for Acks {
     fn decode(&mut self, body: &[u8], _: &mut Records<'_>) -> Result<(), Stop> {
         let body = json::check(body).map_err(|error| Problem::invalid(error.to_string()))?;
         let numbers = parts::member(body, "acks").filter(|numbers| numbers.starts_with('['));

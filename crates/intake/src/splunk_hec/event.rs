@@ -6,7 +6,7 @@ use json::{parts, text};
 
 use super::replies::{BLANK_EVENT, NO_EVENT};
 use super::time;
-use crate::{Head, type_name};
+use crate::{IntakeHead, type_name};
 
 /// The type of an event without `sourcetype`.
 const TYPE: &str = "hec";
@@ -27,7 +27,7 @@ pub(super) struct Fault {
 }
 
 impl Defaults {
-    pub(super) fn of(head: &Head<'_>) -> Self {
+    pub(super) fn of(head: &IntakeHead<'_>) -> Self {
         let value = |name| head.parameter(name).filter(|value| !value.is_empty()).map(|value| text::string(&value));
         Self { values: DESCRIPTION.map(value) }
     }

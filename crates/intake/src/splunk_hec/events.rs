@@ -5,7 +5,7 @@ use limits::EVENT_BYTES_MAX;
 use super::event::{Defaults, Fault, Members};
 use super::{raw, replies, values};
 use crate::budget::Budget;
-use crate::{Call, Payload, Problem, ProblemKind, Record, Records, Reply, Stop, Verdicts};
+use crate::{IntakeCall, IntakeRecord, Problem, ProblemKind, RecordPayload, Records, Reply, Stop, Verdicts};
 
 /// How a body has its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Events {
     }
 }
 
-impl Call for Events {
+impl IntakeCall for Events {
     fn needed_bytes(&self, body: &[u8]) -> usize {
         match self.form {
             Form::Events => 2 * body.len().min(EVENT_BYTES_MAX) + 2 * self.defaults.bytes(),
@@ -48,7 +48,7 @@ impl Call for Events {
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {
         let (mut first_fault, mut made, mut budget) = (None, String::new(), Budget::new());
         let mut take = |written: &[u8], members: Result<Members<'_>, Fault>| {
-            let (number, sent) = (records.count(), Payload::Sent(written));
+            let (number, sent) = (records.count(), RecordPayload::Sent(written));
             made.clear();
             let outcome = members.and_then(|members| Ok((members.type_name()?, members)));
             let (type_name, payload) = match outcome {
@@ -56,17 +56,17 @@ impl Call for Events {
                 Ok((type_name, _)) if written.len() > EVENT_BYTES_MAX => (type_name, Ok(sent)),
                 Ok((type_name, members)) => {
                     let payload = members.write(&mut made);
-                    (type_name, payload.map(|()| Payload::Sent(made.as_bytes())))
+                    (type_name, payload.map(|()| RecordPayload::Sent(made.as_bytes())))
                 }
                 Err(fault) => ("".into(), Err(fault)),
             };
             let payload = payload.unwrap_or_else(|fault| {
                 first_fault = first_fault.or(Some((number, fault.code)));
                 let detail = if fault.detail.is_empty() { "`event` is missing: send it".into() } else { fault.detail };
-                Payload::Rejected { sent: written, detail }
+                RecordPayload::Rejected { sent: written, detail }
             });
             budget.spend(written.len() + self.defaults.bytes())?;
-            records.take(Record { type_name: &type_name, id: None, payload })
+            records.take(IntakeRecord { type_name: &type_name, id: None, payload })
         };
         let outcome = match self.form {
             Form::Events => values::walk(body, &mut |value| take(value.as_bytes(), Members::of(value, &self.defaults))),

@@ -15,7 +15,7 @@ mod values;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeKind, IntakePath, IntakeRoute, Problem, Reply};
 use acks::Acks;
 use event::Defaults;
 use events::{Events, Form};
@@ -41,18 +41,18 @@ pub struct SplunkHec {
 const POST: &str = "OPTIONS, POST";
 
 impl Intake for SplunkHec {
-    fn route(&self, head: &Head<'_>) -> Route {
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         let path = head.path.strip_suffix('/').unwrap_or(head.path);
         let form = match path {
             "/services/collector" | "/services/collector/event" | "/services/collector/event/1.0" => Form::Events,
             "/services/collector/raw" | "/services/collector/raw/1.0" => Form::Raw,
             "/services/collector/ack" | "/services/collector/ack/1.0" => {
-                return Self::posted(head, || Route::Ingest(Box::<Acks>::default()));
+                return Self::posted(head, || IntakeRoute::Ingest(Box::<Acks>::default()));
             }
             "/services/collector/health" | "/services/collector/health/1.0" => return Self::health(head),
-            _ => return Route::Unknown,
+            _ => return IntakeRoute::Unknown,
         };
-        Self::posted(head, || Route::Ingest(Box::new(Events::new(form, Defaults::of(head), self.ack(head)))))
+        Self::posted(head, || IntakeRoute::Ingest(Box::new(Events::new(form, Defaults::of(head), self.ack(head)))))
     }
 
     fn refusal(&self, problem: &Problem) -> Reply {
@@ -61,24 +61,24 @@ impl Intake for SplunkHec {
 }
 
 impl SplunkHec {
-    fn posted(head: &Head<'_>, route: impl FnOnce() -> Route) -> Route {
+    fn posted(head: &IntakeHead<'_>, route: impl FnOnce() -> IntakeRoute) -> IntakeRoute {
         match head.method {
             "POST" | "PUT" => route(),
             // Docker's driver sends it before the first event, without a token, and needs this status.
-            "OPTIONS" => Route::Free(Reply::empty(200).with_header("allow", POST)),
-            _ => Route::Methods(POST),
+            "OPTIONS" => IntakeRoute::Free(Reply::empty(200).with_header("allow", POST)),
+            _ => IntakeRoute::Methods(POST),
         }
     }
 
-    fn health(head: &Head<'_>) -> Route {
+    fn health(head: &IntakeHead<'_>) -> IntakeRoute {
         match head.method {
-            "GET" | "HEAD" => Route::Free(replies::health()),
-            _ => Route::Methods("GET, HEAD"),
+            "GET" | "HEAD" => IntakeRoute::Free(replies::health()),
+            _ => IntakeRoute::Methods("GET, HEAD"),
         }
     }
 
     /// A sender with a channel wants a number with which it asks for the acknowledgement.
-    fn ack(&self, head: &Head<'_>) -> Option<u64> {
+    fn ack(&self, head: &IntakeHead<'_>) -> Option<u64> {
         let has_channel = head.header("x-splunk-request-channel").is_some_and(|channel| !channel.is_empty());
         (has_channel || head.parameter("channel").is_some()).then(|| self.next_ack.fetch_add(1, Ordering::Relaxed))
     }

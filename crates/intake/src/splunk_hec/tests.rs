@@ -6,7 +6,7 @@ use testkit::fuzz::{self, Corpus};
 
 use super::{KIND, SplunkHec};
 use crate::testing::{call, decode, fixed, post};
-use crate::{Intake, Problem, ProblemKind, Route};
+use crate::{Intake, IntakeRoute, Problem, ProblemKind};
 
 const EVENT: &str = "/services/collector/event";
 
@@ -174,7 +174,10 @@ fn routes_are_those_of_splunk() {
     ] {
         assert_eq!(format!("{:?}", intake.route(&crate::testing::head(method, path, &lines))), expected);
     }
-    assert!(matches!(intake.route(&crate::testing::head("POST", "/services/collector/", &lines)), Route::Ingest(_)));
+    assert!(matches!(
+        intake.route(&crate::testing::head("POST", "/services/collector/", &lines)),
+        IntakeRoute::Ingest(_)
+    ));
     assert_eq!(KIND.name, "splunk_hec");
 }
 

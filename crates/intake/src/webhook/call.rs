@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use json::text::string;
 
-use crate::{Call, Detail, Head, Payload, Problem, Record, Records, Reply, Stop, Verdict, Verdicts};
+use crate::{
+    Detail, IntakeCall, IntakeHead, IntakeRecord, Problem, RecordPayload, RecordVerdict, Records, Reply, Stop, Verdicts,
+};
 
 use super::form;
 use super::provider::Handshake;
@@ -22,14 +24,14 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(verifier: Option<&Arc<Verifier>>, handshake: Handshake, head: &Head<'_>) -> Self {
+    pub(super) fn new(verifier: Option<&Arc<Verifier>>, handshake: Handshake, head: &IntakeHead<'_>) -> Self {
         let verifier = verifier.map(|verifier| (Arc::clone(verifier), verifier.evidence(head)));
         let may_be_form = head.media_type() == "application/x-www-form-urlencoded";
         Self { verifier, handshake, may_be_form, challenge: None }
     }
 }
 
-impl Call for Delivery {
+impl IntakeCall for Delivery {
     fn needed_bytes(&self, body: &[u8]) -> usize {
         // Signatures can cover a form regardless of the content type.
         if self.may_be_form || self.verifier.is_some() { form::needed_bytes(body.len()) } else { 0 }
@@ -45,11 +47,11 @@ impl Call for Delivery {
             return Ok(());
         }
         let payload = if self.may_be_form && json::check(body).is_err() {
-            Payload::Made(Cow::Owned(form::json(form::pairs(body)?)))
+            RecordPayload::Made(Cow::Owned(form::json(form::pairs(body)?)))
         } else {
-            Payload::Sent(body)
+            RecordPayload::Sent(body)
         };
-        records.take(Record { type_name: "", id: verified.as_ref().map(|known| known.id().as_bytes()), payload })
+        records.take(IntakeRecord { type_name: "", id: verified.as_ref().map(|known| known.id().as_bytes()), payload })
     }
 
     fn kept_bytes(&self) -> usize {
@@ -62,8 +64,8 @@ impl Call for Delivery {
         }
         match verdicts.all().first() {
             // The first copy of an event wins: the sender has nothing to repeat.
-            None | Some(Verdict::Accepted | Verdict::IdReused) => Reply::empty(204),
-            Some(Verdict::Rejected) => {
+            None | Some(RecordVerdict::Accepted | RecordVerdict::IdReused) => Reply::empty(204),
+            Some(RecordVerdict::Rejected) => {
                 let detail = verdicts.detail(0);
                 let (code, text) =
                     detail.map_or(("rejected", "the event was rejected"), |Detail { code, detail }| (*code, detail));

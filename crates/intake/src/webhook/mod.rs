@@ -26,7 +26,7 @@ mod verifier;
 
 use std::sync::Arc;
 
-use crate::{Head, Intake, IntakeKind, IntakePath, Problem, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeKind, IntakePath, IntakeRoute, Problem, Reply};
 
 use provider::Handshake;
 use verifier::Verifier;
@@ -62,17 +62,17 @@ impl std::fmt::Debug for VerifyToken {
 }
 
 impl Intake for WebhookIntake {
-    fn route(&self, head: &Head<'_>) -> Route {
+    fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         let has_query = self.handshake == Handshake::Query;
         let methods = if has_query { "GET, POST, OPTIONS" } else { "POST, OPTIONS" };
         match (head.path, head.method) {
             ("" | "/", "POST") => {
-                Route::Ingest(Box::new(call::Delivery::new(self.verifier.as_ref(), self.handshake, head)))
+                IntakeRoute::Ingest(Box::new(call::Delivery::new(self.verifier.as_ref(), self.handshake, head)))
             }
-            ("" | "/", "GET") if has_query => Route::Free(self.handshake(head)),
-            ("" | "/", "OPTIONS") => Route::Free(Reply::empty(204).with_header("allow", methods)),
-            ("" | "/", _) => Route::Methods(methods),
-            _ => Route::Unknown,
+            ("" | "/", "GET") if has_query => IntakeRoute::Free(self.handshake(head)),
+            ("" | "/", "OPTIONS") => IntakeRoute::Free(Reply::empty(204).with_header("allow", methods)),
+            ("" | "/", _) => IntakeRoute::Methods(methods),
+            _ => IntakeRoute::Unknown,
         }
     }
 
@@ -87,7 +87,7 @@ impl Intake for WebhookIntake {
 
 impl WebhookIntake {
     /// The response to `hub.mode=subscribe`.
-    fn handshake(&self, head: &Head<'_>) -> Reply {
+    fn handshake(&self, head: &IntakeHead<'_>) -> Reply {
         let [mode, token, challenge] =
             ["hub.mode", "hub.verify_token", "hub.challenge"].map(|name| head.parameter(name));
         let is_valid = self

@@ -7,7 +7,7 @@ use ring::digest;
 
 use json::JsonPointer;
 
-use crate::{Head, Problem};
+use crate::{IntakeHead, Problem};
 
 use super::algorithm::{Algorithm, Secret};
 use super::form;
@@ -50,7 +50,7 @@ pub(super) struct Verified {
 
 impl Verifier {
     /// What a head says about the signature.
-    pub(super) fn evidence(&self, head: &Head<'_>) -> Evidence {
+    pub(super) fn evidence(&self, head: &IntakeHead<'_>) -> Evidence {
         let find = |(number, scheme): (usize, &Scheme)| Some((number, head.header(&scheme.header)?.to_owned()));
         let signature = self.schemes.iter().enumerate().find_map(find);
         let scheme = signature.as_ref().map(|(number, _)| &self.schemes[*number]);
@@ -72,7 +72,7 @@ impl Verifier {
     }
 
     /// The URL that the provider has called. Behind a proxy only the setting has it.
-    fn url_of(&self, head: &Head<'_>) -> String {
+    fn url_of(&self, head: &IntakeHead<'_>) -> String {
         match &self.url {
             Some(url) if head.query.is_empty() => url.clone(),
             Some(url) => format!("{url}?{}", head.query),

@@ -1,6 +1,6 @@
-//! Decodes the body of an intake's request, on the shard or on a thread of its worker pool, as far as memory is reserved.
+//! Decodes the body of an intake's request, on the shard or on a thread of its worker pool, in pieces for which memory is reserved.
 
-use intake::{Call, Record, Records, Stop};
+use intake::{IntakeCall, IntakeRecord, Records, Stop};
 use ring::digest::{Context, SHA256};
 
 use super::problem;
@@ -16,7 +16,7 @@ const ROOM_MIN: usize = 64 * 1024;
 
 /// The body of a request, and the records that were decoded so far.
 pub(super) struct Decoding {
-    pub(super) call: Box<dyn Call>,
+    pub(super) call: Box<dyn IntakeCall>,
     pub(super) body: Vec<u8>,
     pub(super) builder: RecordBuilder,
     pub(super) digest: Option<BodyDigest>,
@@ -117,7 +117,7 @@ impl Decoding {
     fn decode(&mut self, room: usize) -> Result<(), Stop> {
         let Self { call, body, builder, digest, .. } = self;
         let (mut workspace, skip) = (Workspace::default(), builder.taken());
-        let mut take = |record: Record<'_>| {
+        let mut take = |record: IntakeRecord<'_>| {
             if let (None, Some(digest), true) = (record.id, &digest, builder.lacks_key()) {
                 builder.set_digest(&digest.of(body));
             }

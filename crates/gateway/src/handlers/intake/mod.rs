@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use eventlog::AppendError;
 use http::StatusCode;
-use http1::{Head, Peer, Response};
-use intake::{Call, Reply, Route, Verdicts};
+use http1::{ConnectionPeer, Head, Response};
+use intake::{IntakeCall, IntakeRoute, Reply, Verdicts};
 use limits::BATCH_BYTES_MAX;
 
 use super::batch;
@@ -40,9 +40,9 @@ pub(crate) struct IntakeRequest {
     rejection: RefCell<Option<intake::Problem>>,
 }
 
-/// What a request leads to.
+/// How a request is answered.
 enum Action {
-    Ingest(Box<dyn Call>),
+    Ingest(Box<dyn IntakeCall>),
     Reply(Reply),
     None,
 }
@@ -52,7 +52,7 @@ impl IntakeRequest {
     pub(crate) fn find(
         intakes: &IntakeTable,
         shard: &ShardContext,
-        (peer, head): (Peer, &Head<'_>),
+        (peer, head): (ConnectionPeer, &Head<'_>),
         received_at: i64,
     ) -> Option<(Self, RequiredAccess, Result<(), Refused>)> {
         let (entry, path) = match usize::from(peer.listener).checked_sub(1) {
@@ -60,7 +60,7 @@ impl IntakeRequest {
             None => intakes.at_path(head.target.path)?,
         };
         let target = target_of(head);
-        let of_protocol = intake::Head {
+        let of_protocol = intake::IntakeHead {
             method: head.method.as_str(),
             path,
             query: head.target.query.unwrap_or_default(),
@@ -72,15 +72,15 @@ impl IntakeRequest {
         let is_signed = entry.rule.intake.is_signed();
         let token = RequiredAccess::Scope(access::Scope::Ingest);
         let (action, access, found) = match entry.rule.intake.route(&of_protocol) {
-            Route::Ingest(call) if is_signed => (Action::Ingest(call), RequiredAccess::Free, Ok(())),
-            Route::Ingest(call) if call.may_have_token() => {
+            IntakeRoute::Ingest(call) if is_signed => (Action::Ingest(call), RequiredAccess::Free, Ok(())),
+            IntakeRoute::Ingest(call) if call.may_have_token() => {
                 (Action::Ingest(call), RequiredAccess::IngestByBody, Ok(()))
             }
-            Route::Ingest(call) => (Action::Ingest(call), token, Ok(())),
-            Route::Fixed(reply) => (Action::Reply(reply), token, Ok(())),
-            Route::Free(reply) => (Action::Reply(reply), RequiredAccess::Free, Ok(())),
-            Route::Methods(methods) => (Action::None, RequiredAccess::AnyToken, Err(route::not_allowed(methods))),
-            Route::Unknown => (Action::None, RequiredAccess::AnyToken, Err(unknown(entry))),
+            IntakeRoute::Ingest(call) => (Action::Ingest(call), token, Ok(())),
+            IntakeRoute::Fixed(reply) => (Action::Reply(reply), token, Ok(())),
+            IntakeRoute::Free(reply) => (Action::Reply(reply), RequiredAccess::Free, Ok(())),
+            IntakeRoute::Methods(methods) => (Action::None, RequiredAccess::AnyToken, Err(route::not_allowed(methods))),
+            IntakeRoute::Unknown => (Action::None, RequiredAccess::AnyToken, Err(unknown(entry))),
         };
         let request = Self {
             entry: entry.clone(),
@@ -173,7 +173,7 @@ impl IntakeRequest {
         params: &IngestParams,
         mut envelope: Envelope,
         body: &mut Body<'_>,
-        call: &mut Option<Box<dyn Call>>,
+        call: &mut Option<Box<dyn IntakeCall>>,
     ) -> Result<Response, Refused> {
         if shard.log.is_short_of_space() {
             return Err(AppendError::NoSpace.into());
@@ -226,7 +226,7 @@ impl IntakeRequest {
 /// The response to records that are durable or rejected. A long one counts as long as its client reads it.
 async fn reply(
     shard: &ShardContext,
-    call: &dyn Call,
+    call: &dyn IntakeCall,
     verdicts: &Verdicts,
     permit: &Permit<'_>,
 ) -> Result<Response, Refused> {

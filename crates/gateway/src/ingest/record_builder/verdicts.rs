@@ -1,6 +1,6 @@
 //! Records of an intake: their types and ids by the sender's protocol, and what became of each.
 
-use intake::{Detail, Payload, Record, Verdict, Verdicts};
+use intake::{Detail, IntakeRecord, RecordPayload, RecordVerdict, Verdicts};
 use json::batch::Item;
 use json::{RecordRejection, RejectionCode};
 use limits::EVENT_BYTES_MAX;
@@ -34,9 +34,9 @@ impl RecordBuilder {
     }
 
     /// Processes the next record of an intake.
-    pub(crate) fn take_record(&mut self, record: &Record<'_>, workspace: &mut Workspace) {
+    pub(crate) fn take_record(&mut self, record: &IntakeRecord<'_>, workspace: &mut Workspace) {
         let Some(verdicts) = &mut self.verdicts else { return };
-        verdicts.push(Verdict::Accepted);
+        verdicts.push(RecordVerdict::Accepted);
         let number = u32::try_from(verdicts.all().len()).unwrap_or(u32::MAX);
         self.take(item(number, record), workspace);
     }
@@ -44,7 +44,8 @@ impl RecordBuilder {
     /// The record at this line is rejected.
     pub(super) fn note_verdict(&mut self, line: u32, problem: &Problem) {
         let Some(verdicts) = &mut self.verdicts else { return };
-        let verdict = if problem.code == ErrorCode::IdReused { Verdict::IdReused } else { Verdict::Rejected };
+        let verdict =
+            if problem.code == ErrorCode::IdReused { RecordVerdict::IdReused } else { RecordVerdict::Rejected };
         let index = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
         verdicts.reject(index, verdict, || Detail { code: problem.code.as_str(), detail: problem.detail.clone() });
     }
@@ -62,14 +63,14 @@ impl RecordBuilder {
     }
 }
 
-fn item<'a>(number: u32, record: &'a Record<'a>) -> Item<'a> {
+fn item<'a>(number: u32, record: &'a IntakeRecord<'a>) -> Item<'a> {
     let rejected = |code, detail| RecordRejection { line: number, pointer: None, code, detail, offset: None };
     let (record_of, raw) = match &record.payload {
-        Payload::Sent(bytes) => {
+        RecordPayload::Sent(bytes) => {
             (json::check(bytes.trim_ascii()).map_err(|error| RecordRejection::of_json(number, error)), *bytes)
         }
-        Payload::Made(text) => (Ok(text.as_ref()), text.as_bytes()),
-        Payload::Rejected { sent, detail } => (Err(rejected(RejectionCode::Record, detail.clone())), *sent),
+        RecordPayload::Made(text) => (Ok(text.as_ref()), text.as_bytes()),
+        RecordPayload::Rejected { sent, detail } => (Err(rejected(RejectionCode::Record, detail.clone())), *sent),
     };
     let (record_of, raw) = if raw.len() > EVENT_BYTES_MAX {
         let detail = format!("a record has at most {EVENT_BYTES_MAX} bytes: split it, or send less");

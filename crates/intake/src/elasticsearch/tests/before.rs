@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{PRODUCT, intake, text};
 use crate::testing::{fixed, head, lines};
-use crate::{Problem, ProblemKind, Route};
+use crate::{IntakeRoute, Problem, ProblemKind};
 
 fn get(target: &str, headers: &[(&str, &str)]) -> Value {
     let reply = fixed(&intake(), "GET", target, headers);
@@ -39,8 +39,8 @@ fn checks_of_senders_succeed() {
 fn only_node_has_the_address_of_the_request() {
     let address = |host: &str, has_tls: bool| {
         let lines = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
-        let head = crate::Head { has_tls, ..head("GET", "/_nodes/_all/http", &lines) };
-        let Route::Fixed(reply) = intake().route(&head) else { panic!() };
+        let head = crate::IntakeHead { has_tls, ..head("GET", "/_nodes/_all/http", &lines) };
+        let IntakeRoute::Fixed(reply) = intake().route(&head) else { panic!() };
         let body: Value = serde_json::from_slice(&reply.body).unwrap();
         body["nodes"]["forebay"]["http"]["publish_address"].as_str().unwrap().to_owned()
     };
@@ -90,7 +90,7 @@ fn other_requests_are_not_found() {
     let lines = lines(&[]);
     let route = |method, target| intake().route(&head(method, target, &lines));
     for target in ["/_search", "/logs/_search", "/logs/_update/1", "/_monitoring/bulk", "/a/b/c/d/e/f/g"] {
-        assert!(matches!(route("POST", target), Route::Unknown), "{target}");
+        assert!(matches!(route("POST", target), IntakeRoute::Unknown), "{target}");
     }
     for (method, target, expected) in [
         ("DELETE", "/logs", "GET, HEAD, POST, PUT"),
@@ -100,7 +100,10 @@ fn other_requests_are_not_found() {
         ("GET", "/logs/_doc/1", "POST, PUT"),
         ("DELETE", "/logs/_refresh", "GET, POST"),
     ] {
-        assert!(matches!(route(method, target), Route::Methods(methods) if methods == expected), "{method} {target}");
+        assert!(
+            matches!(route(method, target), IntakeRoute::Methods(methods) if methods == expected),
+            "{method} {target}"
+        );
     }
     let problem = Problem { kind: ProblemKind::Unauthorized, code: "unauthorized", detail: "no token".into() };
     let reply = intake().refusal(&problem);

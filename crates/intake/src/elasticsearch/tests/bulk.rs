@@ -4,7 +4,7 @@ use limits::{BATCH_RECORDS_MAX, KEY_BYTES_MAX};
 
 use super::{PRODUCT, intake, text};
 use crate::testing::{Taken, call, decode, post};
-use crate::{Detail, JSON, Reply, Verdict, Verdicts};
+use crate::{Detail, JSON, RecordVerdict, Reply, Verdicts};
 
 const BEATS: &str = "/_bulk?filter_path=errors,items.*.error,items.*.status";
 
@@ -129,10 +129,10 @@ fn verdicts_become_statuses() {
     let mut call = call(&intake(), "POST", "/_bulk", &[]);
     decode(&mut *call, body.as_bytes()).unwrap();
     let mut verdicts = Verdicts::accepted(5);
-    verdicts.set(1, Verdict::Accepted);
-    verdicts.reject(2, Verdict::IdReused, || Detail { code: "id_reused", detail: "not shown".into() });
-    verdicts.reject(3, Verdict::Rejected, || Detail { code: "schema", detail: "no \"a\"".into() });
-    verdicts.set(4, Verdict::IdReused);
+    verdicts.set(1, RecordVerdict::Accepted);
+    verdicts.reject(2, RecordVerdict::IdReused, || Detail { code: "id_reused", detail: "not shown".into() });
+    verdicts.reject(3, RecordVerdict::Rejected, || Detail { code: "schema", detail: "no \"a\"".into() });
+    verdicts.set(4, RecordVerdict::IdReused);
     let reply = call.response(&verdicts);
     let response: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
     assert!(text(&reply).contains("\"errors\":true"));

@@ -2,7 +2,7 @@
 
 use super::{intake, text};
 use crate::testing::{call, decode, post};
-use crate::{Detail, Route, Verdict, Verdicts};
+use crate::{Detail, IntakeRoute, RecordVerdict, Verdicts};
 
 #[test]
 fn document_becomes_a_record() {
@@ -30,12 +30,12 @@ fn document_has_the_status_of_its_verdict() {
     let mut call = call(&intake(), "PUT", "/logs/_doc/1", &[]);
     decode(&mut *call, b"{}").unwrap();
     let mut verdicts = Verdicts::accepted(1);
-    verdicts.set(0, Verdict::Accepted);
+    verdicts.set(0, RecordVerdict::Accepted);
     assert_eq!(call.response(&verdicts).status, 201);
-    verdicts.reject(0, Verdict::IdReused, || Detail { code: "id_reused", detail: "stored".into() });
+    verdicts.reject(0, RecordVerdict::IdReused, || Detail { code: "id_reused", detail: "stored".into() });
     let reply = call.response(&verdicts);
     assert!(reply.status == 409 && text(&reply).contains("version_conflict_engine_exception"));
-    verdicts.set(0, Verdict::Rejected);
+    verdicts.set(0, RecordVerdict::Rejected);
     let reply = call.response(&verdicts);
     assert!(reply.status == 400 && text(&reply).contains("document_parsing_exception"), "{}", text(&reply));
 }
@@ -50,6 +50,6 @@ fn invalid_documents_are_rejected() {
     }
     let lines = crate::testing::lines(&[]);
     let target = format!("/{}/_bulk", "a".repeat(256));
-    let Route::Fixed(reply) = intake().route(&crate::testing::head("POST", &target, &lines)) else { panic!() };
+    let IntakeRoute::Fixed(reply) = intake().route(&crate::testing::head("POST", &target, &lines)) else { panic!() };
     assert!(reply.status == 400 && text(&reply).contains("invalid_index_name_exception"));
 }

@@ -1,3 +1,5 @@
+//! Log records in both encodings.
+
 use otlp::Message;
 use otlp::attributes::{AnyValue, ArrayValue, AttributeValue, InstrumentationScope, KeyValue, KeyValueList, Resource};
 use otlp::logs::{ExportLogs, LogRecord, ResourceLogs, ScopeLogs};
@@ -159,7 +161,7 @@ fn unreadable_records_are_rejected_alone() {
     }
     let response = otlp::ExportResponse::decode(&*reply.body).unwrap().partial_success.unwrap();
     assert_eq!((reply.status, response.rejected), (200, 4));
-    assert!(response.error_message.contains("Record 1: "), "{}", response.error_message);
+    assert!(response.error_message.contains("IntakeRecord 1: "), "{}", response.error_message);
 }
 
 #[test]

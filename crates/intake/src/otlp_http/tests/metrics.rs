@@ -1,3 +1,5 @@
+//! Data points of metrics in both encodings.
+
 use otlp::Message;
 use otlp::attributes::{InstrumentationScope, KeyValue};
 use otlp::metrics::{

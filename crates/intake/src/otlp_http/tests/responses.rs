@@ -1,3 +1,5 @@
+//! Responses to accepted, partly accepted and rejected requests.
+
 use std::sync::Arc;
 
 use otlp::{ExportResponse, Message, RpcStatus};
@@ -5,7 +7,7 @@ use otlp::{ExportResponse, Message, RpcStatus};
 use super::logs::{export, order_failed};
 use super::{JSON, Otlp, PROTOBUF};
 use crate::testing::{call, head, lines, post};
-use crate::{Intake, Problem, ProblemKind, Route};
+use crate::{Intake, IntakeRoute, Problem, ProblemKind};
 
 fn intake() -> Arc<dyn Intake> {
     Arc::new(Otlp)
@@ -17,7 +19,7 @@ fn rejected_records_are_counted() {
     let (_, reply) = post(&mut *call(&intake(), "POST", "/v1/logs", &PROTOBUF), &body, &[1, 2]).unwrap();
     let partial = ExportResponse::decode(&*reply.body).unwrap().partial_success.unwrap();
     assert_eq!((reply.status, partial.rejected), (200, 2));
-    let message = "2 of 3 records were rejected. Record 1: schema: the schema of the type";
+    let message = "2 of 3 records were rejected. IntakeRecord 1: schema: the schema of the type";
     assert_eq!(partial.error_message, message);
     let json = r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}"#;
     let (_, reply) = post(&mut *call(&intake(), "POST", "/v1/traces", &JSON), json.as_bytes(), &[0]).unwrap();
@@ -66,9 +68,9 @@ fn temporary_trouble_says_when_to_retry() {
 fn routes_are_those_of_the_signals() {
     let lines = lines(&[]);
     let route = |method, path| intake().route(&head(method, path, &lines));
-    assert!(matches!(route("GET", "/v1/logs"), Route::Methods("POST")));
-    assert!(matches!(route("POST", "/v1/traces"), Route::Ingest(_)));
-    assert!(matches!(route("POST", "/v1development/profiles"), Route::Unknown));
+    assert!(matches!(route("GET", "/v1/logs"), IntakeRoute::Methods("POST")));
+    assert!(matches!(route("POST", "/v1/traces"), IntakeRoute::Ingest(_)));
+    assert!(matches!(route("POST", "/v1development/profiles"), IntakeRoute::Unknown));
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Spans in both encodings.
+
 use otlp::Message;
 use otlp::attributes::{InstrumentationScope, KeyValue};
 use otlp::trace::{ERROR, ExportTraces, Link, ResourceSpans, SERVER, ScopeSpans, SpanMessage, Status};

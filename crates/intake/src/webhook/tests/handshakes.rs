@@ -1,6 +1,6 @@
 //! Challenges of providers, and other methods.
 
-use crate::{Reply, Route};
+use crate::{IntakeRoute, Reply};
 
 use super::{Request, intake};
 
@@ -25,7 +25,7 @@ fn meta_challenge_needs_the_token() {
     let get = |settings: &str, target: &str| match (Request { target, ..Request::new(&[], "") })
         .route(&intake(settings), "GET")
     {
-        Route::Free(reply) => (reply.status, String::from_utf8(reply.body).unwrap()),
+        IntakeRoute::Free(reply) => (reply.status, String::from_utf8(reply.body).unwrap()),
         route => unreachable!("{route:?}"),
     };
     let settings = "provider = \"meta\"\nsecrets = [\"s\"]\nverify_token = \"t k\"";
@@ -47,6 +47,6 @@ fn other_methods_are_listed() {
     let of = |settings: &str, method| format!("{:?}", Request::new(&[], "").route(&intake(settings), method));
     assert_eq!(of("", "GET"), r#"Methods("POST, OPTIONS")"#);
     assert_eq!(of("provider = \"meta\"\nsecrets = [\"s\"]", "PUT"), r#"Methods("GET, POST, OPTIONS")"#);
-    let Route::Free(reply) = Request::new(&[], "").route(&intake(""), "OPTIONS") else { panic!("not free") };
+    let IntakeRoute::Free(reply) = Request::new(&[], "").route(&intake(""), "OPTIONS") else { panic!("not free") };
     assert_eq!((reply.status, reply.lines.as_str()), (204, "allow: POST, OPTIONS\r\n"));
 }

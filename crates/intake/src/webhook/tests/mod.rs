@@ -10,7 +10,7 @@ mod settings;
 use std::sync::Arc;
 
 use crate::testing::{NOW, Taken, lines, post};
-use crate::{Head, Intake, Reply, Route};
+use crate::{Intake, IntakeHead, IntakeRoute, Reply};
 
 use super::KIND;
 
@@ -37,17 +37,17 @@ impl<'r> Request<'r> {
     }
 
     /// The route of the request.
-    fn route(&self, intake: &Arc<dyn Intake>, method: &str) -> Route {
+    fn route(&self, intake: &Arc<dyn Intake>, method: &str) -> IntakeRoute {
         let lines = lines(self.headers);
         let query = self.target.split_once('?').map_or("", |(_, query)| query);
         let received_at = self.at * 1_000_000;
         let (target, lines) = (self.target, lines.as_bytes());
-        intake.route(&Head { method, path: "", query, target, lines, has_tls: true, received_at })
+        intake.route(&IntakeHead { method, path: "", query, target, lines, has_tls: true, received_at })
     }
 
     /// The records and the response if those at `rejected` are rejected.
     fn post_to(&self, intake: &Arc<dyn Intake>, rejected: &[usize]) -> Result<(Vec<Taken>, Reply), Reply> {
-        let Route::Ingest(mut call) = self.route(intake, "POST") else { unreachable!("not posted") };
+        let IntakeRoute::Ingest(mut call) = self.route(intake, "POST") else { unreachable!("not posted") };
         post(&mut *call, self.body, rejected)
     }
 
