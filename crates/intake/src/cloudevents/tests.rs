@@ -12,7 +12,7 @@ use super::CloudEvents;
 const STRUCTURED: &[(&str, &str)] = &[("content-type", "application/cloudevents+json; charset=UTF-8")];
 const BATCH: &[(&str, &str)] = &[("content-type", "application/cloudevents-batch+json")];
 /// The stored text of the event that most tests send.
-const STORED: &str = r#"{"specversion":"1.0","id":"A/1","source":"/shop","type":"com.example.Sold","datacontenttype":"application/json","subject":"Café 1","time":"2026-11-28T12:00:00Z","partitionkey":"7","data":{"a":[1,"x y"]}}"#;
+const STORED: &str = r#"{"specversion":"1.0","id":"A/1","source":"/shop","type":"com.example.Sold","datacontenttype":"application/json","subject":"José 1","time":"2026-11-28T12:00:00Z","partitionkey":"7","data":{"a":[1,"x y"]}}"#;
 
 fn intake() -> Arc<dyn Intake> {
     Arc::new(CloudEvents)
@@ -42,7 +42,7 @@ fn required(more: &str) -> String {
 #[test]
 fn modes_store_the_same_bytes() {
     // Any order, indented, with a number and a null.
-    let body = "{ \"data\" : { \"a\" : [ 1 ,\n \"x y\" ] }, \"subject\":\"Caf\\u00e9 1\", \"partitionkey\":7, \"unset\":null,
+    let body = "{ \"data\" : { \"a\" : [ 1 ,\n \"x y\" ] }, \"subject\":\"Jos\\u00e9 1\", \"partitionkey\":7, \"unset\":null,
         \"type\":\"com.example.Sold\", \"source\":\"/shop\", \"time\":\"2026-11-28T12:00:00Z\", \"id\":\"A/1\", \"specversion\":\"1.0\" }";
     let (taken, reply) = sent(STRUCTURED, body, &[]).unwrap();
     assert_eq!(reply, Reply::empty(204));
@@ -56,7 +56,7 @@ fn modes_store_the_same_bytes() {
     let headers = binary(&[
         ("ce-time", "2026-11-28T12:00:00Z"),
         ("ce-partitionkey", "7"),
-        ("ce-subject", "\"Caf%C3%A9 1\""),
+        ("ce-subject", "\"Jos%C3%A9 1\""),
         ("ce-datacontenttype", "ignored"),
         ("content-type", "application/json; charset=utf-8"),
     ]);
@@ -71,14 +71,14 @@ fn unencoded_headers_keep_their_text() {
         ("ce-id", "A/1"),
         ("ce-source", "/shop"),
         ("ce-type", "a"),
-        ("ce-subject", "Café"),
+        ("ce-subject", "José"),
     ]);
     let latin: Vec<u8> = utf8.chars().map(|character| u8::try_from(u32::from(character)).unwrap()).collect();
     for lines in [utf8.as_bytes(), &latin] {
         let head = IntakeHead { lines, ..head("POST", "", "") };
         let IntakeRoute::Ingest(mut call) = intake().route(&head) else { panic!("not posted") };
         let taken = decode(&mut *call, b"").unwrap();
-        assert!(taken[0].payload.as_ref().unwrap().contains("\"subject\":\"Café\""), "{taken:?}");
+        assert!(taken[0].payload.as_ref().unwrap().contains("\"subject\":\"José\""), "{taken:?}");
     }
 }
 
