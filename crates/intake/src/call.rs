@@ -55,6 +55,16 @@ pub trait IntakeCall: Send {
         0
     }
 
+    /// What distinguishes two requests with equal bodies, in addition to their paths and queries.
+    fn scope(&self) -> &str {
+        ""
+    }
+
+    /// Whether a second request with the same body is a retry of the first one. If not, records without an id are stored each time.
+    fn is_repeatable(&self, _body: &[u8]) -> bool {
+        true
+    }
+
     /// Passes the records of the decoded body on, in the order of the body. A second call begins from the start: it passes the same records.
     ///
     /// # Errors

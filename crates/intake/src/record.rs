@@ -11,7 +11,7 @@ use crate::{Problem, ProblemKind, Stop};
 pub struct IntakeRecord<'a> {
     /// The name of its type, as [`type_name`](crate::type_name) writes it; empty if the intake's setting or the rules of types decide.
     pub type_name: &'a str,
-    /// The sender's id. A record of one source and type is stored once for each id.
+    /// The sender's id; an empty one is none. A record of one source and type is stored once for each id.
     pub id: Option<&'a [u8]>,
     /// The event.
     pub payload: RecordPayload<'a>,

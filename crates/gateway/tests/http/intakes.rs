@@ -182,6 +182,25 @@ fn body_digest_numbers_records_without_ids() {
 }
 
 #[test]
+fn empty_id_is_none() {
+    let fixture = Fixture::with(types(), options());
+    assert_eq!(post(&fixture, "good  1\ngood  2").1, "aa");
+    assert_eq!(post(&fixture, "good  1\ngood  2").1, "aa");
+    assert_eq!(fixture.payloads(), ["1", "2"]);
+}
+
+#[test]
+fn request_that_never_fits_is_rejected_permanently() {
+    let options = GatewayOptions { in_flight_bytes_max: 1024 * 1024, ..options() };
+    let fixture = Fixture::with(types(), options);
+    let body: String = (0..6_000).map(|number| format!("good {number} \"{}\"\n", "x".repeat(80))).collect();
+    assert_eq!(post(&fixture, &body), (413, "call too_large".into()));
+    assert!(fixture.stored().is_empty());
+    let half: String = body.lines().take(1_000).map(|line| format!("{line}\n")).collect();
+    assert_eq!(post(&fixture, &half).0, 200);
+}
+
+#[test]
 fn atomic_call_stores_all_or_nothing() {
     let fixture = Fixture::with(types(), options());
     assert_eq!(text(&fixture.post("/test/atomic", "", "good 1 {}\nstrict 2 {}")).1, "arschema");

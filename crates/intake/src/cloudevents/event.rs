@@ -51,6 +51,12 @@ impl<'a> Event<'a> {
         if let Some(missing) = ORDER[..REQUIRED].iter().find(is_missing) {
             return Err(format!("the attribute `{missing}` is missing or empty: a CloudEvent must have it").into());
         }
+        // It would also make two identities equal.
+        let has_control =
+            |name: &&&str| self.get(name).is_some_and(|value| value.contains(|c: char| c.is_ascii_control()));
+        if let Some(name) = ["source", "id"].iter().find(has_control) {
+            return Err(format!("the attribute `{name}` has a control character: CloudEvents allow none").into());
+        }
         match self.get("specversion") {
             Some(VERSION) => Ok(()),
             _ => Err(format!("the `specversion` of the event isn't {VERSION}: no other one is supported").into()),

@@ -125,6 +125,7 @@ fn invalid_events_are_rejected() {
         (required(r#","data_base64":"e30x","datacontenttype":"application/json""#), "isn't JSON"),
         (required(&format!(r#","type":"{}""#, "a".repeat(65))), "65 bytes"),
         (required(&(0..253).map(|number| format!(r#","a{number}":1"#)).collect::<String>()), "256 attributes"),
+        (r#"{"specversion":"1.0","id":"1","source":"/a\u001fb","type":"a"}"#.to_owned(), "`source` has a control"),
         ("[]".to_owned(), "isn't a JSON object"),
     ] {
         let error = stored(STRUCTURED, body.as_bytes()).unwrap_err();

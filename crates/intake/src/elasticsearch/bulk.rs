@@ -55,8 +55,10 @@ impl Bulk {
             (Ok(_), Some(detail)) => ("", rejected(detail)),
             (Ok(type_name), None) => (type_name, RecordPayload::Sent(document)),
         };
-        let id = id.filter(|_| matches!(payload, RecordPayload::Sent(_))).map(str::as_bytes);
-        records.take(IntakeRecord { type_name, id, payload })
+        let is_sent = matches!(payload, RecordPayload::Sent(_));
+        let index = self.items.index(number).map_or("", |index| &*index.name);
+        let id = id.filter(|_| is_sent).map(|id| id_in_index(index, id));
+        records.take(IntakeRecord { type_name, id: id.as_deref(), payload })
     }
 }
 
@@ -114,6 +116,11 @@ impl IntakeCall for Bulk {
     fn refusal(&self, problem: &Problem) -> Reply {
         error::refusal(problem, self.media)
     }
+}
+
+/// The id of a document: the same `_id` in the index of another day is another document, although both have one type.
+pub(super) fn id_in_index(index: &str, id: &str) -> Vec<u8> {
+    [index.as_bytes(), b"\x1f", id.as_bytes()].concat()
 }
 
 /// Why an id can't be one.

@@ -2,7 +2,7 @@
 
 use crate::{IntakeCall, IntakeRecord, Problem, RecordPayload, RecordVerdict, Records, Reply, Stop, Verdicts};
 
-use super::bulk::id_error;
+use super::bulk::{id_error, id_in_index};
 use super::bulk_response::reason;
 use super::error;
 use super::generated_id;
@@ -31,7 +31,8 @@ impl IntakeCall for Document {
         match (type_name, wrong) {
             (Ok(type_name), None) => {
                 let payload = RecordPayload::Sent(body);
-                records.take(IntakeRecord { type_name: &type_name, id: id.map(str::as_bytes), payload })
+                let id = id.map(|id| id_in_index(&self.index, id));
+                records.take(IntakeRecord { type_name: &type_name, id: id.as_deref(), payload })
             }
             (_, wrong) => {
                 let payload = RecordPayload::Rejected { sent: body, detail: wrong.unwrap_or_default() };

@@ -28,7 +28,7 @@ struct Item {
 /// An index that actions name.
 #[derive(Debug)]
 pub(super) struct Index {
-    name: Box<str>,
+    pub(super) name: Box<str>,
     /// The name within a string of JSON.
     shown: Box<str>,
     /// Its type, or why there is none.

@@ -12,6 +12,8 @@ use crate::{IntakeCall, IntakeHead, Problem, Records, Reply, Stop, Verdicts};
 pub(super) struct Push {
     /// What the content type says.
     declared: Option<Form>,
+    /// Lines of two tenants can be equal.
+    tenant: Box<str>,
     /// The body was checked in an earlier pass.
     is_checked: bool,
 }
@@ -30,7 +32,8 @@ impl Push {
         } else {
             media_type.contains("protobuf").then_some(Form::Proto)
         };
-        Self { declared, is_checked: false }
+        let tenant = head.header("x-scope-orgid").unwrap_or_default().into();
+        Self { declared, tenant, is_checked: false }
     }
 
     /// The first byte shows the form of a body without a content type, unless it is a block of exactly 123 bytes.
@@ -65,6 +68,10 @@ impl Push {
 }
 
 impl IntakeCall for Push {
+    fn scope(&self) -> &str {
+        &self.tenant
+    }
+
     fn needed_bytes(&self, body: &[u8]) -> usize {
         if self.form(body) == Form::Json {
             return 2 * body.len().min(EVENT_BYTES_MAX);

@@ -240,3 +240,9 @@ fn fuzz_loki() {
         })
     });
 }
+
+#[test]
+fn tenants_have_separate_scopes() {
+    let scope = |headers: &[(&str, &str)]| call(&intake(), "POST", PUSH, headers).scope().to_owned();
+    assert_eq!([scope(&[JSON]), scope(&[JSON, ("X-Scope-OrgID", "a")])], ["", "a"]);
+}

@@ -48,6 +48,11 @@ pub(super) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
+    /// Whether the event has a time.
+    pub(super) const fn has_time(&self) -> bool {
+        self.time.is_some()
+    }
+
     /// Reads a value of a body.
     pub(super) fn of(value: &'a str, defaults: &'a Defaults) -> Result<Self, Fault> {
         if !value.starts_with('{') {

@@ -45,6 +45,16 @@ impl IntakeCall for Events {
         }
     }
 
+    /// Events without a time can be equal, and still be different ones.
+    fn is_repeatable(&self, body: &[u8]) -> bool {
+        let mut have_times = self.form == Form::Events;
+        let mut look = |value: &str| {
+            have_times &= Members::of(value, &self.defaults).is_ok_and(|members| members.has_time());
+            Ok(())
+        };
+        values::walk(body, &mut look).is_ok() && have_times
+    }
+
     fn decode(&mut self, body: &[u8], records: &mut Records<'_>) -> Result<(), Stop> {
         let (mut first_fault, mut made, mut budget) = (None, String::new(), Budget::new());
         let mut take = |written: &[u8], members: Result<Members<'_>, Fault>| {

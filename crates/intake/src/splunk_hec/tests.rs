@@ -238,3 +238,15 @@ fn fuzz_splunk_hec() {
         })
     });
 }
+
+#[test]
+fn only_events_with_times_are_repeatable() {
+    for (target, body, expected) in [
+        (EVENT, r#"{"time":1,"event":"a"}{"time":"2.5","event":"b"}"#, true),
+        (EVENT, r#"{"time":1,"event":"a"}{"event":"b"}"#, false),
+        (EVENT, r#"[{"time":null,"event":"a"}]"#, false),
+        ("/services/collector/raw", "a", false),
+    ] {
+        assert_eq!(call(&intake(), "POST", target, &[]).is_repeatable(body.as_bytes()), expected, "{body}");
+    }
+}

@@ -31,9 +31,13 @@ pub(super) struct BodyDigest {
 }
 
 impl BodyDigest {
-    pub(super) fn new(intake: &str, target: &str) -> Self {
+    pub(super) fn new(intake: &str, target: &str, scope: &str) -> Self {
         let mut context = Context::new(&SHA256);
-        [intake.as_bytes(), b"\0", target.as_bytes(), b"\0"].iter().for_each(|part| context.update(part));
+        for part in [intake, target, scope] {
+            // No part has a NUL.
+            context.update(part.as_bytes());
+            context.update(b"\0");
+        }
         Self { context }
     }
 
@@ -81,8 +85,10 @@ impl Decoding {
                 decoding.decode(room)
             };
             let kept = decoding.builder.bytes() + decoding.call.kept_bytes();
+            let in_body = decoding.body.len();
             *slot = Some(decoding);
             scratch.shrink(0);
+            shard.shared.admission.check_alone(in_body.saturating_add(kept))?;
             permit.admit(kept.saturating_sub(charged))?;
             charged = charged.max(kept);
             match outcome {
@@ -116,9 +122,11 @@ impl Decoding {
 
     fn decode(&mut self, room: usize) -> Result<(), Stop> {
         let Self { call, body, builder, digest, .. } = self;
+        let digest = digest.as_ref().filter(|_| call.is_repeatable(body));
         let (mut workspace, skip) = (Workspace::default(), builder.taken());
         let mut take = |record: IntakeRecord<'_>| {
-            if let (None, Some(digest), true) = (record.id, &digest, builder.lacks_key()) {
+            let has_id = record.id.is_some_and(|id| !id.is_empty());
+            if let (false, Some(digest), true) = (has_id, digest, builder.lacks_key()) {
                 builder.set_digest(&digest.of(body));
             }
             builder.take_record(&record, &mut workspace);

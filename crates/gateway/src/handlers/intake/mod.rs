@@ -197,7 +197,7 @@ impl IntakeRequest {
         builder.batch.reuse_buffer(shard.spare_records());
         builder.keep_verdicts();
         let Some(own) = call.take() else { return Err(stopping()) };
-        let digest = self.entry.rule.dedupes.then(|| BodyDigest::new(&self.entry.rule.name, &self.target));
+        let digest = self.entry.rule.dedupes.then(|| BodyDigest::new(&self.entry.rule.name, &self.target, own.scope()));
         let mut decoding = Some(Decoding { call: own, body: bytes, builder, digest, rejection: None });
         let mut records = shard.further_permit(client)?;
         let decoded = Decoding::run(&mut decoding, shard, &mut records).await;

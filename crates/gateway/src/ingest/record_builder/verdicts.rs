@@ -79,5 +79,6 @@ fn item<'a>(number: u32, record: &'a IntakeRecord<'a>) -> Item<'a> {
         (record_of, raw)
     };
     let type_name = Some(record.type_name).filter(|name| !name.is_empty());
-    Item { line: number, value: 1, ordinal: number, type_name, id: record.id, record: record_of, raw }
+    let id = record.id.filter(|id| !id.is_empty());
+    Item { line: number, value: 1, ordinal: number, type_name, id, record: record_of, raw }
 }

@@ -30,7 +30,7 @@ fn bulk_request_becomes_records() {
     );
     let (records, reply) = bulk("/of-path-2026.11.28/_bulk", body, &[]).unwrap();
     let expected = [
-        taken("orders", Some("1"), Ok("{ \"a\": 1.0 }")),
+        taken("orders", Some("orders\u{1f}1"), Ok("{ \"a\": 1.0 }")),
         taken("logs-app-default", None, Ok("{\"b\":2}")),
         taken("of-path", None, Ok("not checked here")),
     ];
@@ -74,7 +74,7 @@ fn updates_and_deletes_are_rejected_alone() {
     );
     let (records, reply) = bulk(BEATS, body, &[]).unwrap();
     let rejected: Vec<bool> = records.iter().map(|record| record.payload.is_err()).collect();
-    assert_eq!((rejected, records[2].id.as_deref()), (vec![true, true, false], Some(&b"3"[..])));
+    assert_eq!((rejected, records[2].id.as_deref()), (vec![true, true, false], Some(&b"a\x1f3"[..])));
     let error = concat!(
         r#""error":{"type":"illegal_argument_exception","reason":"schema: Forebay accepts `create` and `index`, "#,
         r#"and no `update` or `delete`: send each change as an event"}"#

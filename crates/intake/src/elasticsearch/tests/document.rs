@@ -8,9 +8,10 @@ use crate::{Detail, IntakeRoute, RecordVerdict, Verdicts};
 fn document_becomes_a_record() {
     for (method, target, id) in [
         ("POST", "/logs-2026.11.28/_doc", None),
-        ("PUT", "/logs/_doc/a%2Fb%20c", Some("a/b c")),
-        ("POST", "/logs/_create/1?refresh=true", Some("1")),
-        ("PUT", "/logs/_create/1", Some("1")),
+        ("PUT", "/logs/_doc/a%2Fb%20c", Some("logs\u{1f}a/b c")),
+        ("POST", "/logs/_create/1?refresh=true", Some("logs\u{1f}1")),
+        // The index of another day has other documents.
+        ("PUT", "/logs-2026.11.28/_create/1", Some("logs-2026.11.28\u{1f}1")),
     ] {
         let (records, reply) = post(&mut *call(&intake(), method, target, &[]), b"{ \"a\" : 1 }\n", &[]).unwrap();
         let [record] = records.as_slice() else { panic!("{records:?}") };
