@@ -385,6 +385,28 @@ pub(super) const EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        name: "opentelemetry-collector",
+        about: "Accepts logs, spans and metrics of OpenTelemetry's SDKs and Collector (SQLite)",
+        files: &[
+            ("README.md", include_str!("../../../../examples/opentelemetry-collector/README.md")),
+            ("forebay.toml", include_str!("../../../../examples/opentelemetry-collector/forebay.toml")),
+            ("post.sh", include_str!("../../../../examples/opentelemetry-collector/post.sh")),
+            ("collector.yaml", include_str!("../../../../examples/opentelemetry-collector/collector.yaml")),
+            ("requirements.txt", include_str!("../../../../examples/opentelemetry-collector/requirements.txt")),
+            ("send.py", include_str!("../../../../examples/opentelemetry-collector/send.py")),
+            ("cases/logs/case.toml", include_str!("../../../../examples/opentelemetry-collector/cases/logs/case.toml")),
+            (
+                "cases/logs/expected.ndjson",
+                include_str!("../../../../examples/opentelemetry-collector/cases/logs/expected.ndjson"),
+            ),
+            (
+                "cases/logs/input.ndjson",
+                include_str!("../../../../examples/opentelemetry-collector/cases/logs/input.ndjson"),
+            ),
+            ("schemas/log.json", include_str!("../../../../examples/opentelemetry-collector/schemas/log.json")),
+        ],
+    },
+    Example {
         name: "log-to-elasticsearch",
         about: "Ships Forebay's own log to Elasticsearch or OpenSearch with rsyslog (SQLite)",
         files: &[
@@ -428,6 +450,10 @@ pub(super) const EXAMPLES: &[Example] = &[
             ("forebay.toml", include_str!("../../../../examples/splunk-hec/forebay.toml")),
             ("post.sh", include_str!("../../../../examples/splunk-hec/post.sh")),
             ("cases/lines/case.toml", include_str!("../../../../examples/splunk-hec/cases/lines/case.toml")),
+            (
+                "cases/lines/expected.ndjson",
+                include_str!("../../../../examples/splunk-hec/cases/lines/expected.ndjson"),
+            ),
             ("cases/lines/input.ndjson", include_str!("../../../../examples/splunk-hec/cases/lines/input.ndjson")),
             ("schemas/app-log.json", include_str!("../../../../examples/splunk-hec/schemas/app-log.json")),
         ],
@@ -441,7 +467,12 @@ pub(super) const EXAMPLES: &[Example] = &[
             ("post.sh", include_str!("../../../../examples/segment/post.sh")),
             ("cases/rejected/case.toml", include_str!("../../../../examples/segment/cases/rejected/case.toml")),
             ("cases/rejected/input.ndjson", include_str!("../../../../examples/segment/cases/rejected/input.ndjson")),
+            (
+                "cases/rejected/refused.ndjson",
+                include_str!("../../../../examples/segment/cases/rejected/refused.ndjson"),
+            ),
             ("cases/track/case.toml", include_str!("../../../../examples/segment/cases/track/case.toml")),
+            ("cases/track/expected.ndjson", include_str!("../../../../examples/segment/cases/track/expected.ndjson")),
             ("cases/track/input.ndjson", include_str!("../../../../examples/segment/cases/track/input.ndjson")),
             ("schemas/track.json", include_str!("../../../../examples/segment/schemas/track.json")),
         ],
@@ -454,6 +485,7 @@ pub(super) const EXAMPLES: &[Example] = &[
             ("forebay.toml", include_str!("../../../../examples/loki/forebay.toml")),
             ("post.sh", include_str!("../../../../examples/loki/post.sh")),
             ("cases/lines/case.toml", include_str!("../../../../examples/loki/cases/lines/case.toml")),
+            ("cases/lines/expected.ndjson", include_str!("../../../../examples/loki/cases/lines/expected.ndjson")),
             ("cases/lines/input.ndjson", include_str!("../../../../examples/loki/cases/lines/input.ndjson")),
         ],
     },

@@ -192,6 +192,9 @@ routes = ["local"]
 [types.files]
 routes = ["files"]
 
+[intakes.events]
+kind = "cloudevents"
+
 [sinks.local]
 kind = "sqlite"
 retention = "30d"
