@@ -13,6 +13,12 @@ pub trait Intake: fmt::Debug + Send + Sync {
     /// The response to a request that has no [`IntakeCall`] and is rejected: an unknown path, or a fixed response that needs a token.
     fn refusal(&self, problem: &Problem) -> Reply;
 
+    /// The types that its records have by the protocol alone. Forebay reserves their places among the types under `"*"`: a sender that makes
+    /// names up can't take them.
+    fn types(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether signatures prove who sends its requests. They need no token then, and their source is the intake's name.
     fn is_signed(&self) -> bool {
         false

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use event::TypeName;
 use eventlog::Types;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -114,7 +115,13 @@ pub(crate) fn rules(
     seen: &Arc<Types>,
     counters: &GatewayCounters,
 ) -> Rules {
-    rules_with(TypeRegistry::new(types, seen), options, counters)
+    let types = TypeRegistry::new(types, seen);
+    for rule in &options.intakes {
+        let own = rule.type_name.iter().map(TypeName::as_str);
+        // A type that isn't accepted needs no place.
+        rule.intake.types().iter().copied().chain(own).for_each(|name| drop(types.find(name)));
+    }
+    rules_with(types, options, counters)
 }
 
 fn rules_with(types: TypeRegistry, options: &GatewayOptions, counters: &GatewayCounters) -> Rules {

@@ -12,7 +12,7 @@ use intake::{
     Intake, IntakeCall, IntakeHead, IntakeRecord, IntakeRoute, Problem, RecordPayload, RecordVerdict, Records, Reply,
     Stop, Verdicts,
 };
-use limits::BATCH_RECORDS_MAX;
+use limits::{BATCH_RECORDS_MAX, OPEN_TYPES_MAX};
 use schema::{Documents, Schema, SchemaOptions};
 
 use crate::fixture::{Answer, Client, Fixture, named_types, open_types};
@@ -198,6 +198,17 @@ fn request_that_never_fits_is_rejected_permanently() {
     assert!(fixture.stored().is_empty());
     let half: String = body.lines().take(1_000).map(|line| format!("{line}\n")).collect();
     assert_eq!(post(&fixture, &half).0, 200);
+}
+
+#[test]
+fn made_up_types_leave_room_for_those_of_intakes() {
+    let fixture = Fixture::with(open_types(), options());
+    let invalid: String = (0..OPEN_TYPES_MAX).map(|number| format!("made{number} - no JSON\n")).collect();
+    assert_eq!(post(&fixture, &invalid).0, 200);
+    assert_eq!(post(&fixture, "other - 1").1, "a", "rejected records open no type");
+    let valid = invalid.replace("no JSON", "1");
+    assert!(post(&fixture, &valid).1.ends_with("rtoo_many_types"));
+    assert_eq!(post(&fixture, " - 2").1, "a", "the intake's type has its place");
 }
 
 #[test]

@@ -30,6 +30,10 @@ pub static KIND: IntakeKind = IntakeKind {
 pub struct Loki;
 
 impl Intake for Loki {
+    fn types(&self) -> &'static [&'static str] {
+        &["loki.log"]
+    }
+
     fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         match (head.path.strip_suffix('/').unwrap_or(head.path), head.method) {
             ("/loki/api/v1/push" | "/api/v1/push" | "/api/prom/push", "POST") => {

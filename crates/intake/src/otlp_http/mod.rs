@@ -52,6 +52,10 @@ pub static KIND: IntakeKind = IntakeKind {
 pub struct Otlp;
 
 impl Intake for Otlp {
+    fn types(&self) -> &'static [&'static str] {
+        &["otlp.log", "otlp.span", "otlp.metric"]
+    }
+
     fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         let signal = match head.path.trim_end_matches('/') {
             otlp::LOGS_PATH => Signal::Logs,

@@ -10,7 +10,7 @@ use super::message::{self, Shared};
 use super::replies::{self, NOT_JSON};
 use crate::budget::Budget;
 use crate::{
-    IntakeCall, IntakeHead, IntakeRecord, Problem, ProblemKind, RecordPayload, Records, Reply, Stop, Verdicts,
+    Detail, IntakeCall, IntakeHead, IntakeRecord, Problem, ProblemKind, RecordPayload, Records, Reply, Stop, Verdicts,
 };
 
 /// A request with one message or a batch.
@@ -98,9 +98,17 @@ impl IntakeCall for Messages {
         Ok(())
     }
 
-    fn response(&self, _: &Verdicts) -> Reply {
-        // SDKs send a batch again if one of its messages is rejected, or drop all of them.
-        replies::success()
+    fn response(&self, verdicts: &Verdicts) -> Reply {
+        // SDKs send a batch again if one of its messages is rejected, or drop all of them. If no message has a type that is configured,
+        // nothing keeps them: the program must see that.
+        match verdicts.first_rejected() {
+            Some((0, Some(Detail { code: code @ ("unknown_type" | "too_many_types"), detail })))
+                if verdicts.rejected() == verdicts.all().len() =>
+            {
+                replies::refusal(&Problem { code, ..Problem::invalid(detail.clone()) })
+            }
+            _ => replies::success(),
+        }
     }
 
     fn refusal(&self, problem: &Problem) -> Reply {

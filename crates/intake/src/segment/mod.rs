@@ -33,6 +33,10 @@ const CALLS: [(&str, &str); 6] =
     [("track", "t"), ("identify", "i"), ("page", "p"), ("screen", "s"), ("group", "g"), ("alias", "a")];
 
 impl Intake for Segment {
+    fn types(&self) -> &'static [&'static str] {
+        &["segment.track", "segment.identify", "segment.page", "segment.screen", "segment.group", "segment.alias"]
+    }
+
     fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         let path = head.path.strip_suffix('/').unwrap_or(head.path);
         let Some(name) = ROOTS.iter().find_map(|root| path.strip_prefix(root)) else { return IntakeRoute::Unknown };

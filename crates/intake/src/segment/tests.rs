@@ -6,7 +6,7 @@ use testkit::fuzz::{self, Corpus};
 
 use super::{KIND, Segment};
 use crate::testing::{Taken, call, fixed, head, lines, post};
-use crate::{Intake, IntakeRoute, Problem, ProblemKind, Reply};
+use crate::{Detail, Intake, IntakeRoute, Problem, ProblemKind, RecordVerdict, Records, Reply, Verdicts};
 
 fn intake() -> Arc<dyn Intake> {
     Arc::new(Segment)
@@ -194,4 +194,19 @@ fn fuzz_segment() {
             }
         })
     });
+}
+
+#[test]
+fn unknown_types_are_no_success() {
+    let response = |rejected: &[usize], code| {
+        let mut call = call(&intake(), "POST", "/v1/batch", &[]);
+        let mut verdicts = Verdicts::accepted(2);
+        for index in rejected {
+            verdicts.reject(*index, RecordVerdict::Rejected, || Detail { code, detail: "no type".into() });
+        }
+        call.decode(b"{\"batch\":[]}", &mut Records::new(0, 1, &mut |_| ())).unwrap();
+        call.response(&verdicts).status
+    };
+    assert_eq!(response(&[0, 1], "unknown_type"), 400);
+    assert_eq!([response(&[1], "unknown_type"), response(&[0, 1], "schema")], [200, 200]);
 }

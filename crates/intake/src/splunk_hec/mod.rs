@@ -41,6 +41,10 @@ pub struct SplunkHec {
 const POST: &str = "OPTIONS, POST";
 
 impl Intake for SplunkHec {
+    fn types(&self) -> &'static [&'static str] {
+        &["hec"]
+    }
+
     fn route(&self, head: &IntakeHead<'_>) -> IntakeRoute {
         let path = head.path.strip_suffix('/').unwrap_or(head.path);
         let form = match path {

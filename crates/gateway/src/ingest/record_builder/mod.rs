@@ -14,6 +14,7 @@ use access::PartialStatus;
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{AppendBatch, ContentHash, DedupKey, JournalRecord, SourceLine};
 use intake::Verdicts;
+use json::RejectionCode;
 use json::batch::{Form, Item};
 use limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use tap::Taps;
@@ -188,7 +189,10 @@ impl RecordBuilder {
     }
 
     fn process(&mut self, item: &Item<'_>, workspace: &mut Workspace) -> Result<(), OverBudget> {
-        let slot = match item.type_name.map(|name| self.types.find(name)).transpose() {
+        // A record that is rejected opens no type.
+        let is_rejected = item.record.as_ref().is_err_and(|refusal| refusal.code != RejectionCode::Surrogate);
+        let named = item.type_name.filter(|_| !is_rejected);
+        let slot = match named.map(|name| self.types.find(name)).transpose() {
             Ok(slot) => slot.or(self.slot),
             Err(problem) => {
                 self.reject_item(item, problem);
