@@ -201,7 +201,7 @@ fn request_that_never_fits_is_rejected_permanently() {
 }
 
 #[test]
-fn made_up_types_leave_room_for_those_of_intakes() {
+fn invented_types_leave_room_for_those_of_intakes() {
     let fixture = Fixture::with(open_types(), options());
     let invalid: String = (0..OPEN_TYPES_MAX).map(|number| format!("made{number} - no JSON\n")).collect();
     assert_eq!(post(&fixture, &invalid).0, 200);
