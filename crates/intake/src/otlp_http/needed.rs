@@ -10,7 +10,7 @@ use crate::protobuf;
 const FIXED: usize = 4 * 1024;
 /// A control character of one byte becomes an escape of six, and a buffer that grows doubles.
 const WRITTEN: usize = 12;
-/// A key of three bytes, in an entry of seven, has a slot of 25 in a set that doubles as it grows and is then copied.
+/// A key of three bytes, in an entry of seven, has a slot of 25 bytes in a set. The set doubles as it grows, and is then copied.
 const KEYS: usize = 12;
 /// In JSON a record doesn't become longer, and an entry has at least 18 bytes.
 const JSON: usize = 6;

@@ -1,6 +1,6 @@
 //! Webhooks of providers that sign their requests: GitHub, Stripe, Slack and others.
 //!
-//! Only what is signed counts. The signature is verified over the bytes that were received, before anything is parsed; and the id of an
+//! Only what is signed counts. The signature is verified over the bytes that were received, before anything is parsed. The id of an
 //! event is a signed member or header, or the digest of the signed text. A replayed request is a duplicate then, even if its other headers
 //! are changed.
 //!
