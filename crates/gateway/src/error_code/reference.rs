@@ -120,8 +120,8 @@ const fn texts(code: ErrorCode) -> (&'static str, &'static str, Retry) {
             No,
         ),
         Code::ContentEncoding => (
-            "`Content-Encoding` is none of `gzip`, `x-gzip`, `zstd` and `identity`, or there are several.",
-            "Compress the body once, with gzip or zstd, or not at all.",
+            "`Content-Encoding` is none of `gzip`, `x-gzip`, `deflate`, `zstd` and `identity`, or there are several.",
+            "Compress the body once, with gzip, deflate or zstd, or not at all.",
             No,
         ),
         Code::Encoding => (
