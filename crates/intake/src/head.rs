@@ -52,8 +52,7 @@ impl<'a> IntakeHead<'a> {
 /// Decodes a name or a value of a form or a query (WHATWG URL, `application/x-www-form-urlencoded`).
 #[must_use]
 pub fn form_decoded(text: &str) -> String {
-    let spaced = text.replace('+', " ");
-    percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+    text::percent::decode_lossy(&text.replace('+', " "))
 }
 
 #[cfg(test)]

@@ -64,8 +64,6 @@ enum Operation {
     ClientIp(AddressForm),
     /// To ask a service over the bus.
     Bridge(Box<BridgeRequest>),
-    /// To post events in the protocol of an intake.
-    Intake(IngestParams),
     /// The fixed response of an intake.
     IntakeReply,
     /// The methods of a path.
@@ -75,7 +73,7 @@ enum Operation {
 impl PendingRequest {
     fn origin(&self) -> Origin<'_> {
         let named = match &self.operation {
-            Ok(Operation::Ingest(params) | Operation::Intake(params)) => params.slot,
+            Ok(Operation::Ingest(params)) => params.slot,
             _ => None,
         };
         Origin { route: self.route, source: &self.envelope.source, client: Some(self.envelope.client), named }
@@ -143,7 +141,6 @@ impl Handler for Router {
             }
             Ok(Operation::ClientIp(form)) => Ok(form.response(request.envelope.client)),
             Ok(Operation::Methods(methods)) => Ok(Response::with_methods(methods)),
-            Ok(Operation::Intake(params)) => Box::pin(respond_to_intake(shard, params, request, body)).await,
             Ok(Operation::IntakeReply) => {
                 Ok(request.intake.as_ref().map_or_else(Response::ok, |intake| intake.fixed()))
             }
@@ -388,10 +385,13 @@ async fn dispatch<'a>(
     request: &PendingRequest,
     body: &mut Body<'a>,
 ) -> Result<Response, Refused> {
-    let PendingRequest { route, envelope, .. } = request;
+    let PendingRequest { route, envelope, intake, .. } = request;
     if let Some(coding) = params.coding {
-        let bytes_max = if *route == RouteName::Batch { BATCH_BYTES_MAX } else { EVENT_BYTES_MAX };
+        let bytes_max = if *route == RouteName::Event { EVENT_BYTES_MAX } else { BATCH_BYTES_MAX };
         body.decode(shard.permit(shard.client(envelope)), coding, bytes_max);
+    }
+    if let Some(intake) = intake {
+        return Box::pin(intake.respond(shard, params, envelope, body)).await;
     }
     match route {
         RouteName::Batch => Box::pin(batch::handle(shard, params, envelope.clone(), body)).await,
@@ -414,22 +414,7 @@ fn intake_operation(
     if let Some(refused) = unknown {
         return Err(refused);
     }
-    Ok(intake.params(shard, head)?.map_or(Operation::IntakeReply, Operation::Intake))
-}
-
-async fn respond_to_intake<'a>(
-    shard: &'a ShardContext,
-    params: &IngestParams,
-    request: &PendingRequest,
-    body: &mut Body<'a>,
-) -> Result<Response, Refused> {
-    let Some(intake) = &request.intake else {
-        return Err(Problem::boxed(ErrorCode::NotReady, "BUG: a request of an intake has none. Report this"));
-    };
-    if let Some(coding) = params.coding {
-        body.decode(shard.permit(shard.client(&request.envelope)), coding, BATCH_BYTES_MAX);
-    }
-    intake.respond(shard, params, &request.envelope, body).await
+    Ok(intake.params(shard, head)?.map_or(Operation::IntakeReply, Operation::Ingest))
 }
 
 fn health(shard: &ShardContext, route: RouteName) -> Result<Response, Refused> {

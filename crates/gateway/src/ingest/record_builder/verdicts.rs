@@ -64,21 +64,23 @@ impl RecordBuilder {
 }
 
 fn item<'a>(number: u32, record: &'a IntakeRecord<'a>) -> Item<'a> {
-    let rejected = |code, detail| RecordRejection { line: number, pointer: None, code, detail, offset: None };
-    let (record_of, raw) = match &record.payload {
-        RecordPayload::Sent(bytes) => {
-            (json::check(bytes.trim_ascii()).map_err(|error| RecordRejection::of_json(number, error)), *bytes)
-        }
-        RecordPayload::Made(text) => (Ok(text.as_ref()), text.as_bytes()),
-        RecordPayload::Rejected { sent, detail } => (Err(rejected(RejectionCode::Record, detail.clone())), *sent),
+    let rejected = |code, detail| Err(RecordRejection { line: number, pointer: None, code, detail, offset: None });
+    let raw = match &record.payload {
+        RecordPayload::Sent(bytes) | RecordPayload::Rejected { sent: bytes, .. } => bytes,
+        RecordPayload::Made(text) => text.as_bytes(),
     };
-    let (record_of, raw) = if raw.len() > EVENT_BYTES_MAX {
-        let detail = format!("a record has at most {EVENT_BYTES_MAX} bytes: split it, or send less");
-        (Err(rejected(RejectionCode::TooLarge, detail.into())), &[][..])
-    } else {
-        (record_of, raw)
+    let (checked, raw) = match &record.payload {
+        _ if raw.len() > EVENT_BYTES_MAX => {
+            let detail = format!("a record has at most {EVENT_BYTES_MAX} bytes: split it, or send less");
+            (rejected(RejectionCode::TooLarge, detail.into()), &[][..])
+        }
+        RecordPayload::Sent(_) => {
+            (json::check(raw.trim_ascii()).map_err(|error| RecordRejection::of_json(number, error)), raw)
+        }
+        RecordPayload::Made(text) => (Ok(text.as_ref()), raw),
+        RecordPayload::Rejected { detail, .. } => (rejected(RejectionCode::Record, detail.clone()), raw),
     };
     let type_name = Some(record.type_name).filter(|name| !name.is_empty());
     let id = record.id.filter(|id| !id.is_empty());
-    Item { line: number, value: 1, ordinal: number, type_name, id, record: record_of, raw }
+    Item { line: number, value: 1, ordinal: number, type_name, id, record: checked, raw }
 }
