@@ -11,6 +11,7 @@ mod canary;
 mod cases;
 mod check;
 mod conditions;
+mod console;
 mod copies;
 mod corrected_mappings;
 mod dead;
