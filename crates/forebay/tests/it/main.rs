@@ -12,6 +12,7 @@ mod cases;
 mod check;
 mod conditions;
 mod console;
+mod contract;
 mod copies;
 mod corrected_mappings;
 mod dead;
