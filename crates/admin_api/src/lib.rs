@@ -11,5 +11,6 @@ pub mod paths;
 pub mod query;
 pub mod reload;
 pub mod route;
+pub mod session;
 pub mod status;
 pub mod upstream;

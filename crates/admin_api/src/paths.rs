@@ -18,5 +18,6 @@ pub const METRICS: &str = "/metrics";
 pub const READY: &str = "/readyz";
 pub const RELOAD: &str = "/api/reload";
 pub const ROUTES: &str = "/api/routes";
+pub const SESSION: &str = "/api/session";
 pub const STATUS: &str = "/api/status";
 pub const TRY: &str = "/api/try";

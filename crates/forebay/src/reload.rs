@@ -27,7 +27,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin::{Actions, Caller};
+use crate::admin::{AccessSettings, Actions, AdminAuth, Caller};
 use crate::bus_events::Readers;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
@@ -129,6 +129,7 @@ pub(crate) struct Components {
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
     pub(crate) actions: Actions,
+    pub(crate) auth: AdminAuth,
 }
 
 /// Reloads the configuration.
@@ -208,6 +209,7 @@ impl Reloader {
         self.apply(&configuration, &sinks).await?;
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
+        self.components.auth.show(AccessSettings::of(&configuration.admin, configuration.console));
         self.components.stopping.send_replace(configuration.gateway.stopping);
         self.components.upstreams.show(&configuration.upstreams);
         self.components.retention.show(compose::named(&sinks));

@@ -23,7 +23,8 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus,
+    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes,
+    ServerStatus,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -94,7 +95,9 @@ async fn serve(
     let role = inputs.common.role().unwrap_or(Role::Serve);
     let sources = ConfigurationSources::new(&inputs.common, &inputs.environment);
     let (configuration_now, tokens) = (&configuration, watch.tokens());
-    let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
+    let admin_port = admin_address.port();
+    let start =
+        Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources, admin_port };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let mut running = Running::start(start, (intake, intakes), sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
@@ -196,6 +199,7 @@ struct Start<'a> {
     memory: Budgets,
     role: Role,
     sources: ConfigurationSources,
+    admin_port: u16,
 }
 
 /// Everything that runs.
@@ -226,7 +230,7 @@ impl Running {
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory, role, sources } = start;
+        let Start { configuration, data, tokens, tls, memory, role, sources, admin_port } = start;
         let (taps, spans) = (Taps::new(), push::spans(&configuration.push));
         let opened = Opened::start(configuration, data, memory, sinks.clone(), (taps, spans))?;
         let Opened { log, delivery, directory } = opened;
@@ -271,6 +275,9 @@ impl Running {
             findings.clone(),
         );
         let overviews = Overviews::new(overview);
+        let access = AccessSettings::of(&configuration.admin, configuration.console);
+        let is_reachable = configuration.gateway.admin_is_reachable();
+        let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -289,7 +296,7 @@ impl Running {
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
-            auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
+            auth,
             readiness: gateway.readiness().clone(),
             diagnostics: Diagnostics {
                 findings: findings.clone(),
@@ -360,6 +367,7 @@ impl Running {
             memory: self.memory,
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
+            auth: self.admin.auth.clone(),
         }
     }
 

@@ -11,6 +11,8 @@ mod canary;
 mod cases;
 mod check;
 mod conditions;
+mod console;
+mod contract;
 mod copies;
 mod corrected_mappings;
 mod dead;

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics};
+use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -91,7 +91,9 @@ async fn serve(
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
     let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
-    let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
+    let access = AccessSettings::of(&configuration.admin_port, configuration.console);
+    let port = admin.local_addr().map_or(configuration.admin.port(), |address| address.port());
+    let auth = AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), port, access);
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
         tokio::spawn(tls.clone().follow());
