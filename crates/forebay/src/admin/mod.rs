@@ -6,10 +6,13 @@ mod auth;
 mod body;
 mod csrf;
 mod dead;
+mod dead_act;
 mod dead_query;
+mod dead_reads;
 mod diagnostics;
 mod dry_run;
 mod event_type;
+mod jobs;
 mod payload;
 mod response;
 mod routes;
@@ -48,8 +51,10 @@ pub(crate) use actions::Actions;
 use admin_api::reload::ReloadJson;
 pub(crate) use auth::{AdminAuth, Caller};
 pub(crate) use body::AdminBody;
+pub(crate) use dead_reads::DeadReads;
 pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
+pub(crate) use jobs::Jobs;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
@@ -72,6 +77,8 @@ pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) status: ServerStatus,
     pub(crate) dead_letters: DeadLetterService,
+    pub(crate) dead_reads: DeadReads,
+    pub(crate) jobs: Jobs,
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
     pub(crate) dry_runs: DryRuns,
@@ -188,6 +195,9 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
+    if let Some(rest) = below(paths::JOBS) {
+        return admin.jobs.respond(method, rest, (caller, &admin.diagnostics.actions));
+    }
     if let Some(rest) = below(paths::ROUTES) {
         let actions = &admin.diagnostics.actions;
         return admin.routes.respond(method, rest, query, admin.origin, (caller, actions)).await;
@@ -209,7 +219,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
+            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/jobs, /api/routes, /api/types, /api/try and /api/reload"
                 .into(),
         ),
     }

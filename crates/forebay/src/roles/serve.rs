@@ -23,7 +23,8 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus,
+    Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Jobs, Payloads, Routes,
+    ServerStatus,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -283,6 +284,8 @@ impl Running {
                 findings.clone(),
             ),
             dead_letters: delivery.dead_letters().clone(),
+            dead_reads: DeadReads::new(delivery.dead_letters().clone()),
+            jobs: Jobs::default(),
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
