@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use dead_letters::{DeadAction, DeadFilter};
+use dead_letters::{DeadAction, DeadFilter, PageRequest};
 use ledger::{Routes, SinkName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
