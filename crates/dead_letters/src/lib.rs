@@ -6,12 +6,15 @@
 mod blocked;
 mod contact_log;
 mod counters;
+mod cursor;
 mod dead_record;
 mod deferred;
 mod delivery_files;
 mod entries;
 mod filter;
+mod groups;
 mod index;
+mod listing;
 mod lookup;
 mod low_watermark;
 mod notify;
@@ -19,8 +22,10 @@ mod offline;
 mod opening;
 mod page;
 mod reader;
+mod reason_group;
 mod reasons;
 mod replay;
+mod selection;
 mod sent_record;
 mod service;
 mod state;
@@ -41,15 +46,19 @@ use text::OperatorCommand;
 pub use blocked::Blocked;
 pub use contact_log::{ContactLog, ContactTime};
 pub use counters::DeadCounters;
+pub use cursor::DeadCursor;
 pub use deferred::{DeferredEnd, Resent};
 pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
+pub use groups::{DeadGroup, DeadGroups};
+pub use listing::{DeadOrder, PageRequest};
 pub use notify::LastDead;
 pub use offline::{
     damaged_dead_letters, deferred_events, each_dead_letter, read_dead_letters, sinks_with_dead_letters,
 };
 pub use reasons::{SINK_CHANGED, not_stored_in_time};
-pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
+pub use replay::{DeadAction, DeadOutcome, DeadProgress, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
+pub use selection::{PlannedSink, Repeatable, Selection};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
 

@@ -6,12 +6,15 @@ mod auth;
 mod body;
 mod browser_rules;
 mod dead;
+mod dead_act;
 mod dead_query;
+mod dead_reads;
 mod diagnostics;
 mod dry_run;
 mod entry;
 mod event_type;
 mod headers;
+mod jobs;
 mod page;
 mod payload;
 mod response;
@@ -51,8 +54,10 @@ pub(crate) use actions::Actions;
 use admin_api::reload::ReloadJson;
 pub(crate) use auth::{AccessSettings, AdminAuth, Caller};
 pub(crate) use body::AdminBody;
+pub(crate) use dead_reads::DeadReads;
 pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
+pub(crate) use jobs::Jobs;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
@@ -75,6 +80,8 @@ pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) status: ServerStatus,
     pub(crate) dead_letters: DeadLetterService,
+    pub(crate) dead_reads: DeadReads,
+    pub(crate) jobs: Jobs,
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
     pub(crate) dry_runs: DryRuns,
@@ -190,6 +197,9 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
+    if let Some(rest) = below(paths::JOBS) {
+        return admin.jobs.respond(method, rest, (caller, &admin.diagnostics.actions));
+    }
     if let Some(rest) = below(paths::ROUTES) {
         let actions = &admin.diagnostics.actions;
         return admin.routes.respond(method, rest, query, admin.origin, (caller, actions)).await;
@@ -211,7 +221,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
+            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/jobs, /api/routes, /api/types, /api/try and /api/reload"
                 .into(),
         ),
     }

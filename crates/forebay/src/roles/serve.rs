@@ -23,7 +23,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes,
+    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Jobs, Payloads, Routes,
     ServerStatus,
 };
 use crate::bus_events::{BusEvents, Readers};
@@ -290,6 +290,8 @@ impl Running {
                 findings.clone(),
             ),
             dead_letters: delivery.dead_letters().clone(),
+            dead_reads: DeadReads::new(delivery.dead_letters().clone()),
+            jobs: Jobs::default(),
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
