@@ -62,7 +62,18 @@ impl Delivery {
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
         let thread = Some(thread);
-        Ok(Self { commands, control, thread, ledger, lanes, progress, stored_times, aggregates, checkpoints, dead_letters })
+        Ok(Self {
+            commands,
+            control,
+            thread,
+            ledger,
+            lanes,
+            progress,
+            stored_times,
+            aggregates,
+            checkpoints,
+            dead_letters,
+        })
     }
 
     /// The ledger.

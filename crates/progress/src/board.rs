@@ -144,7 +144,8 @@ impl ProgressBoard {
             return Some(range);
         }
         let least = self.ask(shard, None, newest);
-        let least = least.into_iter().chain(seen).filter(|sample| sample.time <= time).map(|sample| sample.cursor).max()?;
+        let least =
+            least.into_iter().chain(seen).filter(|sample| sample.time <= time).map(|sample| sample.cursor).max()?;
         let greatest = seen.filter(|seen| seen.time >= time).map_or(u64::MAX, |seen| seen.cursor);
         Some((least, greatest))
     }
@@ -165,7 +166,8 @@ impl ProgressBoard {
     /// The last failures of all lanes of a sink, the newest first, at most 64 of each lane.
     #[must_use]
     pub fn recent_failures(&self, sink: &str) -> Vec<Failure> {
-        let shards: Vec<u16> = self.tracks().keys().filter(|(of, _)| of.as_deref() == Some(sink)).map(|key| key.1).collect();
+        let shards: Vec<u16> =
+            self.tracks().keys().filter(|(of, _)| of.as_deref() == Some(sink)).map(|key| key.1).collect();
         let mut failures: Vec<_> = shards.into_iter().flat_map(|shard| self.all_failures(shard, sink)).collect();
         failures.sort_by_key(|failure| std::cmp::Reverse(failure.from));
         failures

@@ -94,10 +94,13 @@ impl PageHeader {
             let is_valid = check_of(seed, slot, &bytes[..CHECKED_BYTES]) == bytes[CHECKED_BYTES..];
             is_valid.then_some(())?;
             let time = i64::try_from(short_word(&bytes[..TIME_BYTES])).ok()?;
-            Some((slot, Sample {
-                time: first.time.checked_add(time)?,
-                cursor: first.cursor.checked_add(short_word(&bytes[TIME_BYTES..CHECKED_BYTES]))?,
-            }))
+            Some((
+                slot,
+                Sample {
+                    time: first.time.checked_add(time)?,
+                    cursor: first.cursor.checked_add(short_word(&bytes[TIME_BYTES..CHECKED_BYTES]))?,
+                },
+            ))
         })
     }
 }
@@ -127,8 +130,7 @@ fn short_word(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    const HEADER: PageHeader =
-        PageHeader { number: 5, generation: 2, first: Sample { time: 1_000_000, cursor: 70 } };
+    const HEADER: PageHeader = PageHeader { number: 5, generation: 2, first: Sample { time: 1_000_000, cursor: 70 } };
 
     #[test]
     fn header_is_read_back() {

@@ -63,9 +63,9 @@ fn find(file: &dyn DiskFile) -> io::Result<Option<Place>> {
 /// Writes a pair after `place`, and returns the place after it.
 fn write(file: &dyn DiskFile, place: Option<Place>, sample: Sample) -> io::Result<Place> {
     let next = place.filter(|place| place.slot < PAIRS && place.last.cursor <= sample.cursor);
-    let pair = next.filter(|place| place.last.time <= sample.time).and_then(|place| {
-        Some((place, place.page.encode_pair(place.slot, sample)?))
-    });
+    let pair = next
+        .filter(|place| place.last.time <= sample.time)
+        .and_then(|place| Some((place, place.page.encode_pair(place.slot, sample)?)));
     if let Some((place, pair)) = pair {
         let offset = offset_of(&place.page) + (HEADER_BYTES + place.slot * PAIR_BYTES) as u64;
         file.write_all_at(&pair, offset)?;

@@ -121,12 +121,7 @@ impl Track {
         Ok(())
     }
 
-    fn save_objects(
-        &self,
-        files: &Files,
-        objects: &mut Vec<WrittenObject>,
-        next: &mut Option<u64>,
-    ) -> io::Result<()> {
+    fn save_objects(&self, files: &Files, objects: &mut Vec<WrittenObject>, next: &mut Option<u64>) -> io::Result<()> {
         if objects.is_empty() {
             return Ok(());
         }
