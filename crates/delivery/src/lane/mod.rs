@@ -138,7 +138,8 @@ impl Lane {
         let now = (self.options.clock)();
         match state {
             LaneState::Waiting(reason) | LaneState::Stopped(reason) => {
-                self.status.progress.failed(now, logged.unwrap_or(reason), None);
+                let server = self.sink.server_of(&self.name);
+                self.status.progress.failed(now, logged.unwrap_or(reason), server.as_ref());
             }
             LaneState::Delivering => self.status.delivers(now),
             LaneState::Connecting => {}
