@@ -10,6 +10,7 @@ mod dead_query;
 mod diagnostics;
 mod dry_run;
 mod event_type;
+mod events;
 mod payload;
 mod response;
 mod routes;
@@ -50,6 +51,7 @@ pub(crate) use auth::{AdminAuth, Caller};
 pub(crate) use body::AdminBody;
 pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
+pub(crate) use events::Events;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
@@ -75,6 +77,7 @@ pub(crate) struct Admin {
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
     pub(crate) dry_runs: DryRuns,
+    pub(crate) events: Events,
     pub(crate) payloads: Payloads,
     pub(crate) reload: ReloadHandle,
     pub(crate) origin: Origin,
@@ -192,6 +195,9 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         let actions = &admin.diagnostics.actions;
         return admin.routes.respond(method, rest, query, admin.origin, (caller, actions)).await;
     }
+    if let Some(rest) = below(paths::EVENTS) {
+        return admin.events.respond(method, rest, query).await;
+    }
     if let Some(rest) = below(paths::EVENT_TYPES) {
         return event_type::respond(method, rest, &admin.types);
     }
@@ -209,7 +215,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
+            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/events, /api/routes, /api/types, /api/try and /api/reload"
                 .into(),
         ),
     }

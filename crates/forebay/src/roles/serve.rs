@@ -23,7 +23,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus,
+    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Events, Payloads, Routes, ServerStatus,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -271,6 +271,7 @@ impl Running {
             findings.clone(),
         );
         let overviews = Overviews::new(overview);
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -286,6 +287,7 @@ impl Running {
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
+            events: Events::new(gateway.control().stored_events(), readers.clone()),
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
@@ -307,7 +309,6 @@ impl Running {
                 actions: Actions::default(),
             },
         });
-        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
         Ok(Self {
             log,
