@@ -11,6 +11,7 @@ pub const DEBUG_HEAP: &str = "/debug/heap";
 pub const DEBUG_MEMORY: &str = "/debug/memory";
 pub const DEBUG_PROFILE: &str = "/debug/profile";
 pub const DEBUG_SHARDS: &str = "/debug/shards";
+pub const EVENTS: &str = "/api/events";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";
 pub const JOBS: &str = "/api/jobs";

@@ -13,6 +13,7 @@ mod diagnostics;
 mod dry_run;
 mod entry;
 mod event_type;
+mod events;
 mod headers;
 mod jobs;
 mod page;
@@ -57,6 +58,7 @@ pub(crate) use body::AdminBody;
 pub(crate) use dead_reads::DeadReads;
 pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
+pub(crate) use events::Events;
 pub(crate) use jobs::Jobs;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
@@ -85,6 +87,7 @@ pub(crate) struct Admin {
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
     pub(crate) dry_runs: DryRuns,
+    pub(crate) events: Events,
     pub(crate) payloads: Payloads,
     pub(crate) reload: ReloadHandle,
     pub(crate) origin: Origin,
@@ -204,6 +207,9 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         let actions = &admin.diagnostics.actions;
         return admin.routes.respond(method, rest, query, admin.origin, (caller, actions)).await;
     }
+    if let Some(rest) = below(paths::EVENTS) {
+        return admin.events.respond(method, rest, query).await;
+    }
     if let Some(rest) = below(paths::EVENT_TYPES) {
         return event_type::respond(method, rest, &admin.types);
     }
@@ -221,7 +227,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/jobs, /api/routes, /api/types, /api/try and /api/reload"
+            "this process has no such path: check the path, and whether its role and release have it"
                 .into(),
         ),
     }

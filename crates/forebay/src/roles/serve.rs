@@ -23,8 +23,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Jobs, Payloads,
-    Routes, ServerStatus,
+    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Jobs, Payloads, Routes, ServerStatus,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -278,6 +277,7 @@ impl Running {
         let access = AccessSettings::of(&configuration.admin, configuration.console);
         let is_reachable = configuration.gateway.admin_is_reachable();
         let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -295,6 +295,7 @@ impl Running {
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
+            events: Events::new(gateway.control().stored_events(), readers.clone()),
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
@@ -316,7 +317,6 @@ impl Running {
                 actions: Actions::default(),
             },
         });
-        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
         Ok(Self {
             log,
