@@ -15,6 +15,7 @@ pub const HEALTH: &str = "/healthz";
 pub const LOG: &str = "/api/log";
 pub const METRICS: &str = "/metrics";
 pub const READY: &str = "/readyz";
+pub const REFUSED: &str = "/api/refused";
 pub const RELOAD: &str = "/api/reload";
 pub const ROUTES: &str = "/api/routes";
 pub const STATUS: &str = "/api/status";

@@ -21,6 +21,7 @@ mod overview;
 mod process;
 mod push;
 mod read_back;
+mod recent_refusals;
 mod reload;
 mod retention;
 mod roles;

@@ -23,6 +23,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus};
+use crate::admin::{Refusals, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -35,6 +36,7 @@ use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
+use crate::recent_refusals::RecentRefusals;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
@@ -208,6 +210,7 @@ struct Running {
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
     findings: Findings,
+    refusals: RecentRefusals,
     readers: Readers,
     bus_events: Option<BusEvents>,
     push: Arc<PushCounters>,
@@ -269,6 +272,9 @@ impl Running {
             findings.clone(),
         );
         let overviews = Overviews::new(overview);
+        let refusals = RecentRefusals::default();
+        let views =
+            Views { refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())) };
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -302,6 +308,7 @@ impl Running {
                 gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
+                views,
             },
         });
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
@@ -317,6 +324,7 @@ impl Running {
             upstreams,
             retention,
             findings,
+            refusals,
             readers,
             bus_events,
             push,
@@ -331,7 +339,7 @@ impl Running {
         tokio::spawn(log_unread_times(self.log.types().clone()));
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
-        tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+        tokio::spawn(log::refusals::follow(self.gateway.counters().clone(), self.refusals.clone()));
     }
 
     /// Starts to send metrics, if the configuration has a receiver.

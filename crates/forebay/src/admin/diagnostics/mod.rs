@@ -26,6 +26,7 @@ use gateway::GatewayControl;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
+use super::Views;
 use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
@@ -46,6 +47,7 @@ pub(crate) struct Diagnostics {
     pub(crate) gateway: Option<GatewayControl>,
     pub(crate) configuration: ConfigurationSources,
     pub(crate) tapping: Tapping,
+    pub(crate) views: Views,
 }
 
 /// Clients of streams get this long to see their end.
@@ -83,7 +85,7 @@ impl Diagnostics {
             paths::DEBUG_PROFILE => profile::respond(request, caller, ::profile::cpu).await,
             paths::DEBUG_HEAP => profile::respond(request, caller, ::profile::heap).await,
             paths::LOG => log::respond(request, caller).await,
-            _ => return None,
+            _ => return self.views.respond(request, caller).await,
         })
     }
 }
