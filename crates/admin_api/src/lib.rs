@@ -4,6 +4,7 @@
 pub mod dead;
 pub mod debug;
 pub mod health;
+pub mod history;
 pub mod log;
 pub mod overview;
 pub mod paths;

@@ -12,6 +12,7 @@ pub const DEBUG_PROFILE: &str = "/debug/profile";
 pub const DEBUG_SHARDS: &str = "/debug/shards";
 pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";
+pub const HISTORY: &str = "/api/history";
 pub const LOG: &str = "/api/log";
 pub const METRICS: &str = "/metrics";
 pub const READY: &str = "/readyz";

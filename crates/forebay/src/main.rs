@@ -18,6 +18,7 @@ mod object_registry;
 mod offered_status;
 mod opened;
 mod overview;
+mod problems;
 mod process;
 mod push;
 mod read_back;

@@ -273,8 +273,10 @@ impl Running {
         );
         let overviews = Overviews::new(overview);
         let refusals = RecentRefusals::default();
-        let views =
-            Views { refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())) };
+        let views = Views {
+            overviews: overviews.clone(),
+            refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
+        };
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -339,6 +341,7 @@ impl Running {
         tokio::spawn(log_unread_times(self.log.types().clone()));
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
+        tokio::spawn(self.admin.diagnostics.overviews.clone().record());
         tokio::spawn(log::refusals::follow(self.gateway.counters().clone(), self.refusals.clone()));
     }
 

@@ -81,3 +81,48 @@ fn last_rejections_are_listed_without_values() {
     assert_eq!(many["left_out"].as_u64().unwrap() + many["refused"].as_array().unwrap().len() as u64, 1_002);
     assert_eq!(many["counts"][0]["count"], 1_001);
 }
+
+/// No server listens on port 1.
+const TROUBLED: &str = r#"
+[types.access]
+routes = ["local", "away"]
+[sinks.local]
+kind = "sqlite"
+[sinks.away]
+kind = "postgres"
+url = "postgres://writer:sesame@127.0.0.1:1/events"
+table = "events"
+"#;
+
+#[test]
+fn history_has_a_point_each_step() {
+    let folder = Folder::new();
+    let server = start(&folder, TROUBLED);
+    assert_eq!(server.post("/ingest/event/access", "1").0, 200);
+    let history = wait_for(&server, "/api/history?for=10s", |history| {
+        history["totals"]["pending"] == json!([1.0, 1.0]) && !history["totals"]["accepted_per_s"][1].is_null()
+    });
+    assert_eq!((&history["step_s"], &history["types"][0]["type"]), (&json!(5), &json!("access")));
+    let sinks = history["sinks"].as_array().unwrap();
+    let away = sinks.iter().find(|sink| sink["sink"] == "away").unwrap();
+    assert_eq!((&away["pending"], &away["dead"]), (&json!([1.0, 1.0]), &json!([0.0, 0.0])));
+    assert_eq!(get(&server, "/api/history")["totals"]["dead"].as_array().unwrap().len(), 720);
+    assert_eq!(ask(&server, "GET", "/api/history?for=2h").0, 400);
+    let memory = get(&server, "/debug/memory");
+    let owner = memory["owners"].as_array().unwrap().iter().find(|owner| owner["owner"] == "history").unwrap().clone();
+    assert!(owner["bytes"].as_u64().unwrap() > 0 && owner["max_bytes"].as_u64().unwrap() <= 256 << 10, "{owner}");
+}
+
+#[test]
+fn overview_and_status_have_the_same_problems() {
+    let folder = Folder::new();
+    let server = start(&folder, TROUBLED);
+    assert_eq!(server.post("/ingest/event/access", "1").0, 200);
+    let overview =
+        wait_for(&server, "/api/overview", |overview| overview["problems"][0]["code"].as_str() == Some("sink_waiting"));
+    let problem = &overview["problems"][0];
+    assert_eq!((&problem["level"], &problem["page"]), (&json!("error"), &json!("sinks/away")));
+    assert!(problem["since"].as_str().unwrap().starts_with("20"), "{problem}");
+    assert_eq!(overview["problems"].as_array().unwrap().len(), 1, "{overview}");
+    assert_eq!(get(&server, "/api/status")["problems"], json!([problem["text"]]));
+}

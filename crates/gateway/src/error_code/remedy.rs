@@ -4,6 +4,7 @@ use super::ErrorCode;
 
 impl ErrorCode {
     /// What the sender or the operator does, in one to three sentences of Markdown, with links relative to `docs/reference/`.
+    #[expect(clippy::too_many_lines, reason = "a table")]
     pub(super) const fn remedy(self) -> &'static str {
         match self {
             Self::Json => {

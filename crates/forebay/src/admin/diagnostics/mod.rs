@@ -32,8 +32,9 @@ use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
 use crate::findings::Findings;
 use crate::memory_use::MemoryUse;
-use crate::overview::Overviews;
+use crate::overview::{HISTORY_BYTES_MAX, Overviews};
 use crate::tapping::Tapping;
+use admin_api::debug::{MemoryJson, OwnerJson};
 use admin_api::paths;
 pub(crate) use config::ConfigurationSources;
 
@@ -62,6 +63,12 @@ impl Diagnostics {
         }
     }
 
+    fn memory(&self) -> MemoryJson {
+        let mut memory = self.memory.now();
+        memory.owners.push(OwnerJson::new("history", self.overviews.history_bytes(), HISTORY_BYTES_MAX));
+        memory
+    }
+
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
         const READ_ONLY: [&str; 7] = [
@@ -80,7 +87,7 @@ impl Diagnostics {
             paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
-            paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory.now()),
+            paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory()),
             paths::DEBUG_SHARDS => shards::respond(self.gateway.as_ref()?).await,
             paths::DEBUG_PROFILE => profile::respond(request, caller, ::profile::cpu).await,
             paths::DEBUG_HEAP => profile::respond(request, caller, ::profile::heap).await,

@@ -2,8 +2,10 @@
 //!
 //! | request | answer |
 //! |---|---|
+//! | `GET /api/history?for=` | figures of the last hour |
 //! | `GET /api/refused?code=&type=&source=` | the last rejected events and requests |
 
+mod history;
 mod parameters;
 mod refused;
 
@@ -13,12 +15,14 @@ use hyper::body::Incoming;
 use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, not_allowed};
+use crate::overview::Overviews;
 use admin_api::paths;
 pub(crate) use refused::Refusals;
 
 /// The sources of the views. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Views {
+    pub(crate) overviews: Overviews,
     /// A writer has none.
     pub(crate) refusals: Option<Refusals>,
 }
@@ -28,6 +32,7 @@ impl Views {
     pub(super) async fn respond(&self, request: &Request<Incoming>, _caller: &Caller) -> Option<AdminResponse> {
         let query = request.uri().query();
         let answer = match request.uri().path() {
+            paths::HISTORY => history::respond(&self.overviews, query),
             paths::REFUSED => self.refusals.as_ref()?.respond(query),
             _ => return None,
         };
