@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AdminAuth, ConfigurationSources, Diagnostics, Views};
+use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -167,7 +167,10 @@ fn observe(
     let tapping = Tapping::new(taps, None);
     tokio::spawn(overviews.clone().record());
     let views = Views { overviews: overviews.clone(), refusals: None };
-    (retention, Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views })
+    let actions = Actions::default();
+    let diagnostics =
+        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views, actions };
+    (retention, diagnostics)
 }
 
 /// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
