@@ -5,6 +5,7 @@ pub mod actions;
 pub mod dead;
 pub mod debug;
 pub mod health;
+pub mod history;
 pub mod jobs;
 pub mod log;
 pub mod overview;

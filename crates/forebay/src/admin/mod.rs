@@ -23,6 +23,7 @@ mod routes;
 mod session;
 mod status;
 mod tls;
+mod views;
 mod write_timeout;
 
 use std::convert::Infallible;
@@ -64,6 +65,7 @@ pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
 pub(crate) use status::{ServerStatus, status};
+pub(crate) use views::{Refusals, Views};
 use write_timeout::WriteTimeout;
 
 /// Open connections at most: a few scrapers and users. More wait.

@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use crate::admin::{
     AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Jobs, Payloads, Routes, ServerStatus,
 };
+use crate::admin::{Refusals, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -37,6 +38,7 @@ use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
+use crate::recent_refusals::RecentRefusals;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
@@ -213,6 +215,7 @@ struct Running {
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
     findings: Findings,
+    refusals: RecentRefusals,
     readers: Readers,
     bus_events: Option<BusEvents>,
     push: Arc<PushCounters>,
@@ -278,6 +281,11 @@ impl Running {
         let is_reachable = configuration.gateway.admin_is_reachable();
         let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let refusals = RecentRefusals::default();
+        let views = Views {
+            overviews: overviews.clone(),
+            refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
+        };
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -314,6 +322,7 @@ impl Running {
                 gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
+                views,
                 actions: Actions::default(),
             },
         });
@@ -329,6 +338,7 @@ impl Running {
             upstreams,
             retention,
             findings,
+            refusals,
             readers,
             bus_events,
             push,
@@ -343,7 +353,8 @@ impl Running {
         tokio::spawn(log_unread_times(self.log.types().clone()));
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
-        tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+        tokio::spawn(self.admin.diagnostics.overviews.clone().record());
+        tokio::spawn(log::refusals::follow(self.gateway.counters().clone(), self.refusals.clone()));
     }
 
     /// Starts to send metrics, if the configuration has a receiver.

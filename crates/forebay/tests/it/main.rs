@@ -79,6 +79,7 @@ mod transforms;
 mod two_services;
 mod type_rules;
 mod upstreams;
+mod views;
 mod watch;
 mod watch_commands;
 mod webhook;
