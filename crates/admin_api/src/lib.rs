@@ -7,6 +7,7 @@ pub mod health;
 pub mod log;
 pub mod overview;
 pub mod paths;
+pub mod peers;
 pub mod query;
 pub mod reload;
 pub mod route;

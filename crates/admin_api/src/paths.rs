@@ -14,6 +14,7 @@ pub const EVENT_TYPES: &str = "/api/types";
 pub const HEALTH: &str = "/healthz";
 pub const LOG: &str = "/api/log";
 pub const METRICS: &str = "/metrics";
+pub const PEERS: &str = "/api/peers";
 pub const READY: &str = "/readyz";
 pub const RELOAD: &str = "/api/reload";
 pub const ROUTES: &str = "/api/routes";

@@ -71,6 +71,17 @@ impl UpstreamBoard {
     }
 }
 
+/// The look-ups of an upstream whose servers aren't probed. They end when it is dropped.
+pub struct Discovery(#[expect(dead_code, reason = "its tasks end on drop")] Tasks);
+
+impl Discovery {
+    /// Begins to look the servers up on the current runtime. `None` if the configuration lists them.
+    #[must_use]
+    pub fn start(upstream: &Upstream) -> Option<Self> {
+        discover(upstream).map(|task| Self(Tasks(vec![task])))
+    }
+}
+
 fn start(upstream: &Upstream) -> Tasks {
     let prober = tokio::spawn(sink_remote::probe(upstream.clone()));
     Tasks(discover(upstream).into_iter().chain([prober]).collect())

@@ -8,7 +8,7 @@ use settings::{
     Diagnostic, InvalidValue, Kind, Located, PATH, Section, Setting, SettingsReader, SourceSpan, URL, Unset, names,
     path, words,
 };
-use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
+use sink_remote::{BearerToken, Spread, UpstreamConfig, Writers};
 use text::OperatorCommand;
 use toml::de::DeValue;
 
@@ -302,9 +302,9 @@ fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers:
     true
 }
 
-fn token(text: &str) -> Result<DeliverToken, InvalidValue> {
+fn token(text: &str) -> Result<BearerToken, InvalidValue> {
     let wanted = "expected a token with the scope deliver, as `forebay token` prints it";
-    DeliverToken::new(text).ok_or_else(|| InvalidValue::new("is not a token", wanted))
+    BearerToken::new(text).ok_or_else(|| InvalidValue::new("is not a token", wanted))
 }
 
 impl Upstreams {
