@@ -19,5 +19,6 @@ pub const PEERS: &str = "/api/peers";
 pub const READY: &str = "/readyz";
 pub const RELOAD: &str = "/api/reload";
 pub const ROUTES: &str = "/api/routes";
+pub const SESSION: &str = "/api/session";
 pub const STATUS: &str = "/api/status";
 pub const TRY: &str = "/api/try";

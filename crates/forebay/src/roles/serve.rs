@@ -23,7 +23,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus,
+    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Fleet, Payloads, Routes, ServerStatus,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -304,6 +304,7 @@ impl Running {
                 gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
+                fleet: Fleet::new(&[]),
                 actions: Actions::default(),
             },
         });

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics};
+use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -165,7 +165,16 @@ fn observe(
     let tapping = Tapping::new(taps, None);
     (
         retention,
-        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, actions: Actions::default() },
+        Diagnostics {
+            findings,
+            overviews,
+            memory,
+            gateway: None,
+            configuration,
+            tapping,
+            actions: Actions::default(),
+            fleet: Fleet::new(&[]),
+        },
     )
 }
 

@@ -2,6 +2,7 @@
 
 mod ask;
 mod pass;
+mod respond;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,9 @@ use text::rfc3339;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::admin::payload::Payloads;
 use ask::{Answer, ask};
+pub(super) use respond::respond;
 
 /// Peers at most; further ones aren't shown.
 const PEERS_MAX: usize = 64;
@@ -40,6 +43,8 @@ pub(crate) struct Fleet(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     sources: Vec<Source>,
+    /// Bodies of requests that are passed on.
+    payloads: Arc<Payloads>,
     /// The answers of the last round, by the peers' names.
     answers: BTreeMap<String, Answer>,
     /// When a client asked last.
@@ -98,7 +103,7 @@ impl Fleet {
     }
 
     /// All peers after this process, with their last answers.
-    pub(crate) async fn peers(&self, own: PeerJson) -> PeersJson {
+    async fn peers(&self, own: PeerJson) -> PeersJson {
         self.follow().await;
         let mut peers = vec![own];
         let origin = peers[0].overview.as_deref().and_then(origin_of);
@@ -135,7 +140,8 @@ impl Fleet {
 
     /// Asks all peers every few seconds, until no client is interested or the configuration changes.
     async fn run(self, sources: Vec<Source>, rounds: watch::Sender<u64>) {
-        let _discoveries: Vec<Discovery> = sources.iter().filter_map(|source| Discovery::start(&source.upstream)).collect();
+        let _discoveries: Vec<Discovery> =
+            sources.iter().filter_map(|source| Discovery::start(&source.upstream)).collect();
         let deadline = Instant::now() + FIRST_ROUND_MAX / 2;
         while sources.iter().any(|source| source.upstream.servers().is_empty()) && Instant::now() < deadline {
             tokio::time::sleep(NAMES_EVERY).await;
@@ -144,7 +150,8 @@ impl Fleet {
             let begun = Instant::now();
             let peers = self.state().peers();
             let names: Vec<String> = peers.iter().map(Peer::name).collect();
-            let answers = join_all(peers.iter().map(|peer| ask(&peer.source.client, &peer.source.upstream, &peer.server))).await;
+            let answers =
+                join_all(peers.iter().map(|peer| ask(&peer.source.client, &peer.source.upstream, &peer.server))).await;
             // Its receivers are gone if the configuration has changed.
             if rounds.is_closed() {
                 return;

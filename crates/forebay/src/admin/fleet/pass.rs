@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 
 use super::ask::authorized;
 use super::{Fleet, Peer};
-use crate::admin::{AdminBody, AdminResponse, Payloads, problem};
+use crate::admin::body::AdminBody;
+use crate::admin::payload::Payloads;
+use crate::admin::response::{AdminResponse, problem};
 use admin_api::paths;
 
 /// Headers of a request that a peer gets too.
@@ -28,8 +30,8 @@ const CONTENT_TYPES: [&str; 6] = [
     "application/gzip",
 ];
 
-/// The peer and the path there, of a path after [`PEERS`](paths::PEERS): `/NAME/api/…`.
-pub(crate) fn split(rest: &str) -> Option<(String, &str)> {
+/// The peer's name and the path there, of a path after [`PEERS`](paths::PEERS): `/NAME/api/…`.
+pub(super) fn split(rest: &str) -> Option<(String, &str)> {
     let rest = rest.strip_prefix('/')?;
     let at = rest.find('/')?;
     let (name, path) = (percent::decode(&rest[..at])?, &rest[at..]);
@@ -41,13 +43,14 @@ pub(crate) fn split(rest: &str) -> Option<(String, &str)> {
 
 impl Fleet {
     /// The peer's answer to the request, as it arrives.
-    pub(crate) async fn pass(&self, name: &str, path: &str, request: &mut Request<Incoming>, payloads: &Payloads) -> AdminResponse {
+    pub(super) async fn pass(&self, name: &str, path: &str, request: &mut Request<Incoming>) -> AdminResponse {
         self.follow().await;
         let Some(peer) = self.state().peers().into_iter().find(|peer| peer.name() == name) else {
             let detail = "there is no such peer: check [console.peers], and the names in /api/peers";
             return problem(StatusCode::NOT_FOUND, "peer", detail.to_owned());
         };
-        match forward(&peer, path, request, payloads).await {
+        let payloads = self.state().payloads.clone();
+        match forward(&peer, path, request, &payloads).await {
             Ok(answer) => passed(answer, request.method() == Method::HEAD),
             Err(refused) => refused,
         }
@@ -87,7 +90,9 @@ fn passed(mut answer: HttpResponse, is_head: bool) -> AdminResponse {
     let status = answer.status();
     if !is_head {
         tokio::spawn(async move {
-            while let Ok(Some(chunk)) = tokio::select! { chunk = answer.chunk() => chunk, () = sender.closed() => Ok(None) } {
+            while let Ok(Some(chunk)) =
+                tokio::select! { chunk = answer.chunk() => chunk, () = sender.closed() => Ok(None) }
+            {
                 if sender.send(chunk).await.is_err() {
                     return;
                 }
@@ -109,8 +114,18 @@ mod tests {
         assert_eq!(split("/w-1:9001/api/overview"), Some(("w-1:9001".into(), "/api/overview")));
         assert_eq!(split("/%5Bfd00::1%5D:9001/debug/memory"), Some(("[fd00::1]:9001".into(), "/debug/memory")));
         for rest in [
-            "", "/", "/w", "/w/", "/w/metrics", "/w/api", "/w/api/peers", "/w/api/peers/x/api/status", "/w/api/session",
-            "/w/api/../metrics", "/w/api/%2e%2e/x", "/%ff/api/status",
+            "",
+            "/",
+            "/w",
+            "/w/",
+            "/w/metrics",
+            "/w/api",
+            "/w/api/peers",
+            "/w/api/peers/x/api/status",
+            "/w/api/session",
+            "/w/api/../metrics",
+            "/w/api/%2e%2e/x",
+            "/%ff/api/status",
         ] {
             assert_eq!(split(rest), None, "{rest}");
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Request, StatusCode};
-use net::http_client::{HttpClient, HttpFailure, RequestBody, empty};
+use net::http_client::{HttpClient, HttpFailure, empty};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sink_remote::{Upstream, WriterServer};
@@ -67,7 +67,7 @@ async fn overview(client: &HttpClient, upstream: &Upstream, peer: &WriterServer)
 }
 
 /// Adds the peers' token.
-pub(super) fn authorized(request: http::request::Builder, upstream: &Upstream) -> http::request::Builder {
+pub(super) fn authorized(request: hyper::http::request::Builder, upstream: &Upstream) -> hyper::http::request::Builder {
     match &upstream.config().token {
         Some(token) => request.header(AUTHORIZATION, token.header()),
         None => request,
@@ -88,6 +88,3 @@ fn rejected(status: StatusCode) -> String {
 fn not_forebay() -> String {
     "its answer is no overview: check that the address is that of its admin port".to_owned()
 }
-
-/// A request's body.
-pub(super) type Body = RequestBody;
