@@ -99,7 +99,7 @@ impl fmt::Display for WriterConfiguration {
         let tls =
             self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
         writeln!(f, "listen  {}{tls}\nadmin   {}", self.listen, self.admin)?;
-        if let Some(WriterEtcd { etcd, advertise, lease }) = &self.etcd {
+        if let Some(WriterEtcd { etcd, advertise, lease, .. }) = &self.etcd {
             writeln!(f, "etcd    {etcd}, as {advertise}, lease {}", humantime::format_duration(*lease))?;
         }
         self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))?;

@@ -249,7 +249,11 @@ fn no_writer(reader: &mut SettingsReader<'_>, section: &Section<'_>, span: Sourc
     reader.push(Diagnostic::new(title, span, "empty"));
 }
 
-pub(crate) fn servers(reader: &mut SettingsReader<'_>, name: &str, texts: Vec<Located<String>>) -> Option<Vec<Endpoint>> {
+pub(crate) fn servers(
+    reader: &mut SettingsReader<'_>,
+    name: &str,
+    texts: Vec<Located<String>>,
+) -> Option<Vec<Endpoint>> {
     let mut servers = Vec::new();
     for Located { value, span } in &texts {
         match server_address::parse(value) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{ConnectionLimits, WriterConfiguration};
-use discovery::Registration;
+use discovery::{Advertised, Registration};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
@@ -97,8 +97,10 @@ async fn serve(
         tokio::spawn(tls.clone().follow());
     }
     log_start(&listener, &admin, &writer, tls.is_some());
-    let registration =
-        configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
+    let registration = configuration.etcd.clone().map(|etcd| {
+        let advertised = Advertised { url: etcd.advertise, admin: etcd.advertise_admin };
+        Registration::start(etcd.etcd, advertised, etcd.lease)
+    });
     let is_registered = registration.as_ref().map(Registration::registered_flag);
     let (retention, diagnostics) = observe(&writer, sources, taps);
     let shown = Shown {
