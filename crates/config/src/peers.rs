@@ -6,11 +6,11 @@ use std::path::Path;
 use settings::{
     Diagnostic, InvalidValue, Kind, Located, PATH, Section, Setting, SettingsReader, URL, Unset, files, names, path,
 };
-use sink_remote::{BearerToken, Spread, Upstream, UpstreamConfig, Writers};
+use sink_remote::{BearerToken, Spread, UpstreamConfig, Writers};
 
+use crate::etcd;
 use crate::server_address;
 use crate::upstreams;
-use crate::etcd;
 
 /// The table's name.
 pub(crate) const TABLE: &str = "peers";
@@ -39,7 +39,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
 const NAME: &str = "console.peers";
 
 /// Reads the table within `console`; relative paths start at `folder`. One upstream for each source of names.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, console: &Section<'_>, folder: &Path) -> Vec<Upstream> {
+pub(crate) fn read(reader: &mut SettingsReader<'_>, console: &Section<'_>, folder: &Path) -> Vec<UpstreamConfig> {
     let section = reader.table(console, TABLE);
     reader.check_keys(&section, names(SETTINGS).chain([etcd::TABLE]));
     let token = token(reader, &section, folder);
@@ -49,7 +49,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, console: &Section<'_>, folde
         if token.is_some() {
             upstreams::warn_of_clear_token(reader, "the token of `console.peers`", span, &writers);
         }
-        upstreams.push(Upstream::new(UpstreamConfig {
+        upstreams.push(UpstreamConfig {
             name: NAME.to_owned(),
             writers,
             sends_to_all: false,
@@ -57,7 +57,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, console: &Section<'_>, folde
             token: token.clone(),
             ca: ca.clone(),
             response_timeout: limits::RESPONSE_TIMEOUT,
-        }));
+        });
     }
     upstreams
 }
@@ -89,13 +89,18 @@ fn token(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) 
     let Some(Located { value, span }) = file else { return token.map(|found| found.value) };
     if let Some(token) = token {
         let title = format!("conflict: `{}` and `token_file` are both set", section.key_path("token"));
-        reader.push(Diagnostic::new(title, token.span, "the token").also(span, "the file").help("remove one of them".to_owned()));
+        reader.push(
+            Diagnostic::new(title, token.span, "the token")
+                .also(span, "the file")
+                .help("remove one of them".to_owned()),
+        );
         return None;
     }
     let read = files::read(&value).map_err(|error| error.to_string());
     let read = read.and_then(|bytes| {
         let text = str::from_utf8(files::content(&bytes)).unwrap_or_default();
-        BearerToken::new(text.trim()).ok_or_else(|| "it has no token: write one into it, as `token new` prints it".to_owned())
+        BearerToken::new(text.trim())
+            .ok_or_else(|| "it has no token: write one into it, as `token new` prints it".to_owned())
     });
     match read {
         Ok(token) => Some(token),

@@ -167,7 +167,7 @@ fn read_tables(
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     bound_connections(&mut sinks.valid);
     let admin_port = admin::read_of_writer(reader, file);
-    let console = console::read(reader, file);
+    let console = console::read(reader, file, inputs.folder);
     let bus = bus::read(reader, file, inputs.folder, Uses { has_bridge: false, has_events: true });
     let push = push::read(reader, file, inputs.folder);
     reader.check_variables(OF_FLAGS);

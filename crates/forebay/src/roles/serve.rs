@@ -304,7 +304,7 @@ impl Running {
                 gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
-                fleet: Fleet::new(&[]),
+                fleet: Fleet::new(&configuration.console.peers),
                 actions: Actions::default(),
             },
         });
@@ -361,6 +361,7 @@ impl Running {
             memory: self.memory,
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
+            fleet: self.admin.diagnostics.fleet.clone(),
         }
     }
 

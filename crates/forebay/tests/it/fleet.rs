@@ -10,7 +10,8 @@ const CONFIG: &str = "[types.access]\nroutes = [\"local\"]\n[sinks.local]\nkind 
 
 fn request(admin: std::net::SocketAddr, method: &str, path: &str, token: Option<&str>) -> (u16, Value) {
     let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{token}Connection: close\r\nContent-Length: 0\r\n\r\n");
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{token}Connection: close\r\nContent-Length: 0\r\n\r\n");
     let (status, body) = exchange(admin, &head);
     (status, serde_json::from_str(&body).unwrap_or_default())
 }
@@ -20,7 +21,8 @@ fn get(admin: std::net::SocketAddr, path: &str) -> (u16, Value) {
 }
 
 fn token(folder: &Folder, name: &str, scope: &str) -> String {
-    let created = forebay().args(["token", "new", name, "--scope", scope, "--data"]).arg(folder.data()).output().unwrap();
+    let created =
+        forebay().args(["token", "new", name, "--scope", scope, "--data"]).arg(folder.data()).output().unwrap();
     assert!(created.status.success());
     String::from_utf8(created.stdout).unwrap().trim().to_owned()
 }

@@ -13,7 +13,7 @@ use discovery::Discovery;
 use futures_util::future::join_all;
 use net::http_client::{HttpClient, HttpOptions};
 use serde_json::value::RawValue;
-use sink_remote::{Upstream, WriterServer};
+use sink_remote::{Upstream, UpstreamConfig, WriterServer};
 use text::rfc3339;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -67,14 +67,14 @@ struct Peer {
 }
 
 impl Source {
-    fn new(upstream: &Upstream) -> Self {
+    fn new(config: &UpstreamConfig) -> Self {
         let options = HttpOptions {
-            ca: upstream.config().ca.clone(),
+            ca: config.ca.clone(),
             connect_timeout: CONNECT_TIMEOUT,
             silence_max: SILENCE_MAX,
             waits_for_retry_after: false,
         };
-        Self { upstream: upstream.clone(), client: HttpClient::new(options) }
+        Self { upstream: Upstream::new(config.clone()), client: HttpClient::new(options) }
     }
 }
 
@@ -88,16 +88,16 @@ impl Peer {
 
 impl Fleet {
     /// The peers of the current configuration.
-    pub(crate) fn new(upstreams: &[Upstream]) -> Self {
+    pub(crate) fn new(peers: &[UpstreamConfig]) -> Self {
         let fleet = Self::default();
-        fleet.show(upstreams);
+        fleet.show(peers);
         fleet
     }
 
     /// Replaces the peers after a reload.
-    pub(crate) fn show(&self, upstreams: &[Upstream]) {
+    pub(crate) fn show(&self, peers: &[UpstreamConfig]) {
         let mut state = self.state();
-        state.sources = upstreams.iter().map(Source::new).collect();
+        state.sources = peers.iter().map(Source::new).collect();
         state.answers.clear();
         state.rounds = None;
     }

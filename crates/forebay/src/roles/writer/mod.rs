@@ -102,7 +102,7 @@ async fn serve(
         Registration::start(etcd.etcd, advertised, etcd.lease)
     });
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe(&writer, sources, taps);
+    let (retention, diagnostics) = observe(&writer, sources, taps, Fleet::new(&configuration.console.peers));
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -157,6 +157,7 @@ fn observe(
     writer: &Arc<Writer>,
     configuration: ConfigurationSources,
     taps: &'static Taps,
+    fleet: Fleet,
 ) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
@@ -175,7 +176,7 @@ fn observe(
             configuration,
             tapping,
             actions: Actions::default(),
-            fleet: Fleet::new(&[]),
+            fleet,
         },
     )
 }
