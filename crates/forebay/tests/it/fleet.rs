@@ -51,7 +51,7 @@ fn fleet_is_shown_through_one_port() {
     assert!(wait_until(|| peer(server.admin, &of_writer)["error"].is_null()));
     let shown = peer(server.admin, &of_gateway);
     assert_eq!((&shown["role"], &shown["error"]), (&"gateway".into(), &Value::Null), "{shown}");
-    assert_eq!(shown["overview"]["sinks"][0]["kind"], "writer");
+    assert_eq!(shown["overview"]["sinks"][0]["sink"], "local");
     assert!(shown["seen"].is_string());
     assert_eq!(peer(server.admin, &of_writer)["role"], "writer");
 

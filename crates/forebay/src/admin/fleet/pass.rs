@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use net::http_client::{HttpResponse, empty, full};
 use text::{escape_control, percent};
@@ -18,6 +18,8 @@ use admin_api::paths;
 
 /// Headers of a request that a peer gets too.
 const PASSED: [&str; 3] = ["content-type", "prefer", "accept"];
+/// Bytes of an answer that is read before it is passed on: two pages of events.
+const WHOLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Parts of a body that wait for the client.
 const WAITING_MAX: usize = 4;
 /// The types of the admin port's answers. Another one is passed as bytes, so no browser interprets it.
@@ -51,7 +53,7 @@ impl Fleet {
         };
         let payloads = self.state().payloads.clone();
         match forward(&peer, path, request, &payloads).await {
-            Ok(answer) => passed(answer, request.method() == Method::HEAD),
+            Ok(answer) => passed(answer, request.method() == Method::HEAD).await,
             Err(refused) => refused,
         }
     }
@@ -63,13 +65,9 @@ async fn forward(
     request: &mut Request<Incoming>,
     payloads: &Payloads,
 ) -> Result<HttpResponse, AdminResponse> {
-    let unreachable = |reason: String| {
-        let detail = format!("peer {} doesn't answer: {}", peer.name(), escape_control(&reason));
-        problem(StatusCode::BAD_GATEWAY, "peer", detail)
-    };
     let query = request.uri().query().map_or_else(String::new, |query| format!("?{query}"));
     let url = peer.server.endpoint().url(&format!("{path}{query}"));
-    let url = url.map_err(|failure| unreachable(failure.to_string()))?;
+    let url = url.map_err(|failure| unreachable(&failure.to_string()))?;
     let mut passed = authorized(Request::builder().method(request.method()).uri(url), &peer.source.upstream);
     for name in PASSED {
         if let Some(value) = request.headers().get(name) {
@@ -78,31 +76,49 @@ async fn forward(
     }
     let has_body = !matches!(*request.method(), Method::GET | Method::HEAD | Method::DELETE);
     let body = if has_body { full(payloads.read(request).await?.0) } else { empty() };
-    let passed = passed.body(body).map_err(|error| unreachable(error.to_string()))?;
+    let passed = passed.body(body).map_err(|error| unreachable(&error.to_string()))?;
     let answered = peer.source.client.send_to(peer.server.address(), passed).await;
-    answered.map(HttpResponse::at_any_rate).map_err(|failure| unreachable(failure.to_string()))
+    answered.map(HttpResponse::at_any_rate).map_err(|failure| unreachable(&failure.to_string()))
 }
 
-fn passed(mut answer: HttpResponse, is_head: bool) -> AdminResponse {
+/// A short answer as a whole, others as they arrive.
+async fn passed(answer: HttpResponse, is_head: bool) -> AdminResponse {
     let content_type = answer.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let known = CONTENT_TYPES.into_iter().find(|known| content_type == Some(known.as_bytes()));
-    let (sender, receiver) = mpsc::channel::<Bytes>(WAITING_MAX);
     let status = answer.status();
-    if !is_head {
-        tokio::spawn(async move {
-            while let Ok(Some(chunk)) =
-                tokio::select! { chunk = answer.chunk() => chunk, () = sender.closed() => Ok(None) }
-            {
-                if sender.send(chunk).await.is_err() {
-                    return;
-                }
+    let has_length = answer.headers().contains_key(CONTENT_LENGTH);
+    let body = match has_length.then_some(is_head) {
+        Some(true) => AdminBody::Whole(None),
+        Some(false) => match answer.bytes(WHOLE_BYTES_MAX).await {
+            Ok(bytes) => bytes.into(),
+            Err(failure) => return unreachable(&failure.to_string()),
+        },
+        None => AdminBody::Stream(stream(answer)),
+    };
+    AdminResponse { content_type: known.unwrap_or("application/octet-stream"), ..AdminResponse::text(status, body) }
+}
+
+/// The parts of a body, until either side ends.
+fn stream(mut answer: HttpResponse) -> mpsc::Receiver<Bytes> {
+    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    tokio::spawn(async move {
+        loop {
+            let chunk = tokio::select! {
+                chunk = answer.chunk() => chunk,
+                () = sender.closed() => return,
+            };
+            let Ok(Some(chunk)) = chunk else { return };
+            if sender.send(chunk).await.is_err() {
+                return;
             }
-        });
-    }
-    AdminResponse {
-        content_type: known.unwrap_or("application/octet-stream"),
-        ..AdminResponse::text(status, AdminBody::Stream(receiver))
-    }
+        }
+    });
+    receiver
+}
+
+fn unreachable(reason: &str) -> AdminResponse {
+    let detail = format!("the peer doesn't answer: {}", escape_control(reason));
+    problem(StatusCode::BAD_GATEWAY, "peer", detail)
 }
 
 #[cfg(test)]
