@@ -10,6 +10,7 @@ pub mod jobs;
 pub mod log;
 pub mod overview;
 pub mod paths;
+pub mod peers;
 pub mod query;
 pub mod reload;
 pub mod route;

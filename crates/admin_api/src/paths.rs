@@ -18,6 +18,7 @@ pub const HISTORY: &str = "/api/history";
 pub const JOBS: &str = "/api/jobs";
 pub const LOG: &str = "/api/log";
 pub const METRICS: &str = "/metrics";
+pub const PEERS: &str = "/api/peers";
 pub const READY: &str = "/readyz";
 pub const REFUSED: &str = "/api/refused";
 pub const RELOAD: &str = "/api/reload";

@@ -28,6 +28,7 @@ mod old_names;
 pub mod owner_file;
 #[cfg(test)]
 mod page_blocks;
+mod peers;
 pub mod port;
 mod push;
 mod registration;

@@ -23,7 +23,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Jobs, Payloads, Routes, ServerStatus,
+    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Fleet, Jobs, Payloads, Routes, ServerStatus,
 };
 use crate::admin::{Refusals, Views};
 use crate::bus_events::{BusEvents, Readers};
@@ -323,6 +323,7 @@ impl Running {
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
                 views,
+                fleet: Fleet::new(&configuration.console.peers),
                 actions: Actions::default(),
             },
         });
@@ -381,6 +382,7 @@ impl Running {
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
             auth: self.admin.auth.clone(),
+            fleet: self.admin.diagnostics.fleet.clone(),
         }
     }
 

@@ -28,6 +28,7 @@ mod etcd;
 mod examples;
 mod findings;
 mod fixture;
+mod fleet;
 mod hard_payloads;
 mod health;
 mod load;

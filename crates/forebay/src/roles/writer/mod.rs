@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use config::{ConnectionLimits, WriterConfiguration};
-use discovery::Registration;
+use discovery::{Advertised, Registration};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
@@ -20,6 +20,7 @@ use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
 use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics};
+use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet};
 use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -101,8 +102,10 @@ async fn serve(
         tokio::spawn(tls.clone().follow());
     }
     log_start(&listener, &admin, &writer, tls.is_some());
-    let registration =
-        configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
+    let registration = configuration.etcd.clone().map(|etcd| {
+        let advertised = Advertised { url: etcd.advertise, admin: etcd.advertise_admin };
+        Registration::start(etcd.etcd, advertised, etcd.lease)
+    });
     let is_registered = registration.as_ref().map(Registration::registered_flag);
     let (retention, diagnostics) = observe(&writer, sources, taps, is_registered.clone());
     let shown = Shown {
