@@ -609,8 +609,14 @@ function coloured(text) {
  * @param {unknown} value
  * @param {{ label?: string, max?: number }} [options]
  */
-export function json(value, options = {}) {
-  const text = pretty(value);
+export const json = (value, options) => jsonText(pretty(value), options);
+
+/**
+ * The same for JSON as text.
+ * @param {string} text
+ * @param {{ label?: string, max?: number }} [options]
+ */
+export function jsonText(text, options = {}) {
   const all = signal(false);
   const max = options.max ?? 16384;
   return h(
