@@ -26,12 +26,8 @@ export default function eventsPage() {
     onclick: () => (tailing.value = !tailing.peek()),
     title: "Receive events when they are accepted, before their store has them",
   });
-  return h(
-    "div",
-    null,
-    pageHead("Events"),
-    filterForm({ error: () => mistake.value, children: tail }),
-    () => body(JSON.parse(key.value), tailing, mistake),
+  return h("div", null, pageHead("Events"), filterForm({ error: () => mistake.value, children: tail }), () =>
+    body(JSON.parse(key.value), tailing, mistake),
   );
 }
 
@@ -97,7 +93,12 @@ function chart(feed) {
     for (const at of times) bars[Math.min(BARS - 1, Math.floor(((at - from) / (to - from)) * BARS))] += 1;
     const [first, last] = [new Date(from).toISOString(), new Date(to).toISOString()];
     const label = `${count(times.length, "loaded event")} from ${clock(first)} to ${clock(last)}; a bar is ${duration((to - from) / BARS / 1000)}`;
-    return h("figure", { class: "chart" }, histogram(() => bars, { label }), h("figcaption", { class: "mu" }, label));
+    return h(
+      "figure",
+      { class: "chart" },
+      histogram(() => bars, { label }),
+      h("figcaption", { class: "mu" }, label),
+    );
   };
 }
 
@@ -141,7 +142,20 @@ function table(feed, chosen, wide) {
     h(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Events, table", onkeydown: moveInRows },
-      h("table", { class: "events" }, h("thead", null, h("tr", null, headings)), h("tbody", null, list(() => feed.rows.value, (event) => event.id, row))),
+      h(
+        "table",
+        { class: "events" },
+        h("thead", null, h("tr", null, headings)),
+        h(
+          "tbody",
+          null,
+          list(
+            () => feed.rows.value,
+            (event) => event.id,
+            row,
+          ),
+        ),
+      ),
     ),
     () => (feed.asked.value && feed.rows.value.length === 0 ? empty(nothing(feed)) : null),
   ];

@@ -1,6 +1,7 @@
 // The events of the page "Events": pages from the store, and newer events that are held back.
-import { batch, effect, onDispose, signal } from "../lib/view.js";
+
 import { hidden, stream } from "../lib/live.js";
+import { batch, effect, onDispose, signal } from "../lib/view.js";
 import { getKeepingPayloads } from "./parts.js";
 
 /** @typedef {import("../api").StoredEvent} StoredEvent */

@@ -1,9 +1,10 @@
 // The filters of the page "Events". The address holds them.
-import { computed, effect, h, signal, when } from "../lib/view.js";
+
 import { get, resource } from "../lib/api.js";
 import { safe } from "../lib/format.js";
 import { route, setQuery } from "../lib/router.js";
 import { newId } from "../lib/ui.js";
+import { computed, effect, h, signal, when } from "../lib/view.js";
 
 /** Ranges of receipt times. The server reads durations. @type {[string, string][]} */
 const RANGES = [
@@ -38,7 +39,9 @@ export function filterKey() {
 /** All names of types, as suggestions of an input. @param {string} id of the datalist */
 export function typeSuggestions(id) {
   const types = resource(() => get("api/types").catch(() => ({ types: [] })));
-  return h("datalist", { id }, () => (types.data.value?.types ?? []).map((/** @type {{ type: string }} */ type) => h("option", { value: type.type })));
+  return h("datalist", { id }, () =>
+    (types.data.value?.types ?? []).map((/** @type {{ type: string }} */ type) => h("option", { value: type.type })),
+  );
 }
 
 /**
@@ -115,8 +118,19 @@ function timeFilter(apply) {
   };
   const value = () => (between.value ? BETWEEN : (route.value.query.get("since") ?? ""));
   const ranges = RANGES.map(([range, text]) => h("option", { value: range }, text));
-  const select = h("select", { class: "in", name: "range", "aria-label": "Time of receipt", value, onchange: changed }, ranges, h("option", { value: BETWEEN }, "between two times"));
-  return [select, when(() => between.value, () => [timeField("since", "from"), timeField("until", "to")])];
+  const select = h(
+    "select",
+    { class: "in", name: "range", "aria-label": "Time of receipt", value, onchange: changed },
+    ranges,
+    h("option", { value: BETWEEN }, "between two times"),
+  );
+  return [
+    select,
+    when(
+      () => between.value,
+      () => [timeField("since", "from"), timeField("until", "to")],
+    ),
+  ];
 }
 
 /** @param {{ error: () => string | null, children?: unknown }} options */
@@ -135,11 +149,34 @@ export function filterForm({ error, children }) {
     h(
       "div",
       { class: "row filters" },
-      h("input", { class: "in", name: "type", list: "events-types", placeholder: "type: all", "aria-label": "Type", autocomplete: "off", value: query("type"), onchange: apply }),
+      h("input", {
+        class: "in",
+        name: "type",
+        list: "events-types",
+        placeholder: "type: all",
+        "aria-label": "Type",
+        autocomplete: "off",
+        value: query("type"),
+        onchange: apply,
+      }),
       typeSuggestions("events-types"),
-      h("input", { class: "in", name: "source", placeholder: "source: all", "aria-label": "Source", autocomplete: "off", size: "12", value: query("source"), onchange: apply }),
+      h("input", {
+        class: "in",
+        name: "source",
+        placeholder: "source: all",
+        "aria-label": "Source",
+        autocomplete: "off",
+        size: "12",
+        value: query("source"),
+        onchange: apply,
+      }),
       timeFilter(apply),
-      h("select", { class: "in", name: "order", "aria-label": "Order", value: order, onchange: apply }, h("option", { value: "desc" }, "newest first"), h("option", { value: "asc" }, "oldest first")),
+      h(
+        "select",
+        { class: "in", name: "order", "aria-label": "Order", value: order, onchange: apply },
+        h("option", { value: "desc" }, "newest first"),
+        h("option", { value: "asc" }, "oldest first"),
+      ),
       input,
       h("button", { type: "submit", class: "btn primary" }, "Search"),
       children,

@@ -1,7 +1,8 @@
 // Small parts that several pages share.
-import { onDispose, signal } from "../lib/view.js";
+
 import { send } from "../lib/api.js";
 import { parseKeepingPayloads } from "../lib/rawjson.js";
+import { onDispose, signal } from "../lib/view.js";
 
 /** @typedef {import("../lib/api.js").Options} Options */
 

@@ -1,8 +1,9 @@
 // A payload as text. It may have 1 MiB and come from an untrusted sender: it is only ever a text node.
-import { h } from "../lib/view.js";
+
 import { bytes, safe } from "../lib/format.js";
 import { indent } from "../lib/rawjson.js";
 import { jsonText } from "../lib/ui.js";
+import { h } from "../lib/view.js";
 
 /** @typedef {{ payload?: unknown, payload_omitted?: true, payload_bytes?: number }} HasPayload */
 
@@ -22,6 +23,7 @@ export function payloadHead(event) {
 /** The payload of an event. @param {HasPayload} event @param {string} [label] */
 export function payloadView(event, label = "Payload") {
   const text = payloadText(event);
-  if (text === undefined) return h("p", { class: "mu" }, `The payload has ${bytes(event.payload_bytes ?? 0)}: too long for an answer. Read it in its store.`);
+  if (text === undefined)
+    return h("p", { class: "mu" }, `The payload has ${bytes(event.payload_bytes ?? 0)}: too long for an answer. Read it in its store.`);
   return jsonText(indent(text), { label });
 }

@@ -97,7 +97,8 @@ export function dropPlan(plan) {
 
 /** "118 stored, 2 rejected again". @param {DeadOutcome[]} sinks */
 export function results(sinks) {
-  const sum = (/** @type {"stored" | "refused" | "dropped" | "edited" | "left"} */ key) => sinks.reduce((total, sink) => total + sink[key], 0);
+  const sum = (/** @type {"stored" | "refused" | "dropped" | "edited" | "left"} */ key) =>
+    sinks.reduce((total, sink) => total + sink[key], 0);
   const parts = [
     [sum("stored"), "stored"],
     [sum("refused"), "rejected again"],
