@@ -49,7 +49,7 @@ export function storyById(asked, options) {
 
 /** @param {ApiError} error @returns {string[] | null} */
 function lookedIn(error) {
-  const places = /** @type {{ looked_in?: unknown }} */ (error.body ?? {}).looked_in;
+  const places = /** @type {{ looked_in?: unknown } | undefined} */ (error.body)?.looked_in;
   return Array.isArray(places) ? places.map(String) : null;
 }
 

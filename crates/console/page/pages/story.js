@@ -5,30 +5,24 @@ import { ago, button, code, copy, outside, time } from "../lib/ui.js";
 import { h } from "../lib/view.js";
 import { payloadText, payloadView } from "./payload.js";
 import { tryWith } from "./try_store.js";
-import { failuresMeanwhile, MARKS, openFailure, outcome } from "./words.js";
+import { failuresMeanwhile, LEVELS, openFailure, outcome } from "./words.js";
 
 /** @typedef {import("../api").Story} Story */
 /** @typedef {import("../api").SinkStory} SinkStory */
 
 /**
  * An entry of the timeline.
- * @param {{ level?: "ok" | "warn" | "bad" | "none" | "info", sign?: string, side?: unknown }} at `side`: what is at the right, a time
+ * @param {{ level?: "ok" | "warn" | "bad" | "none" | "info", at?: unknown }} options `at`: a time, at the right
  * @param {...unknown} children
  */
-function entry({ level = "info", sign = "", side = null }, ...children) {
-  return h(
-    "li",
-    { class: level },
-    h("span", { class: "mark", "aria-hidden": "true" }, sign),
-    side ? h("span", { class: "side mu" }, side) : null,
-    h("div", { class: "what" }, ...children),
-  );
+function entry({ level = "info", at = null }, ...children) {
+  return h("li", { class: level }, at ? h("span", { class: "at mu" }, at) : null, ...children);
 }
 
 /** @param {Story} story */
 function received({ received }) {
   return entry(
-    { side: received.at && time(received.at, { exact: true }) },
+    { at: received.at && time(received.at, { exact: true }) },
     h("b", null, "Received"),
     received.client ? [" from ", code(received.client)] : null,
     received.source ? [" with the token of ", h("i", null, outside(received.source))] : null,
@@ -56,10 +50,10 @@ function rules({ rules, type }) {
 
 /** @param {Story} story */
 function durable({ journal }) {
-  if (!journal) return entry({ level: "none", sign: "?" }, h("b", null, "Durable"), ": its position in the journal isn't known");
+  if (!journal) return entry({ level: "none" }, h("b", null, "Durable"), ": its position in the journal isn't known");
   const [shard, sequence] = journal.position.split(":");
   return entry(
-    { level: "ok", sign: "✓", side: journal.durable_at && time(journal.durable_at, { exact: true }) },
+    { level: "ok", at: journal.durable_at && time(journal.durable_at, { exact: true }) },
     h("b", null, "Durable"),
     `: shard ${shard}, sequence ${number(Number(sequence))}`,
     journal.events_in_block ? `, in a block of ${count(journal.events_in_block, "event")}` : null,
@@ -76,7 +70,7 @@ function sideOf(sink) {
 
 /** @param {SinkStory} sink @param {Story} story */
 function inSink(sink, story) {
-  const [sign, level] = MARKS[sink.outcome] ?? ["?", "none"];
+  const level = LEVELS[sink.outcome] ?? "none";
   const waits = sink.outcome === "pending" ? openFailure(sink.failures) : "";
   const earlier = failuresMeanwhile(sink.failures);
   const details = [
@@ -89,7 +83,7 @@ function inSink(sink, story) {
     sink.outcome === "dead" ? h("div", null, h("a", { href: deadLink(sink, story) }, "The dead letter: edit, replay")) : null,
   ];
   return entry(
-    { level, sign, side: sideOf(sink) },
+    { level, at: sideOf(sink) },
     h("a", { href: link("sinks", sink.sink) }, h("b", null, outside(sink.sink))),
     " ",
     outside(outcome(sink)),
@@ -104,7 +98,7 @@ const deadLink = (sink, story) => link("dead", "", { sink: sink.sink, id: story.
 function inAggregates({ aggregates }) {
   return aggregates.map(({ name, window }) =>
     entry(
-      { level: "ok", sign: "✓", side: time(window) },
+      { level: "ok", at: time(window) },
       h("a", { href: link("aggregates", name) }, h("b", null, outside(name))),
       ` counts it in the window that begins at ${clock(window)}`,
     ),

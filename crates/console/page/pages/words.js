@@ -58,16 +58,16 @@ export function outcome(story) {
   }
 }
 
-/** The sign, the class of the mark and the word of an outcome. @type {Record<SinkStory["outcome"], [string, "ok" | "warn" | "bad" | "none"]>} */
-export const MARKS = {
-  stored: ["✓", "ok"],
-  pending: ["…", "warn"],
-  deferred: ["…", "warn"],
-  dead: ["✕", "bad"],
-  dropped: ["✕", "bad"],
-  skipped: ["–", "none"],
-  lost: ["✕", "bad"],
-  unknown: ["?", "none"],
+/** How serious an outcome is. @type {Record<SinkStory["outcome"], "ok" | "warn" | "bad" | "none">} */
+export const LEVELS = {
+  stored: "ok",
+  pending: "warn",
+  deferred: "warn",
+  dead: "bad",
+  dropped: "bad",
+  skipped: "none",
+  lost: "bad",
+  unknown: "none",
 };
 
 /** @param {string[]} names */
