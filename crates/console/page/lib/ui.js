@@ -453,7 +453,9 @@ export function dataTable(options) {
               }
             : null,
         },
-        options.columns.map((column) => h("td", { class: column.class ?? null }, () => column.cell(row.value))),
+        options.columns.map((column) =>
+          h("td", { class: column.class ?? null, "data-label": nameOf(column) }, () => column.cell(row.value)),
+        ),
       ),
   );
   return h(
@@ -476,6 +478,9 @@ export function dataTable(options) {
         : null,
   );
 }
+
+/** The name of a column before its value, where the class `by-rows` shows rows under each other. @param {Column<any>} column */
+const nameOf = ({ title, class: kind }) => (typeof title === "string" && kind !== "wide" ? title : null);
 
 /** @param {string | number | null} a @param {string | number | null} b */
 function compare(a, b) {

@@ -73,6 +73,7 @@ function groupTable(data, state, isChosen) {
   return [
     dataTable({
       label: "Groups of dead letters",
+      class: "by-rows",
       window: 20,
       rows: () => sorted(data.value.groups),
       key: keyOf,

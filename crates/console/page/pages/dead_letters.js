@@ -118,6 +118,7 @@ function table(data, state) {
     );
   return dataTable({
     label: "Dead letters",
+    class: "by-rows",
     rows: () => data.value.letters,
     key: letterKey,
     selected: (letter) => state.open.value === letterKey(letter),
@@ -125,7 +126,7 @@ function table(data, state) {
     empty: "No dead letter matches.",
     columns: [
       { title: whole, cell: box, class: "tight" },
-      { title: "Received", cell: (letter) => time(letter.received), class: "m" },
+      { title: "Received", cell: (letter) => time(letter.received) },
       { title: "Id", cell: id },
       { title: "Sink", cell: (letter) => outside(letter.sink) },
       { title: "Type", cell: (letter) => outside(letter.type) },

@@ -110,7 +110,7 @@ function finder(asked) {
   };
   return h(
     "form",
-    { class: "row end", role: "search", "aria-label": "Find an event", onsubmit: find },
+    { class: "row filters", role: "search", "aria-label": "Find an event", onsubmit: find },
     field("Id, key or position", text, { class: "grow" }),
     field("Type", type),
     typeSuggestions("event-types"),

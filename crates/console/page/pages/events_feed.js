@@ -1,6 +1,7 @@
 // The events of the page "Events": pages from the store, and newer events that are held back.
 
 import { hidden, stream } from "../lib/live.js";
+import { parseKeepingPayloads } from "../lib/rawjson.js";
 import { batch, effect, onDispose, signal } from "../lib/view.js";
 import { getKeepingPayloads } from "./parts.js";
 
@@ -34,11 +35,16 @@ export function eventFeed(filter, tailing) {
   onDispose(() => abort.abort());
 
   /** @param {Record<string, string | number | null>} change @returns {Promise<Events>} */
-  const ask = (change) => getKeepingPayloads("api/events", { signal: abort.signal, query: { ...filter, limit: PAGE, ...change } });
+  const ask = (change) => {
+    const { source: _, key, type, ...times } = filter;
+    const query = key ? { key, type } : { type, ...times };
+    return getKeepingPayloads("api/events", { signal: abort.signal, query: { ...query, limit: PAGE, ...change } });
+  };
 
   /** @param {readonly StoredEvent[]} events */
   const unseen = (events) => {
-    const fresh = events.filter((event) => !seen.has(event.id));
+    // The server doesn't filter by source.
+    const fresh = events.filter((event) => !seen.has(event.id) && (!filter.source || event.source === filter.source));
     for (const event of fresh) seen.add(event.id);
     return fresh;
   };
@@ -109,9 +115,8 @@ function tail(filter, hold) {
     "api/tap",
     (/** @type {any} */ line) => {
       if (!line.id) return;
-      const payload = line.payload === undefined ? line.payload_head : JSON.stringify(line.payload);
-      hold([{ id: line.id, type: line.type, source: line.source, received_at: line.time, payload }]);
+      hold([{ id: line.id, type: line.type, source: line.source, received_at: line.time, payload: line.payload ?? line.payload_head }]);
     },
-    { query: { at: "accepted", type, source, where, rate: 50 } },
+    { query: { at: "accepted", type, source, where, rate: 50 }, parse: parseKeepingPayloads },
   );
 }

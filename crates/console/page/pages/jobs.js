@@ -105,12 +105,13 @@ export function jobTable(jobs) {
   return shown(jobs, (data) =>
     dataTable({
       label: "Replays and drops",
+      class: "by-rows",
       window: 10,
       rows: () => data.value.jobs,
       key: (job) => job.job,
       empty: "No replay or drop since the start.",
       columns: [
-        { title: "Started", cell: (job) => time(job.started), class: "m" },
+        { title: "Started", cell: (job) => time(job.started) },
         { title: "Job", cell: (job) => `${safe(job.job)} ${job.action}` },
         { title: "By", cell: (job) => outside(job.by) },
         { title: "Filter", cell: (job) => (job.filter ? code(job.filter, 200) : "all"), class: "wide" },
@@ -133,12 +134,13 @@ export function actionTable(again) {
   return shown(actions, (data) =>
     dataTable({
       label: "Actions of operators",
+      class: "by-rows",
       window: 10,
       rows: () => data.value.actions,
       key: (action, index) => `${action.at} ${action.action} ${action.target} ${data.value.actions.length - index}`,
       empty: "No action since the start.",
       columns: [
-        { title: "When", cell: (action) => time(action.at), class: "m" },
+        { title: "When", cell: (action) => time(action.at) },
         { title: "By", cell: (action) => outside(action.by) },
         { title: "Action", cell: (action) => outside(action.action) },
         { title: "Of", cell: (action) => code(action.target, 200), class: "wide" },

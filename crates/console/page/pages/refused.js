@@ -92,12 +92,13 @@ function rejections(data, filter) {
     held.bar,
     dataTable({
       label: "Last rejections",
+      class: "by-rows",
       window: 50,
       rows: held.rows,
       key: keyOf,
       empty: Object.values(wanted).some(Boolean) ? "None of the last rejections matches." : "Nothing was rejected since the start.",
       columns: [
-        { title: "When", cell: (row) => time(row.at), class: "m" },
+        { title: "When", cell: (row) => time(row.at) },
         { title: "Code", cell: (row) => chip(outside(row.code)) },
         { title: "Type", cell: (row) => named(row.type) },
         { title: "Source", cell: (row) => named(row.source) },
@@ -124,6 +125,7 @@ function counts(data) {
   const show = (row) => button("show", { small: true, onclick: () => setQuery({ code: row.code, type: row.type, source: row.source }) });
   return dataTable({
     label: "Rejections since the start by code, type and source",
+    class: "by-rows",
     window: 50,
     rows: () => data.value.counts,
     key: (row) => `${row.code}\u0000${row.type}\u0000${row.source}`,

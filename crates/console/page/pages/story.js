@@ -65,7 +65,7 @@ function durable({ journal }) {
 function sideOf(sink) {
   if (sink.outcome !== "pending") return sink.at ? time(sink.at.to, { exact: true }) : null;
   const open = sink.failures.find((failure) => failure.to === null);
-  return open ? ["waits since ", ago(open.from)] : "waits";
+  return open ? ["waits for ", ago(open.from)] : "waits";
 }
 
 /** @param {SinkStory} sink @param {Story} story */

@@ -54,7 +54,7 @@ export function outcome(story) {
     case "lost":
       return "doesn't get it: the journal lost it";
     default:
-      return "has it or not: its outcome isn't known";
+      return "may have it: the outcome isn't known";
   }
 }
 
