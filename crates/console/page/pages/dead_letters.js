@@ -36,7 +36,7 @@ export function letterCard(state, busy) {
   return card(
     { title, note: "newest first", actions: () => (state.chosen.value.size ? `${number(state.chosen.value.size)} chosen` : null) },
     actions(state, busy),
-    shown(letters, (data) => [table(data, state), pages(data, cursors), lost(data)]),
+    shown(letters, (data) => [() => table(data, state), pages(data, cursors), lost(data)]),
   );
 }
 
@@ -78,6 +78,7 @@ function actions(state, busy) {
 /** @param {{ readonly value: DeadLetters }} data @param {DeadState} state */
 function table(data, state) {
   const { chosen } = state;
+  const filter = state.filter();
   /** @param {readonly DeadLetter[]} letters @param {boolean} on */
   const choose = (letters, on) => {
     const next = new Map(chosen.peek());
@@ -109,7 +110,7 @@ function table(data, state) {
       "button",
       {
         type: "button",
-        class: "as-link m",
+        class: "as-link m nowrap",
         title: letter.id,
         "aria-pressed": () => String(state.open.value === letterKey(letter)),
         onclick: () => open(letter),
@@ -128,8 +129,8 @@ function table(data, state) {
       { title: whole, cell: box, class: "tight" },
       { title: "Received", cell: (letter) => time(letter.received) },
       { title: "Id", cell: id },
-      { title: "Sink", cell: (letter) => outside(letter.sink) },
-      { title: "Type", cell: (letter) => outside(letter.type) },
+      ...(filter.sink ? [] : [{ title: "Sink", cell: (/** @type {DeadLetter} */ letter) => outside(letter.sink) }]),
+      ...(filter.type ? [] : [{ title: "Type", cell: (/** @type {DeadLetter} */ letter) => outside(letter.type) }]),
       { title: "Reason", cell: (letter) => code(letter.reason, 160), class: "wide" },
     ],
   });

@@ -144,7 +144,7 @@ function table(feed, chosen, wide) {
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Events, table", onkeydown: moveInRows },
       h(
         "table",
-        { class: "events" },
+        { class: "events by-rows" },
         h("thead", null, h("tr", null, headings)),
         h(
           "tbody",
