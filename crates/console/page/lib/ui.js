@@ -32,6 +32,18 @@ export function code(text, max = 2048) {
 }
 
 /**
+ * A sentence of the server: what is between backquotes is code.
+ * @param {string} text
+ */
+export function prose(text) {
+  return h(
+    "bdi",
+    { dir: "auto" },
+    text.split("`").map((part, i) => (i % 2 === 1 ? h("code", null, safe(part, 2048)) : safe(part, 2048))),
+  );
+}
+
+/**
  * A time in local time with UTC as its tooltip.
  * @param {string | null | undefined} at
  * @param {{ exact?: boolean }} [options]
