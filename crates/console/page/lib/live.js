@@ -34,8 +34,9 @@ export const now = signal(Date.now());
  * @param {Response} response
  * @param {(line: any) => void} onLine
  * @param {() => void} onData
+ * @param {(text: string) => any} parse
  */
-async function readLines(response, onLine, onData) {
+async function readLines(response, onLine, onData, parse) {
   const reader = response.body?.getReader();
   if (!reader) return;
   const decoder = new TextDecoder();
@@ -48,7 +49,7 @@ async function readLines(response, onLine, onData) {
     const lines = rest.split("\n");
     rest = lines.pop() ?? "";
     batch(() => {
-      for (const line of lines) if (line.trim() !== "") onLine(JSON.parse(line));
+      for (const line of lines) if (line.trim() !== "") onLine(parse(line));
     });
   }
 }
@@ -58,7 +59,7 @@ async function readLines(response, onLine, onData) {
  * (4xx) isn't repeated: the state is "failed".
  * @param {string} path
  * @param {(line: any) => void} onLine
- * @param {{ query?: import("./router.js").Query, onState?: (state: StreamState, error?: Error) => void }} [options]
+ * @param {{ query?: import("./router.js").Query, onState?: (state: StreamState, error?: Error) => void, parse?: (text: string) => any }} [options]
  * @returns {() => void} closes it
  */
 export function stream(path, onLine, options = {}) {
@@ -94,7 +95,7 @@ export function stream(path, onLine, options = {}) {
         state("live");
         if (!("beat" in value)) onLine(value);
       };
-      await readLines(response, line, watch);
+      await readLines(response, line, watch, options.parse ?? JSON.parse);
     } catch (error) {
       reason = error instanceof Error ? error : new Error(String(error));
     }

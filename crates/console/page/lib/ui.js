@@ -474,7 +474,9 @@ export function dataTable(options) {
               }
             : null,
         },
-        options.columns.map((column) => h("td", { class: column.class ?? null }, () => column.cell(row.value))),
+        options.columns.map((column) =>
+          h("td", { class: column.class ?? null, "data-label": nameOf(column) }, () => column.cell(row.value)),
+        ),
       ),
   );
   return h(
@@ -497,6 +499,9 @@ export function dataTable(options) {
         : null,
   );
 }
+
+/** The name of a column before its value, where the class `by-rows` shows rows under each other. @param {Column<any>} column */
+const nameOf = ({ title, class: kind }) => (typeof title === "string" && kind !== "wide" ? title : null);
 
 /** @param {string | number | null} a @param {string | number | null} b */
 function compare(a, b) {
@@ -630,8 +635,14 @@ function coloured(text) {
  * @param {unknown} value
  * @param {{ label?: string, max?: number }} [options]
  */
-export function json(value, options = {}) {
-  const text = pretty(value);
+export const json = (value, options) => jsonText(pretty(value), options);
+
+/**
+ * The same for JSON as text.
+ * @param {string} text
+ * @param {{ label?: string, max?: number }} [options]
+ */
+export function jsonText(text, options = {}) {
   const all = signal(false);
   const max = options.max ?? 16384;
   return h(
