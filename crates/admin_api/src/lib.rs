@@ -1,6 +1,7 @@
 //! The admin API: paths, queries and JSON, which servers and commands share.
 #![allow(missing_docs, reason = "most fields have the names of the JSON that the pages show")]
 
+pub mod actions;
 pub mod dead;
 pub mod debug;
 pub mod health;

@@ -1,5 +1,6 @@
 //! The paths of the admin port.
 
+pub const ACTIONS: &str = "/api/actions";
 pub const API_HEALTH: &str = "/api/health";
 pub const API_LIVE: &str = "/api/live";
 pub const API_OVERVIEW: &str = "/api/overview";

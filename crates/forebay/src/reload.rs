@@ -27,6 +27,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::admin::{Actions, Caller};
 use crate::bus_events::Readers;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
@@ -73,10 +74,10 @@ type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
 
 /// The admin API's handle for reloads. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct ReloadHandle(mpsc::Sender<Reply>);
+pub(crate) struct ReloadHandle(mpsc::Sender<(Caller, Reply)>);
 
 /// The reload requests that wait.
-pub(crate) struct ReloadRequests(mpsc::Receiver<Reply>);
+pub(crate) struct ReloadRequests(mpsc::Receiver<(Caller, Reply)>);
 
 impl ReloadHandle {
     pub(crate) fn new() -> (Self, ReloadRequests) {
@@ -84,13 +85,13 @@ impl ReloadHandle {
         (Self(handle), ReloadRequests(requests))
     }
 
-    /// Reads the configuration again.
+    /// Reads the configuration again for this caller.
     ///
     /// # Errors
     /// What is wrong with it, in a text for the operator; nothing has changed.
-    pub(crate) async fn reload(&self) -> Result<ReloadJson, ReloadError> {
+    pub(crate) async fn reload(&self, by: Caller) -> Result<ReloadJson, ReloadError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(reply).await.map_err(|_| stopping())?;
+        self.0.send((by, reply)).await.map_err(|_| stopping())?;
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 }
@@ -127,6 +128,7 @@ pub(crate) struct Components {
     pub(crate) findings: Findings,
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
+    pub(crate) actions: Actions,
 }
 
 /// Reloads the configuration.
@@ -144,12 +146,13 @@ impl Reloader {
     pub(crate) async fn follow(mut self, mut hangup: Signal, mut requests: ReloadRequests) {
         let manager = ServiceManager::of(&self.inputs.environment);
         loop {
-            let reply = tokio::select! {
-                _ = hangup.recv() => None,
-                Some(reply) = requests.0.recv() => Some(reply),
+            let (by, reply) = tokio::select! {
+                _ = hangup.recv() => (Caller::Hangup, None),
+                Some((by, reply)) = requests.0.recv() => (by, Some(reply)),
             };
             manager.notify(State::Reloading);
             let result = self.reload().await;
+            self.record(&by, &result);
             // Also if the reload failed: the server still accepts requests.
             manager.notify(State::Ready);
             match &result {
@@ -171,6 +174,17 @@ impl Reloader {
                 let _ = reply.send(result);
             }
         }
+    }
+
+    fn record(&self, by: &Caller, result: &Result<ReloadJson, ReloadError>) {
+        let file = self.inputs.common.config.as_ref();
+        let file = file.map_or_else(|| "no file".to_owned(), |path| path.display().to_string());
+        let result = match result {
+            Ok(ReloadJson { changes, .. }) if changes.is_empty() => "applied: nothing has changed".to_owned(),
+            Ok(ReloadJson { changes, .. }) => format!("applied: {}", changes.join(", ")),
+            Err(error) => format!("failed: {error}"),
+        };
+        self.components.actions.record(by, "reload", file, result);
     }
 
     async fn reload(&mut self) -> Result<ReloadJson, ReloadError> {

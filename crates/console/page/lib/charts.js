@@ -162,8 +162,7 @@ export function lineChart(options) {
               "stroke-dasharray": DASHES[i % DASHES.length] || null,
             }),
           ),
-          h("bdi", null, one.name),
-          " ",
+          one.name === options.title ? "now " : [h("bdi", null, one.name), " "],
           h("b", { class: "num" }, format(one.values[index] ?? null)),
         ),
       ),
@@ -173,7 +172,7 @@ export function lineChart(options) {
   return h(
     "figure",
     { class: "chart" },
-    h("figcaption", null, h("span", { class: "chart-title" }, options.title), legend, tableSwitch(table)),
+    h("figcaption", null, h("span", { class: "chart-title" }, options.title), tableSwitch(table), legend),
     () =>
       table.value
         ? historyTable(options.title, () => all.value, timeAt, format)
@@ -191,9 +190,9 @@ export function lineChart(options) {
             h(
               "div",
               { class: "x mu num", "aria-hidden": "true" },
-              h("span", null, () => timeAt(0)),
-              h("span", null, () => timeAt((all.value.points - 1) / 2)),
-              h("span", null, () => timeAt(all.value.points - 1)),
+              h("span", null, () => timeAt(0).slice(0, -3)),
+              h("span", null, () => timeAt((all.value.points - 1) / 2).slice(0, -3)),
+              h("span", null, () => timeAt(all.value.points - 1).slice(0, -3)),
             ),
           ),
   );

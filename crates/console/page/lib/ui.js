@@ -44,6 +44,15 @@ export function prose(text) {
 }
 
 /**
+ * A text as a sentence: with a capital letter and a full stop.
+ * @param {string} text
+ */
+export function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}
+
+/**
  * A time in local time with UTC as its tooltip.
  * @param {string | null | undefined} at
  * @param {{ exact?: boolean }} [options]

@@ -5,7 +5,7 @@ import { findingLink } from "../lib/charts.js";
 import { age, count, duration, number, rate, safe } from "../lib/format.js";
 import { live, now } from "../lib/live.js";
 import { link } from "../lib/router.js";
-import { ago, card, dataTable, empty, outside, pageHead, pill, prose, shown, time } from "../lib/ui.js";
+import { ago, card, dataTable, empty, outside, pageHead, pill, prose, sentence, shown, time } from "../lib/ui.js";
 import { computed, h, list, when } from "../lib/view.js";
 import { flowCard } from "./overview_flow.js";
 import { overviewTiles, pending } from "./overview_tiles.js";
@@ -99,12 +99,6 @@ function problem(finding) {
     ),
   );
 }
-
-/** @param {string} text */
-const sentence = (text) => {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(first) ? first : `${first}.`;
-};
 
 /** @type {Record<string, string>} */
 const PAGE_NAMES = {

@@ -344,7 +344,7 @@ function failuresCard(name, sink) {
           cell: (one) => duration(((one.to === null ? now.value : Date.parse(one.to)) - Date.parse(one.from)) / 1000),
         },
         { title: "Tries", class: "n", cell: (one) => number(one.tries) },
-        { title: "Reason", cell: (one) => code(one.reason, 1000) },
+        { title: "Reason", class: "text", cell: (one) => code(one.reason, 1000) },
         { title: "Writer", cell: (one) => (one.server ? code(one.server, 200) : "–") },
       ],
     }),
@@ -367,7 +367,7 @@ function lanesCard(sink) {
         { title: "Oldest", class: "n", cell: (lane) => ago(lane.oldest) },
         { title: "Batches", class: "n", cell: (lane) => number(lane.batches) },
         { title: "Retries", class: "n", cell: (lane) => number(lane.retries), sort: (lane) => lane.retries },
-        { title: "Reason", cell: (lane) => (lane.reason ? outside(lane.reason, 500) : h("span", { class: "mu" }, "–")) },
+        { title: "Reason", class: "text", cell: (lane) => (lane.reason ? outside(lane.reason, 500) : h("span", { class: "mu" }, "–")) },
       ],
     }),
   );
@@ -388,6 +388,7 @@ function writersCard(sink) {
         { title: "Last success", cell: (server) => (server.last_success ? [ago(server.last_success), " ago"] : "–") },
         {
           title: "Reason",
+          class: "text",
           cell: (server) =>
             outside(
               [server.reason, ...server.ejected_for.map((one) => `${one.sink}: ${one.reason}`)].filter(Boolean).join("; ") || "–",

@@ -92,7 +92,7 @@ const drop = (sink, type, reload) =>
     typed: true,
     sentence: (plan) => [
       h("b", null, `${count(plan.events, "event")} will never be delivered to ${sink}`),
-      ". The ledger counts them as lost.",
+      ". The ledger counts them as skipped.",
       plan.lanes > 0 ? ` ${count(plan.lanes, "stopped lane resumes", "stopped lanes resume")}.` : "",
       " This cannot be undone.",
     ],

@@ -27,6 +27,8 @@ pub(crate) enum Caller {
     Token(Name),
     /// A client that reaches the loopback address, which needs no token.
     Loopback,
+    /// A process of this machine that sent SIGHUP.
+    Hangup,
 }
 
 impl fmt::Display for Caller {
@@ -34,6 +36,7 @@ impl fmt::Display for Caller {
         match self {
             Self::Token(name) => write!(f, "token {name}"),
             Self::Loopback => f.write_str("loopback without token"),
+            Self::Hangup => f.write_str("SIGHUP"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The admin port: metrics, dead letters, and whether the process is alive. It has a listener separate from the intake, so clients of the intake
 //! can reach none of it.
 
+mod actions;
 mod auth;
 mod body;
 mod csrf;
@@ -43,9 +44,9 @@ use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
 use crate::reload::{ReloadError, ReloadHandle};
 use crate::type_info::TypeInfo;
+pub(crate) use actions::Actions;
 use admin_api::reload::ReloadJson;
-pub(crate) use auth::AdminAuth;
-use auth::Caller;
+pub(crate) use auth::{AdminAuth, Caller};
 pub(crate) use body::AdminBody;
 pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
@@ -188,7 +189,8 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
     if let Some(rest) = below(paths::ROUTES) {
-        return admin.routes.respond(method, rest, query, admin.origin, caller).await;
+        let actions = &admin.diagnostics.actions;
+        return admin.routes.respond(method, rest, query, admin.origin, (caller, actions)).await;
     }
     if let Some(rest) = below(paths::EVENT_TYPES) {
         return event_type::respond(method, rest, &admin.types);
@@ -215,7 +217,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
 
 async fn reload(admin: &Admin, caller: &Caller) -> Result<ReloadJson, ReloadError> {
     tracing::info!(target: UNLIMITED, by = %caller, "reload requested");
-    admin.reload.reload().await
+    admin.reload.reload(caller.clone()).await
 }
 
 /// Whether the rest of a path after a known prefix is empty or begins with `/`.

@@ -14,7 +14,9 @@ use delivery::{ChangeError, Delivery, DeliveryControl, LaneBoard};
 use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 use ledger::Ledger;
+use text::counted;
 
+use super::actions::Actions;
 use super::auth::Caller;
 use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
@@ -43,7 +45,7 @@ impl Routes {
         rest: &str,
         query: Option<&str>,
         origin: Origin,
-        caller: &Caller,
+        by: (&Caller, &Actions),
     ) -> AdminResponse {
         let query = match dead_query::of_request(query, origin) {
             Ok(query) => query,
@@ -55,8 +57,8 @@ impl Routes {
                 json(StatusCode::OK, &routes)
             }
             "" => not_allowed("GET, HEAD"),
-            "/drop" if *method == Method::POST => self.give_up(&query, caller).await.unwrap_or_else(|refused| refused),
-            "/accept" if *method == Method::POST => self.accept(&query, caller).await.unwrap_or_else(|refused| refused),
+            "/drop" if *method == Method::POST => self.give_up(&query, by).await.unwrap_or_else(|refused| refused),
+            "/accept" if *method == Method::POST => self.accept(&query, by).await.unwrap_or_else(|refused| refused),
             "/drop" | "/accept" => not_allowed("POST"),
             _ => {
                 let paths = "the paths are /api/routes, /api/routes/drop and /api/routes/accept";
@@ -65,7 +67,11 @@ impl Routes {
         }
     }
 
-    async fn accept(&self, query: &DeadQuery, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
+    async fn accept(
+        &self,
+        query: &DeadQuery,
+        (caller, actions): (&Caller, &Actions),
+    ) -> Result<AdminResponse, AdminResponse> {
         let sink = sink(query)?;
         if query.has_again {
             tracing::warn!(by = %caller, "again=true is the old name of resend=true, and is accepted until 0.2: use resend=true");
@@ -74,20 +80,29 @@ impl Routes {
         let lanes = accepted.map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_stopped")))?;
         let resend = query.resend.then_some(true);
         tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, resend, "route accept");
+        let result = if query.resend { "with resend" } else { "without resend" };
+        let result = format!("{} resumed, {result}", counted(lanes as u64, "lane"));
+        actions.record(caller, "route accept", format!("sink {sink}"), result);
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
-    async fn give_up(&self, query: &DeadQuery, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
+    async fn give_up(
+        &self,
+        query: &DeadQuery,
+        (caller, actions): (&Caller, &Actions),
+    ) -> Result<AdminResponse, AdminResponse> {
         let sink = sink(query)?;
         let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
         let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
         let given_up = self
             .control
-            .discard(sink.clone(), only)
+            .discard(sink.clone(), only.clone())
             .await
             .map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_held")))?;
         let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
         tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, events, lanes, "route drop");
+        let target = only.map_or_else(|| format!("sink {sink}"), |only| format!("sink {sink}, type {only}"));
+        actions.record(caller, "route drop", target, format!("{} discarded", counted(events, "event")));
         Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
     }
 }

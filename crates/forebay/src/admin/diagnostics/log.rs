@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use text::rfc3339;
 
+use super::super::actions::Actions;
 use super::super::auth::Caller;
 use super::super::is_read;
 use super::super::payload::read_small;
@@ -20,15 +21,18 @@ const CHANGE_BYTES_MAX: usize = 4_096;
 const DURATION_MAX: Duration = Duration::from_hours(24);
 
 /// Answers a request to the path.
-pub(super) async fn respond(request: &mut Request<Incoming>, caller: &Caller) -> AdminResponse {
+pub(super) async fn respond(request: &mut Request<Incoming>, by: (&Caller, &Actions)) -> AdminResponse {
     match request.method() {
         method if is_read(method) => json(StatusCode::OK, &shown(Some(log::recent()))),
-        &Method::PUT => change(request, caller).await.unwrap_or_else(|refused| refused),
+        &Method::PUT => change(request, by).await.unwrap_or_else(|refused| refused),
         _ => not_allowed("GET, HEAD, PUT"),
     }
 }
 
-async fn change(request: &mut Request<Incoming>, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
+async fn change(
+    request: &mut Request<Incoming>,
+    (caller, actions): (&Caller, &Actions),
+) -> Result<AdminResponse, AdminResponse> {
     let body = read_small(request.body_mut(), CHANGE_BYTES_MAX).await?;
     let (level, duration) = parse(&body).map_err(|detail| problem(StatusCode::BAD_REQUEST, "body", detail))?;
     let shown_duration = humantime::format_duration(duration);
@@ -37,6 +41,7 @@ async fn change(request: &mut Request<Incoming>, caller: &Caller) -> Result<Admi
         "log level changed for some time"
     );
     log::choose(level, duration);
+    actions.record(caller, "log level", level.name().to_owned(), format!("for {shown_duration}"));
     Ok(json(StatusCode::OK, &shown(None)))
 }
 

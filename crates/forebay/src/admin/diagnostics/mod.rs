@@ -2,6 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
+//! | `GET /api/actions` | the last actions of operators |
 //! | `GET /api/config` | the configuration, with stars instead of secrets |
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/tap?at=&type=&source=&sink=&where=&rate=` | live samples of events, a line each |
@@ -26,6 +27,7 @@ use gateway::GatewayControl;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
+use super::actions::Actions;
 use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed};
@@ -46,6 +48,7 @@ pub(crate) struct Diagnostics {
     pub(crate) gateway: Option<GatewayControl>,
     pub(crate) configuration: ConfigurationSources,
     pub(crate) tapping: Tapping,
+    pub(crate) actions: Actions,
 }
 
 /// Clients of streams get this long to see their end.
@@ -62,7 +65,8 @@ impl Diagnostics {
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
-        const READ_ONLY: [&str; 7] = [
+        const READ_ONLY: [&str; 8] = [
+            paths::ACTIONS,
             paths::API_HEALTH,
             paths::API_OVERVIEW,
             paths::API_LIVE,
@@ -73,6 +77,7 @@ impl Diagnostics {
         ];
         Some(match request.uri().path() {
             path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
+            paths::ACTIONS => json(StatusCode::OK, &self.actions.now()),
             paths::CONFIG => self.configuration.respond().await,
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
@@ -80,9 +85,9 @@ impl Diagnostics {
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
             paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory.now()),
             paths::DEBUG_SHARDS => shards::respond(self.gateway.as_ref()?).await,
-            paths::DEBUG_PROFILE => profile::respond(request, caller, ::profile::cpu).await,
-            paths::DEBUG_HEAP => profile::respond(request, caller, ::profile::heap).await,
-            paths::LOG => log::respond(request, caller).await,
+            paths::DEBUG_PROFILE => profile::respond(request, (caller, &self.actions), ::profile::cpu).await,
+            paths::DEBUG_HEAP => profile::respond(request, (caller, &self.actions), ::profile::heap).await,
+            paths::LOG => log::respond(request, (caller, &self.actions)).await,
             _ => return None,
         })
     }

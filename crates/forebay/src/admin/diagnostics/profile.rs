@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use profile::{Format, Profile, ProfileError};
 
+use crate::admin::actions::Actions;
 use crate::admin::auth::Caller;
 use crate::admin::response::{AdminResponse, not_allowed, problem};
 use crate::log::UNLIMITED;
@@ -21,7 +22,11 @@ const SECONDS_DEFAULT: u64 = 10;
 type Sampler = fn(Duration, &Receiver<()>) -> Result<Profile, ProfileError>;
 
 /// The answer: a profile, after so many seconds as the query says. It ends early when the client disconnects.
-pub(super) async fn respond(request: &Request<Incoming>, caller: &Caller, sampler: Sampler) -> AdminResponse {
+pub(super) async fn respond(
+    request: &Request<Incoming>,
+    (caller, actions): (&Caller, &Actions),
+    sampler: Sampler,
+) -> AdminResponse {
     if *request.method() != Method::POST {
         return not_allowed("POST");
     }
@@ -30,6 +35,8 @@ pub(super) async fn respond(request: &Request<Incoming>, caller: &Caller, sample
         Err(detail) => return problem(StatusCode::BAD_REQUEST, "query", detail),
     };
     tracing::info!(target: UNLIMITED, by = %caller, seconds, "profile requested: {}", request.uri().path());
+    // First: the result goes to the client, which may leave before the end.
+    actions.record(caller, "profile", request.uri().path().to_owned(), format!("{seconds} s"));
     let (stop, stopped) = channel();
     let sampled = tokio::task::spawn_blocking(move || {
         let profile = sampler(Duration::from_secs(seconds), &stopped)?;

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AdminAuth, ConfigurationSources, Diagnostics};
+use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -163,7 +163,10 @@ fn observe(
     let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
     let memory = MemoryUse::Writer(writer.clone());
     let tapping = Tapping::new(taps, None);
-    (retention, Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping })
+    (
+        retention,
+        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, actions: Actions::default() },
+    )
 }
 
 /// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.
