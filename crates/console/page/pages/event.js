@@ -64,7 +64,7 @@ function missing({ id, key, position, type }, error, again) {
       null,
       h("b", null, "No event found"),
       ` with the ${name} `,
-      code(id ?? key ?? position),
+      code(id || key || position),
       type ? [" of type ", code(type)] : null,
       ".",
     ),

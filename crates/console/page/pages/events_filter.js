@@ -153,6 +153,7 @@ export function filterForm({ error, children }) {
       h("input", {
         class: "in",
         name: "type",
+        size: "14",
         list: "events-types",
         placeholder: "type: all",
         "aria-label": "Type",

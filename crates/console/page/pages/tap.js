@@ -242,8 +242,8 @@ function row(line) {
     "tr",
     null,
     h("td", null, linked),
-    h("td", null, outside(line.type, 80)),
-    h("td", null, outside(line.source, 80)),
+    h("td", { class: "short" }, outside(line.type, 80)),
+    h("td", { class: "short" }, outside(line.source, 80)),
     h("td", null, about(line)),
     h(
       "td",
