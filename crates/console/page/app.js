@@ -156,9 +156,9 @@ function start() {
   startKeys({ pages: visible, find: () => find.focus() });
   startLive();
   showPages(main);
-  loadSession().catch((error) => {
-    if (!needsLogin.peek()) session.value = { name: null, may: ["read"], needs_token: false, expires: null };
-    console.warn(error);
+  // Again when the server is back: without a session nothing can be changed.
+  effect(() => {
+    if (live.isLive.value || session.peek() === null) untracked(() => loadSession().catch(() => null));
   });
 }
 

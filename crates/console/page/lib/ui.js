@@ -4,9 +4,25 @@ import { ApiError } from "./api.js";
 import { diffLines, pretty } from "./diff.js";
 import { age, clock, count, number, safe, utc } from "./format.js";
 import { now } from "./live.js";
-import { computed, h, list, signal, untracked, when } from "./view.js";
+import { computed, h, list, onDispose, signal, untracked, when } from "./view.js";
 
 /** @typedef {import("./view.js").Props} Props */
+
+/**
+ * Whether a media query holds. Ends with its scope.
+ * @param {string} query "(min-width: 1100px)"
+ */
+export function matches(query) {
+  const media = matchMedia(query);
+  const is = signal(media.matches);
+  const changed = () => {
+    is.value = media.matches;
+  };
+  media.addEventListener("change", changed);
+  onDispose(() => media.removeEventListener("change", changed));
+  return is;
+}
+
 let ids = 0;
 /** A new id for `aria-…` references. */
 export const newId = () => `u${++ids}`;

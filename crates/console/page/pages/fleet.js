@@ -143,7 +143,7 @@ function versionCell(peer, newest) {
 function cpuCell({ overview }) {
   if (overview?.host.cpu === undefined) return "–";
   const { cpu, cpu_limit: limit, throttled } = overview.host;
-  const slow = (throttled ?? 0) > 0.05 ? h("span", { class: "warn-text" }, ` ▲ ${percent(throttled)} throttled`) : null;
+  const slow = (throttled ?? 0) > 0.05 ? h("div", { class: "warn-text" }, `▲ throttled ${percent(throttled)}`) : null;
   return [`${number(cpu)}${limit === undefined ? "" : ` of ${number(limit)}`}`, slow];
 }
 

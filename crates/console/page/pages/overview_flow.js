@@ -3,7 +3,7 @@
 import { flow } from "../lib/charts.js";
 import { age, bytes, compact, count, millis, number, rate, safe } from "../lib/format.js";
 import { link } from "../lib/router.js";
-import { button, card, dataTable, outside, pill } from "../lib/ui.js";
+import { button, card, dataTable, matches, outside, pill } from "../lib/ui.js";
 import { computed, h, signal, when } from "../lib/view.js";
 
 /** @typedef {import("../api").Overview} Overview */
@@ -21,6 +21,7 @@ const HELD = ["waiting", "stopped", "failing", "removed"];
 /** @param {Now} overview */
 export function flowCard(overview) {
   const table = signal(false);
+  const narrow = matches("(max-width: 820px)");
   const first = overview.peek();
   const graph = computed(() => flowGraph(overview.value ?? first));
   return card(
@@ -33,7 +34,10 @@ export function flowCard(overview) {
       () => !table.value,
       () => [
         flow(() => graph.value, { label: "Flow from the intake through types and aggregates to sinks" }),
-        h("div", { class: "narrow-only" }, flowTable(overview)),
+        when(
+          () => narrow.value,
+          () => flowTable(overview),
+        ),
       ],
       () => flowTable(overview),
     ),

@@ -2,7 +2,7 @@
 
 import { send } from "../lib/api.js";
 import { parseKeepingPayloads } from "../lib/rawjson.js";
-import { onDispose, signal } from "../lib/view.js";
+import { matches } from "../lib/ui.js";
 
 /** @typedef {import("../lib/api.js").Options} Options */
 
@@ -39,11 +39,4 @@ export function opensElsewhere(event) {
 }
 
 /** Whether there is room for two columns. Reactive; ends with its scope. */
-export function wideScreen() {
-  const query = matchMedia("(min-width: 1100px)");
-  const wide = signal(query.matches);
-  const changed = () => (wide.value = query.matches);
-  query.addEventListener("change", changed);
-  onDispose(() => query.removeEventListener("change", changed));
-  return wide;
-}
+export const wideScreen = () => matches("(min-width: 1100px)");
