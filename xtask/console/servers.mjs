@@ -72,8 +72,9 @@ export class Cutter {
   }
 }
 
-/** Debian's nginx before `target`, under the prefix `/forebay/`. It ends each stream after `seconds`. */
-export async function nginx(target, seconds) {
+/** Debian's nginx before `target`, under the prefix `/forebay/`. `cut` ends all streams through it. */
+export async function nginx(target) {
+  const cutter = await Cutter.open(target);
   const [port] = await order('ports', { count: 1 });
   const folder = `${FOLDER}/nginx`;
   mkdirSync(folder, { recursive: true });
@@ -84,12 +85,11 @@ http {
   server {
     listen 127.0.0.1:${port};
     location /forebay/ {
-      proxy_pass http://${target}/;
+      proxy_pass ${cutter.url}/;
       proxy_http_version 1.1;
       proxy_set_header Connection "";
       proxy_set_header Host $http_host;
       proxy_buffering off;
-      proxy_read_timeout ${seconds}s;
     }
   }
 }\n`);
@@ -98,5 +98,5 @@ http {
   child.unref();
   const url = `http://127.0.0.1:${port}/forebay/`;
   await until('nginx answers', () => fetch(url).then(() => true, () => false), 5000);
-  return { url, stop: () => child.kill('SIGTERM') };
+  return { url, cut: () => cutter.cut(), stop: () => child.kill('SIGTERM') };
 }

@@ -6,6 +6,7 @@
 mod figure;
 mod host;
 mod order;
+pub(crate) mod page;
 mod script;
 
 use std::path::PathBuf;

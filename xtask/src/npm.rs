@@ -36,3 +36,16 @@ pub(crate) fn ensure_installed(folder: &Path, description: &Path) -> Result<()> 
     let pins = fs::read_to_string(description).with_context(|| format!("reading {}", description.display()))?;
     ensure(folder, &pins, |folder| install(folder, description))
 }
+
+/// Installs the packages of `package-lock.json` next to a description, unless the folder has these versions.
+pub(crate) fn ensure_locked(folder: &Path, source: &Path) -> Result<()> {
+    let lock = source.join("package-lock.json");
+    let pins = fs::read_to_string(&lock).with_context(|| format!("reading {}", lock.display()))?;
+    ensure(folder, &pins, |folder| {
+        copy(&lock, &folder.join("package-lock.json"))?;
+        copy(&source.join("package.json"), &folder.join("package.json"))?;
+        let mut npm = Command::new("npm");
+        npm.arg("--prefix").arg(folder).args(["ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]);
+        run(&mut npm)
+    })
+}
