@@ -56,7 +56,6 @@ async function stoppedLane() {
   await order('stop', { name: gateway });
   await sql('update forebay_cursors set position = position + 100000');
   await order('start', { name: gateway });
-  fleet.processes[gateway] = { ...fleet.processes[gateway] };
   await fleet.post(gateway, 'order', { price: 3, item: 'held' });
   await attempt('a stopped lane is shown', async () => {
     await tab.page.goto(`${tab.url}/`);
@@ -104,7 +103,7 @@ async function deadLetters() {
 /** Edits the first letter so that the table takes it, and replays it alone. */
 async function editOne() {
   await tab.click(/^Dead letters/, 'link');
-  await tab.shows('5,000', 'no_bad');
+  await tab.shows('5,000', 'check constraint');
   const [{ id }] = (await fleet.api(gateway, '/api/dead?limit=1')).letters;
   await tab.go(`dead/${id}?sink=warehouse`);
   const field = tab.page.getByRole('textbox', { name: /payload/i }).last();
@@ -120,7 +119,7 @@ async function editOne() {
 
 async function replayAll() {
   await tab.go('dead');
-  await tab.click(/no_bad/);
+  await tab.click(/check constraint/);
   await tab.click(/replay all/i, 'button');
   const dialog = tab.page.getByRole('dialog').or(tab.page.getByRole('alertdialog'));
   await dialog.first().waitFor({ timeout: 10000 });
@@ -156,8 +155,6 @@ async function otherActions() {
   });
   await attempt('the configuration is reloaded', async () => {
     await tab.go('config');
-    const { peers: _, ...rest } = fleet;
-    check('a fleet', rest !== undefined);
     await order('configure', { name: gateway, config: `${fleet.gatewayConfig(['gateway-2', 'writer-1', 'writer-2', 'writer-3'])}\n[types.parcel]\nroutes = ["warehouse"]\n` });
     await tab.click(/^reload/i, 'button');
     await confirm(/reload|yes/i).catch(() => undefined);
@@ -168,7 +165,7 @@ async function otherActions() {
     await fleet.postBatch(gateway, 'order', [1, 2, 3].map((price) => ({ price, worse: true })));
     await fleet.drained(gateway, ['warehouse'], 30000);
     await tab.go('dead');
-    await tab.click(/no_worse/);
+    await tab.click(/check constraint/);
     await tab.click(/drop/i, 'button');
     await confirm(/drop/i, 3);
     await until('they are gone', async () => (await fleet.api(gateway, '/api/dead')).letters.length === 0, 10000);
