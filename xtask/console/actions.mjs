@@ -105,7 +105,7 @@ async function editOne() {
   await tab.click(/^Dead letters/, 'link');
   await tab.shows('5,000', 'check constraint');
   const [{ id }] = (await fleet.api(gateway, '/api/dead?limit=1')).letters;
-  await tab.go(`dead/${id}?sink=warehouse`);
+  await tab.go(`dead?letter=${encodeURIComponent(`warehouse/${id}`)}`);
   const field = tab.page.getByRole('textbox', { name: /payload/i }).last();
   await field.waitFor({ timeout: 5000 });
   const letter = (await fleet.api(gateway, `/api/dead/${id}`)).letters[0];
@@ -113,19 +113,19 @@ async function editOne() {
   check('the letter has what its table rejects', bad === true);
   await field.fill(JSON.stringify(payload));
   await tab.click(/save and replay/i, 'button');
-  await confirm(/replay|yes/i).catch(() => undefined);
+  await confirm(/^replay$/i);
   await until('it is in PostgreSQL', async () => (await sql(`select 1 from events where id = '${id}'`)).length === 1, 10000);
 }
 
 async function replayAll() {
   await tab.go('dead');
-  await tab.click(/check constraint/);
-  await tab.click(/replay all/i, 'button');
+  await tab.click(/check constraint/, 'button');
+  await tab.click(/^replay all that match/i, 'button');
   const dialog = tab.page.getByRole('dialog').or(tab.page.getByRole('alertdialog'));
   await dialog.first().waitFor({ timeout: 10000 });
   const text = await dialog.first().innerText();
   check('the action says first to how many', text.includes('4,999'), text);
-  await dialog.getByRole('button', { name: /replay/i }).last().dblclick({ timeout: 5000 });
+  await dialog.getByRole('button', { name: /^replay$/i }).last().dblclick({ timeout: 5000 });
   await pause(100);
   await tab.close();
   const ended = async () => {
@@ -165,9 +165,9 @@ async function otherActions() {
     await fleet.postBatch(gateway, 'order', [1, 2, 3].map((price) => ({ price, worse: true })));
     await fleet.drained(gateway, ['warehouse'], 30000);
     await tab.go('dead');
-    await tab.click(/check constraint/);
-    await tab.click(/drop/i, 'button');
-    await confirm(/drop/i, 3);
+    await tab.click(/check constraint/, 'button');
+    await tab.click(/^drop all that match/i, 'button');
+    await confirm(/^drop$/i, 3);
     await until('they are gone', async () => (await fleet.api(gateway, '/api/dead')).letters.length === 0, 10000);
   });
   await attempt('all actions are listed with the name of their token', async () => {

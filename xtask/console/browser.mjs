@@ -7,7 +7,7 @@ import { until } from './site.mjs';
 export const PAGES = [
   ['overview', 'Overview'],
   ['events', 'Events'],
-  ['refused', 'Refused'],
+  ['refused', 'Rejected'],
   ['dead', 'Dead letters'],
   ['types', 'Types'],
   ['sinks', 'Sinks'],
@@ -66,8 +66,9 @@ export class Tab {
     });
   }
 
-  /** Goes to an address after `#/`, and waits for its heading. */
+  /** Loads the console at an address after `#/`, and waits for its heading. */
   async go(address = 'overview') {
+    await this.page.goto('about:blank');
     await this.page.goto(`${this.url}/#/${address}`);
     await this.settled();
   }
@@ -77,7 +78,7 @@ export class Tab {
     await this.page.goto(`${this.url}/#/overview`);
     await this.page.getByLabel(/token/i).first().fill(token);
     await this.page.keyboard.press('Enter');
-    await this.page.getByRole('link', { name: /^Overview/ }).first().waitFor();
+    await this.page.getByRole('heading', { name: 'Log in' }).waitFor({ state: 'hidden' });
     await this.settled();
   }
 

@@ -10,7 +10,7 @@ await fleet.drained('gateway-2', ['warehouse', 'live']);
 await openBrowser();
 const tab = await Tab.open(fleet.url('gateway-1'));
 await tab.logIn(fleet.tokens.anna);
-await tab.click('Fleet');
+await tab.click(/^Fleet/, 'link');
 const others = ['gateway-2', 'writer-1', 'writer-2', 'writer-3'];
 await attempt('all instances are listed', () => tab.shows(...others.map((name) => fleet.processes[name].admin)));
 
@@ -23,7 +23,7 @@ await attempt('a killed writer is shown', async () => {
 await order('start', { name: 'writer-3' });
 
 await attempt('a story of the other gateway is found', async () => {
-  await tab.go(`events/${posted.id}`);
+  await tab.go(`event/${posted.id}`);
   await tab.shows(posted.id, 'order', /stored/i, 'of the other gateway');
 });
 await attempt('the pages of another instance are shown', async () => {

@@ -50,10 +50,10 @@ async function browse() {
   const pages = ['overview', 'events', 'refused', 'dead', 'types', 'types/visit', 'sinks', 'sinks/warehouse', 'sinks/hook', 'tap', 'config', 'health', 'fleet'];
   const addresses = [
     ...pages,
-    ...stored.map(([id]) => `events/${id}`),
-    ...letters.map(({ id }) => `dead/${id}`),
+    ...stored.map(([id]) => `event/${id}`),
+    ...letters.map(({ sink, id }) => `dead?letter=${encodeURIComponent(`${sink}/${id}`)}`),
     `events?type=${encodeURIComponent(SCRIPT)}&where=${encodeURIComponent(MARKUP)}`,
-    `events/${encodeURIComponent(SCRIPT)}`,
+    `event/${encodeURIComponent(SCRIPT)}`,
     `sinks/${encodeURIComponent(MARKUP)}`,
     encodeURIComponent(SCRIPT),
   ];

@@ -38,7 +38,7 @@ async function plant() {
   await fleet.postBatch(gateway, 'order', [{ price: 4, item: 'tea' }, { price: 5, item: 'cup' }]);
   await pause(2500);
   const [{ id }] = (await fleet.api(gateway, '/api/dead')).letters;
-  const details = [`events/${event.id}`, `dead/${id}?sink=warehouse`, 'types/order', 'sinks/live', 'sinks/warehouse', 'aggregates/visit.hits'];
+  const details = [`event/${event.id}`, `dead?letter=${encodeURIComponent(`warehouse/${id}`)}`, 'types/order', 'sinks/live', 'sinks/warehouse', 'aggregates/visit.hits'];
   return [...PAGES.map(([address]) => address), ...details];
 }
 
@@ -97,7 +97,7 @@ async function byKeyboard() {
     await tab.page.keyboard.press('/');
     await tab.page.keyboard.type('no such event');
     await tab.page.keyboard.press('Enter');
-    await until('the address is that of an event', () => tab.page.url().includes('#/events/'), 5000);
+    await until('the address is that of an event', () => tab.page.url().includes('#/event/'), 5000);
   });
   await attempt('? shows the keys', async () => {
     await tab.go('overview');
@@ -109,11 +109,11 @@ async function byKeyboard() {
   await attempt('a dead letter is replayed by keyboard alone', async () => {
     const { letters } = await fleet.api('gateway-1', '/api/dead');
     await sql('alter table events drop constraint status');
-    await tab.go(`dead/${letters[0].id}?sink=${letters[0].sink}`);
-    await focus(tab, /replay/i);
+    await tab.go(`dead?letter=${encodeURIComponent(`${letters[0].sink}/${letters[0].id}`)}`);
+    await focus(tab, /^replay this one/i);
     await tab.page.keyboard.press('Enter');
     await pause(500);
-    await focus(tab, /replay|yes|confirm/i);
+    await focus(tab, /^replay$/i);
     await tab.page.keyboard.press('Enter');
     await until('one dead letter is gone', async () => (await fleet.api('gateway-1', '/api/dead')).letters.length < letters.length, 10000);
   });
@@ -162,7 +162,7 @@ async function takePictures() {
   mkdirSync(PICTURES, { recursive: true });
   const tab = await Tab.open(fleet.url('gateway-1'), { colorScheme: 'light' });
   await tab.logIn(fleet.tokens.anna);
-  const names = [...PAGES.map(([address]) => [address, address]), [addresses.find((one) => one.startsWith('events/')), 'story']];
+  const names = [...PAGES.map(([address]) => [address, address]), [addresses.find((one) => one.startsWith('event/')), 'story']];
   for (const [address, name] of names) {
     await tab.go(address);
     await fleet.postBatch('gateway-1', 'visit', Array.from({ length: 30 }, () => ({ path: '/tea', client: 'c', paid: false })));
