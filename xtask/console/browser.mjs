@@ -73,18 +73,24 @@ export class Tab {
     await this.settled();
   }
 
-  /** Types a token into the form of a console without a session. */
+  /** Types a token into the form of a console without a session; later again, if the session has ended. */
   async logIn(token) {
-    await this.page.goto(`${this.url}/#/overview`);
-    await this.page.getByLabel(/token/i).first().fill(token);
-    await this.page.keyboard.press('Enter');
-    await this.page.getByRole('heading', { name: 'Log in' }).waitFor({ state: 'hidden' });
-    await this.settled();
+    this.token = token;
+    await this.go('overview');
   }
 
-  /** Waits until the page's main part has a heading. */
+  /** Waits until the page's main part has a heading other than that of the form for a token. */
   async settled() {
-    await this.page.getByRole('main').getByRole('heading').first().waitFor();
+    const heading = this.page.getByRole('main').getByRole('heading').first();
+    await heading.waitFor();
+    if (this.token && (await heading.innerText()) === 'Log in') {
+      await this.page.getByLabel('Token').fill(this.token);
+      await this.page.keyboard.press('Enter');
+      await this.page.getByRole('heading', { name: 'Log in' }).waitFor({ state: 'hidden' });
+      await heading.waitFor();
+      // The answers without a session are expected.
+      this.faults = this.faults.filter((fault) => !fault.includes('status of 401'));
+    }
   }
 
   /** The visible text. */
