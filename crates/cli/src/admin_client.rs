@@ -137,7 +137,9 @@ fn for_commands(problem: ProblemJson) -> String {
         }
         "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another token, or create one: {make}"),
         "cross_origin" => {
-            format!("--admin must have an IP address, localhost or a name in allowed_hosts, unless tokens exist. Create a token: {make}")
+            format!(
+                "--admin must have an IP address, localhost or a name in allowed_hosts, unless tokens exist. Create a token: {make}"
+            )
         }
         "all" => "this command would drop all dead letters: add a filter, or --all".to_owned(),
         _ => detail,

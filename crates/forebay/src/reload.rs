@@ -28,6 +28,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::admin::{AccessSettings, Actions, AdminAuth, Caller};
+use crate::admin::{Actions, Caller, Fleet};
 use crate::bus_events::Readers;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
@@ -130,6 +131,7 @@ pub(crate) struct Components {
     pub(crate) stopping: watch::Sender<Stopping>,
     pub(crate) actions: Actions,
     pub(crate) auth: AdminAuth,
+    pub(crate) fleet: Fleet,
 }
 
 /// Reloads the configuration.
@@ -212,6 +214,9 @@ impl Reloader {
         self.components.auth.show(AccessSettings::of(&configuration.admin, configuration.console));
         self.components.stopping.send_replace(configuration.gateway.stopping);
         self.components.upstreams.show(&configuration.upstreams);
+        if configuration.console.peers != self.current.console.peers {
+            self.components.fleet.show(&configuration.console.peers);
+        }
         self.components.retention.show(compose::named(&sinks));
         self.components.readers.show(SinkReader::for_bus(&configuration, &sinks, &self.components.lanes));
         let lowered = compose::lowered_connections(&configuration.gateway, &self.components.memory);

@@ -6,12 +6,17 @@ mod auth;
 mod body;
 mod browser_rules;
 mod dead;
+mod dead_act;
 mod dead_query;
+mod dead_reads;
 mod diagnostics;
 mod dry_run;
 mod entry;
 mod event_type;
+mod events;
+mod fleet;
 mod headers;
+mod jobs;
 mod page;
 mod payload;
 mod response;
@@ -19,6 +24,7 @@ mod routes;
 mod session;
 mod status;
 mod tls;
+mod views;
 mod write_timeout;
 
 use std::convert::Infallible;
@@ -51,12 +57,17 @@ pub(crate) use actions::Actions;
 use admin_api::reload::ReloadJson;
 pub(crate) use auth::{AccessSettings, AdminAuth, Caller};
 pub(crate) use body::AdminBody;
+pub(crate) use dead_reads::DeadReads;
 pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
+pub(crate) use events::Events;
+pub(crate) use fleet::Fleet;
+pub(crate) use jobs::Jobs;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
 pub(crate) use status::{ServerStatus, status};
+pub(crate) use views::{Refusals, Views};
 use write_timeout::WriteTimeout;
 
 /// Open connections at most: a few scrapers and users. More wait.
@@ -75,9 +86,12 @@ pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) status: ServerStatus,
     pub(crate) dead_letters: DeadLetterService,
+    pub(crate) dead_reads: DeadReads,
+    pub(crate) jobs: Jobs,
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
     pub(crate) dry_runs: DryRuns,
+    pub(crate) events: Events,
     pub(crate) payloads: Payloads,
     pub(crate) reload: ReloadHandle,
     pub(crate) origin: Origin,
@@ -190,9 +204,15 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
+    if let Some(rest) = below(paths::JOBS) {
+        return admin.jobs.respond(method, rest, (caller, &admin.diagnostics.actions));
+    }
     if let Some(rest) = below(paths::ROUTES) {
         let actions = &admin.diagnostics.actions;
         return admin.routes.respond(method, rest, query, admin.origin, (caller, actions)).await;
+    }
+    if let Some(rest) = below(paths::EVENTS) {
+        return admin.events.respond(method, rest, query).await;
     }
     if let Some(rest) = below(paths::EVENT_TYPES) {
         return event_type::respond(method, rest, &admin.types);
@@ -211,7 +231,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
+            "this process has no such path: check the path, and whether its role and release have it"
                 .into(),
         ),
     }

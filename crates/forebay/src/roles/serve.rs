@@ -23,9 +23,9 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes,
-    ServerStatus,
+    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Fleet, Jobs, Payloads, Routes, ServerStatus,
 };
+use crate::admin::{Refusals, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -38,6 +38,7 @@ use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
+use crate::recent_refusals::RecentRefusals;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
@@ -214,6 +215,7 @@ struct Running {
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
     findings: Findings,
+    refusals: RecentRefusals,
     readers: Readers,
     bus_events: Option<BusEvents>,
     push: Arc<PushCounters>,
@@ -278,6 +280,12 @@ impl Running {
         let access = AccessSettings::of(&configuration.admin, configuration.console);
         let is_reachable = configuration.gateway.admin_is_reachable();
         let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let refusals = RecentRefusals::default();
+        let views = Views {
+            overviews: overviews.clone(),
+            refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
+        };
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -290,9 +298,12 @@ impl Running {
                 findings.clone(),
             ),
             dead_letters: delivery.dead_letters().clone(),
+            dead_reads: DeadReads::new(delivery.dead_letters().clone()),
+            jobs: Jobs::default(),
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
+            events: Events::new(gateway.control().stored_events(), readers.clone()),
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
@@ -311,10 +322,11 @@ impl Running {
                 gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
+                views,
+                fleet: Fleet::new(&configuration.console.peers),
                 actions: Actions::default(),
             },
         });
-        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
         Ok(Self {
             log,
@@ -327,6 +339,7 @@ impl Running {
             upstreams,
             retention,
             findings,
+            refusals,
             readers,
             bus_events,
             push,
@@ -341,7 +354,8 @@ impl Running {
         tokio::spawn(log_unread_times(self.log.types().clone()));
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
-        tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+        tokio::spawn(self.admin.diagnostics.overviews.clone().record());
+        tokio::spawn(log::refusals::follow(self.gateway.counters().clone(), self.refusals.clone()));
     }
 
     /// Starts to send metrics, if the configuration has a receiver.
@@ -368,6 +382,7 @@ impl Running {
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
             auth: self.admin.auth.clone(),
+            fleet: self.admin.diagnostics.fleet.clone(),
         }
     }
 

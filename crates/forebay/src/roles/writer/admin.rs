@@ -77,20 +77,18 @@ async fn answer(request: &mut Request<Incoming>, shown: &Shown, caller: Option<&
 
 impl Shown {
     fn not_ready(&self) -> Option<&'static str> {
-        self.writer.is_draining().then_some("the writer is stopping")
+        offered_status::not_ready(&self.writer)
     }
 
     fn status(&self) -> StatusJson {
-        let is_unregistered = self.is_registered.as_ref().is_some_and(|registered| !registered.load(Ordering::Relaxed));
-        let unregistered =
-            is_unregistered.then(|| "the writer is not registered in etcd: check etcd and its settings".to_owned());
-        let sinks = self.writer.offered().iter().map(|(name, offered)| offered_status::of(name, offered)).collect();
+        let problems = offered_status::problems(&self.writer, self.is_registered.as_deref());
+        let sinks = offered_status::of_all(&self.writer);
         let (counters, now) = (self.writer.counters(), clock::unix_microseconds());
         StatusJson {
             events: counters.records.get(),
             refused: counters.refused.get(),
             findings: self.diagnostics.findings.now(),
-            ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
+            ..admin::status(Role::Writer, self.started, now, self.not_ready(), &problems, sinks)
         }
     }
 
