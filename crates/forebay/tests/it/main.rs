@@ -14,6 +14,8 @@ mod conditions;
 mod copies;
 mod corrected_mappings;
 mod dead;
+mod dead_jobs;
+mod dead_pages;
 mod directory;
 mod doctor;
 mod drain;
