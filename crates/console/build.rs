@@ -73,9 +73,9 @@ fn compressed(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(encoder.finish()?)
 }
 
-/// A tag of the content, with its quotes.
+/// A tag of the content, with its quotes. It is weak: the compressed and the plain content have the same.
 fn etag(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
-    format!("\"{:016x}\"", hasher.finish())
+    format!("W/\"{:016x}\"", hasher.finish())
 }

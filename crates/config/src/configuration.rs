@@ -127,7 +127,7 @@ fn read_tables(
     let intakes = intakes::read(reader, file);
     let mut gateway = gateway::read(reader, &gateway_section, inputs, intakes.has_signed());
     let admin = admin::read(reader, file, inputs.folder);
-    let console = console::read(reader, file);
+    let console = console::read(reader, file, inputs.folder);
     let section = reader.table(file, "journal");
     let journal = journal::read(reader, &section);
     let section = reader.table(file, "log");

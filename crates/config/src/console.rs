@@ -1,6 +1,12 @@
 //! `[console]`: the page of the admin port. Each role has it.
 
+use std::path::Path;
+
 use settings::{Section, Setting, SettingsReader, Unset, names};
+
+use sink_remote::UpstreamConfig;
+
+use crate::peers;
 
 /// The table's name.
 pub(crate) const TABLE: &str = "console";
@@ -13,14 +19,17 @@ const ENABLED: Setting = Setting::flag(
 .or(Unset::Boolean(true));
 
 /// The page of the admin port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Console {
     /// Whether the admin port serves the page.
     pub is_enabled: bool,
+    /// The other processes that it shows, one upstream for each source of addresses.
+    pub peers: Vec<UpstreamConfig>,
 }
 
-pub(crate) fn read(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> Console {
+pub(crate) fn read(reader: &mut SettingsReader<'_>, file: &Section<'_>, folder: &Path) -> Console {
     let section = reader.table(file, TABLE);
-    reader.check_keys(&section, names(SETTINGS));
-    Console { is_enabled: reader.boolean_or_default(&section, &ENABLED) }
+    reader.check_keys(&section, names(SETTINGS).chain([peers::TABLE]));
+    let is_enabled = reader.boolean_or_default(&section, &ENABLED);
+    Console { is_enabled, peers: peers::read(reader, &section, folder) }
 }

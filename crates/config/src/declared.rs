@@ -13,7 +13,8 @@ use crate::push::{otlp, statsd};
 use crate::sinks::every_sink;
 use crate::sinks::kinds::{self, KINDS};
 use crate::{
-    admin, bridge, bus, configuration_file, console, etcd, gateway, journal, log, registration, upstreams, writer_table,
+    admin, bridge, bus, configuration_file, console, etcd, gateway, journal, log, peers, registration, upstreams,
+    writer_table,
 };
 
 /// A table of the file.
@@ -39,7 +40,9 @@ pub(crate) enum Inner {
 const TLS: Table = Table { settings: &[tls::SETTINGS], tables: &[] };
 const GATEWAY: Table = Table { settings: &[gateway::SETTINGS], tables: &[(tls::TABLE, Inner::Settings(&TLS))] };
 const ADMIN: Table = Table { settings: &[admin::SETTINGS], tables: &[(tls::TABLE, Inner::Settings(&TLS))] };
-const CONSOLE: Table = Table { settings: &[console::SETTINGS], tables: &[] };
+const PEERS: Table =
+    Table { settings: &[peers::SETTINGS], tables: &[(etcd::TABLE, Inner::Settings(&ETCD_OF_GATEWAY))] };
+const CONSOLE: Table = Table { settings: &[console::SETTINGS], tables: &[(peers::TABLE, Inner::Settings(&PEERS))] };
 const JOURNAL: Table = Table { settings: &[journal::SETTINGS], tables: &[] };
 const LOG: Table = Table { settings: &[log::SETTINGS], tables: &[] };
 const AGGREGATE: Table = Table { settings: &[aggregate::SETTINGS], tables: &[] };

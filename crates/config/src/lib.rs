@@ -28,6 +28,7 @@ mod old_names;
 pub mod owner_file;
 #[cfg(test)]
 mod page_blocks;
+mod peers;
 pub mod port;
 mod push;
 mod registration;
@@ -35,6 +36,7 @@ mod result_paths;
 mod role;
 mod role_tables;
 mod server_address;
+mod setting_origins;
 mod sinks;
 mod stopping;
 #[cfg(test)]
@@ -71,6 +73,7 @@ pub use push::otlp::OtlpConfig;
 pub use push::statsd::StatsdConfig;
 pub use registration::WriterEtcd;
 pub use role::Role;
+pub use setting_origins::{SettingOrigin, SettingSource, setting_origins};
 pub use sinks::kinds::names as kinds_of_sinks;
 pub use sinks::route::Route;
 pub use sinks::{SinkConfig, SinkName, SinkSettings};

@@ -105,7 +105,7 @@ impl fmt::Display for WriterConfiguration {
         let tls =
             self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
         writeln!(f, "listen  {}{tls}\nadmin   {}", self.listen, self.admin)?;
-        if let Some(WriterEtcd { etcd, advertise, lease }) = &self.etcd {
+        if let Some(WriterEtcd { etcd, advertise, lease, .. }) = &self.etcd {
             writeln!(f, "etcd    {etcd}, as {advertise}, lease {}", humantime::format_duration(*lease))?;
         }
         self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))?;
@@ -167,7 +167,7 @@ fn read_tables(
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     bound_connections(&mut sinks.valid);
     let admin_port = admin::read_of_writer(reader, file);
-    let console = console::read(reader, file);
+    let console = console::read(reader, file, inputs.folder);
     let bus = bus::read(reader, file, inputs.folder, Uses { has_bridge: false, has_events: true });
     let push = push::read(reader, file, inputs.folder);
     reader.check_variables(OF_FLAGS);

@@ -53,7 +53,7 @@ mod tests {
             assert_eq!(std::fs::read(page.join(name)).unwrap(), asset.plain(), "{name}");
         }
         let index = find("/").unwrap();
-        assert_eq!((index.content_type, index.etag.len()), ("text/html; charset=utf-8", 18));
+        assert_eq!((index.content_type, index.etag.len()), ("text/html; charset=utf-8", 20));
         for path in ["/index.html", "/api.d.ts", "/tsconfig.json", "", "/../Cargo.toml"] {
             assert!(find(path).is_none(), "{path}");
         }

@@ -13,6 +13,7 @@ mod delivery_files;
 mod entries;
 mod filter;
 mod groups;
+mod history;
 mod index;
 mod listing;
 mod lookup;
@@ -51,6 +52,7 @@ pub use deferred::{DeferredEnd, Resent};
 pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use groups::{DeadGroup, DeadGroups};
+pub use history::{DeadHistory, DeadStep, DeadStepKind};
 pub use listing::{DeadOrder, PageRequest};
 pub use notify::LastDead;
 pub use offline::{

@@ -19,8 +19,8 @@ use crate::selection::{self, SelectedSink, Selection};
 #[derive(Debug, thiserror::Error)]
 #[error("dead letters of sink {sink}: {reason}")]
 pub struct DeadError {
-    sink: SinkName,
-    reason: String,
+    pub(crate) sink: SinkName,
+    pub(crate) reason: String,
 }
 
 /// The dead letters of all sinks. Cheap to clone.
@@ -49,7 +49,7 @@ impl DeadLetterService {
         chosen
     }
 
-    fn find(&self, sink: &str) -> Option<Arc<SinkQueue>> {
+    pub(crate) fn find(&self, sink: &str) -> Option<Arc<SinkQueue>> {
         self.queues().into_iter().find(|queue| **queue.dead.sink() == *sink)
     }
 
