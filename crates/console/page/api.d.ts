@@ -339,7 +339,7 @@ export interface Jobs {
 export interface Job {
   job: string;
   action: "replay" | "drop";
-  /** The query, for people. */
+  /** The filter, for the operator. */
   filter: string;
   by: string;
   started: Time;
