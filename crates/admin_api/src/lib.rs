@@ -12,4 +12,5 @@ pub mod query;
 pub mod reload;
 pub mod route;
 pub mod status;
+pub mod story;
 pub mod upstream;

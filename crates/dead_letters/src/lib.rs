@@ -24,6 +24,7 @@ mod replay;
 mod sent_record;
 mod service;
 mod state;
+mod trace;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -52,6 +53,7 @@ pub use reasons::{SINK_CHANGED, not_stored_in_time};
 pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
+pub use trace::{DeadTrace, TracedOutcome};
 
 use dead_record::{DeadRecord, RecordKind};
 use deferred::Deferred;

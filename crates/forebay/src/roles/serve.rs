@@ -41,6 +41,7 @@ use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
 use crate::signals::{delayed, end_at_once, runtime_with_signals};
+use crate::story::{NoProgress, Stories};
 use crate::tapping::Tapping;
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
@@ -272,6 +273,18 @@ impl Running {
         );
         let overviews = Overviews::new(overview);
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let actions = Actions::default();
+        let stories = Stories {
+            log: log.clone(),
+            ledger: delivery.ledger().clone(),
+            lanes: delivery.lanes().clone(),
+            dead: delivery.dead_letters().clone(),
+            readers: readers.clone(),
+            types: types.clone(),
+            stored: gateway.control().stored_events(),
+            actions: actions.clone(),
+            progress: Arc::new(NoProgress),
+        };
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -287,7 +300,7 @@ impl Running {
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
-            events: Events::new(gateway.control().stored_events(), readers.clone()),
+            events: Events { stories },
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
@@ -306,7 +319,7 @@ impl Running {
                 gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
-                actions: Actions::default(),
+                actions: actions.clone(),
             },
         });
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
