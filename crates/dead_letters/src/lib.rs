@@ -11,6 +11,7 @@ mod deferred;
 mod delivery_files;
 mod entries;
 mod filter;
+mod history;
 mod index;
 mod lookup;
 mod low_watermark;
@@ -45,6 +46,7 @@ pub use counters::DeadCounters;
 pub use deferred::{DeferredEnd, Resent};
 pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
+pub use history::{DeadHistory, DeadStep, DeadStepKind};
 pub use notify::LastDead;
 pub use offline::{
     damaged_dead_letters, deferred_events, each_dead_letter, read_dead_letters, sinks_with_dead_letters,

@@ -16,8 +16,8 @@ use crate::replay::{DeadAction, DeadCommand, DeadOutcome, SinkQueue};
 #[derive(Debug, thiserror::Error)]
 #[error("dead letters of sink {sink}: {reason}")]
 pub struct DeadError {
-    sink: SinkName,
-    reason: String,
+    pub(crate) sink: SinkName,
+    pub(crate) reason: String,
 }
 
 /// The dead letters of all sinks. Cheap to clone.
@@ -42,7 +42,7 @@ impl DeadLetterService {
         self.queues().into_iter().filter(|queue| filter.names(queue.dead.sink()))
     }
 
-    fn find(&self, sink: &str) -> Option<Arc<SinkQueue>> {
+    pub(crate) fn find(&self, sink: &str) -> Option<Arc<SinkQueue>> {
         self.queues().into_iter().find(|queue| **queue.dead.sink() == *sink)
     }
 

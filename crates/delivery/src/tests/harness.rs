@@ -17,6 +17,7 @@ use eventlog::{
 use journal::simulated_disk::SimulatedDisk;
 use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
 use objects::ObjectFormat;
+use progress::ProgressBoard;
 use sink::Sink;
 use sink_directory::DirectoryConfig;
 use sink_sqlite::{Sqlite, SqliteConfig};
@@ -81,6 +82,7 @@ pub(super) struct Process {
     pub(super) ledger: Arc<Ledger>,
     pub(super) lanes: Vec<Arc<LaneStatus>>,
     pub(super) aggregates: AggregateBoard,
+    pub(super) progress: ProgressBoard,
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
     pub(super) office: DeadLetterService,
@@ -200,6 +202,7 @@ impl Harness {
             supervisor.checkpointer.pins = Arc::default();
         }
         let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
+        let progress = supervisor.progress.board().clone();
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         self.at_start = self.unsure_files();
         let (commands, received) = watch::channel(Command::Run);
@@ -211,6 +214,7 @@ impl Harness {
             ledger,
             lanes,
             aggregates,
+            progress,
             sinks: handles,
             dead,
             office,
