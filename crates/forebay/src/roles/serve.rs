@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use crate::admin::{
     Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus,
 };
-use crate::admin::{Refusals, Views};
+use crate::admin::{Aggregates, Refusals, ServerSinks, Sinks, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -278,6 +278,8 @@ impl Running {
         let views = Views {
             overviews: overviews.clone(),
             refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
+            aggregates: Some(Aggregates::new(delivery.aggregates().clone(), types.clone())),
+            sinks: Sinks::of_server(ServerSinks::new(&delivery, upstreams.clone(), types.clone()), sources.clone()),
         };
         let admin = Arc::new(Admin {
             metrics,
@@ -371,6 +373,7 @@ impl Running {
             memory: self.memory,
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
+            configuration: self.admin.diagnostics.configuration.clone(),
         }
     }
 
