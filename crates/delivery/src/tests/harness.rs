@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateSetup, Clock};
-use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
+use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome, PageRequest};
 use event::{EventId, TypeName};
 use eventlog::{
     AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, ShardOptions, SourceLine,
@@ -570,7 +570,7 @@ impl Harness {
 
     /// The dead letters that are held.
     pub(super) fn list(&self, filter: &DeadFilter) -> DeadList {
-        self.process().office.list(filter, 1000, true).unwrap()
+        self.process().office.list(filter, &PageRequest::first(1000, true)).unwrap()
     }
 
     /// The numbers of the events that are held as dead letters of a sink.

@@ -23,9 +23,9 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus,
+    AccessSettings, Actions, Admin, AdminAuth, Aggregates, ConfigurationSources, DeadReads, Diagnostics, DryRuns,
+    Events, Fleet, Jobs, Payloads, Refusals, Routes, ServerSinks, ServerStatus, Sinks, Views,
 };
-use crate::admin::{Aggregates, Refusals, ServerSinks, Sinks, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -96,7 +96,9 @@ async fn serve(
     let role = inputs.common.role().unwrap_or(Role::Serve);
     let sources = ConfigurationSources::new(&inputs.common, &inputs.environment);
     let (configuration_now, tokens) = (&configuration, watch.tokens());
-    let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
+    let admin_port = admin_address.port();
+    let start =
+        Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources, admin_port };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let mut running = Running::start(start, (intake, intakes), sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
@@ -198,6 +200,7 @@ struct Start<'a> {
     memory: Budgets,
     role: Role,
     sources: ConfigurationSources,
+    admin_port: u16,
 }
 
 /// Everything that runs.
@@ -229,7 +232,7 @@ impl Running {
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory, role, sources } = start;
+        let Start { configuration, data, tokens, tls, memory, role, sources, admin_port } = start;
         let (taps, spans) = (Taps::new(), push::spans(&configuration.push));
         let opened = Opened::start(configuration, data, memory, sinks.clone(), (taps, spans))?;
         let Opened { log, delivery, directory } = opened;
@@ -274,11 +277,16 @@ impl Running {
             findings.clone(),
         );
         let overviews = Overviews::new(overview);
+        let access = AccessSettings::of(&configuration.admin, &configuration.console);
+        let is_reachable = configuration.gateway.admin_is_reachable();
+        let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
         let refusals = RecentRefusals::default();
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let stored = gateway.control().stored_events();
         let views = Views {
             overviews: overviews.clone(),
             refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
-            aggregates: Some(Aggregates::new(delivery.aggregates().clone(), types.clone())),
+            aggregates: Some(Aggregates::new(delivery.aggregates().clone(), types.clone(), (stored.clone(), readers.clone()))),
             sinks: Sinks::of_server(ServerSinks::new(&delivery, upstreams.clone(), types.clone()), sources.clone()),
         };
         let admin = Arc::new(Admin {
@@ -293,13 +301,16 @@ impl Running {
                 findings.clone(),
             ),
             dead_letters: delivery.dead_letters().clone(),
+            dead_reads: DeadReads::new(delivery.dead_letters().clone()),
+            jobs: Jobs::default(),
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
+            events: Events::new(stored, readers.clone()),
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
-            auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
+            auth,
             readiness: gateway.readiness().clone(),
             diagnostics: Diagnostics {
                 findings: findings.clone(),
@@ -315,10 +326,10 @@ impl Running {
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
                 views,
+                fleet: Fleet::new(&configuration.console.peers),
                 actions: Actions::default(),
             },
         });
-        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
         Ok(Self {
             log,
@@ -374,6 +385,8 @@ impl Running {
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
             configuration: self.admin.diagnostics.configuration.clone(),
+            auth: self.admin.auth.clone(),
+            fleet: self.admin.diagnostics.fleet.clone(),
         }
     }
 

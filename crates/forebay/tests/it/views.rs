@@ -163,6 +163,7 @@ routes = ["local"]
 [types.access.aggregate.hits]
 window = "5m every 1m"
 time = "received"
+early = "1s"
 group_by = ["/path"]
 measures = { n = "count" }
 routes = ["local"]
@@ -183,6 +184,9 @@ fn aggregate_has_its_state() {
         (&json!(300), &json!(["/path"]), &json!(0))
     );
     assert!(aggregate["bytes"].as_u64() < aggregate["bytes_max"].as_u64(), "{aggregate}");
+    let results = wait_for(&server, "/api/aggregates/access.hits/results", |answer| answer["results"][0] != Value::Null);
+    assert_eq!((&results["sink"], &results["results"][0]["type"]), (&json!("local"), &json!("access.hits")));
+    assert_eq!(ask(&server, "GET", "/api/aggregates/access/results").0, 404);
 }
 
 #[test]

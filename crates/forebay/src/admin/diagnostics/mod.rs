@@ -30,8 +30,9 @@ use hyper::{Request, StatusCode};
 use super::Views;
 use super::actions::Actions;
 use super::auth::Caller;
-use super::is_read;
+use super::fleet::{self, Fleet};
 use super::response::{AdminResponse, json, not_allowed};
+use super::{is_below, is_read};
 use crate::findings::Findings;
 use crate::memory_use::MemoryUse;
 use crate::overview::{HISTORY_BYTES_MAX, Overviews};
@@ -51,6 +52,7 @@ pub(crate) struct Diagnostics {
     pub(crate) configuration: ConfigurationSources,
     pub(crate) tapping: Tapping,
     pub(crate) views: Views,
+    pub(crate) fleet: Fleet,
     pub(crate) actions: Actions,
 }
 
@@ -85,6 +87,10 @@ impl Diagnostics {
             paths::DEBUG_MEMORY,
             paths::DEBUG_SHARDS,
         ];
+        let path = request.uri().path();
+        if let Some(rest) = path.strip_prefix(paths::PEERS).filter(|rest| is_below(rest)).map(str::to_owned) {
+            return Some(fleet::respond(&self.fleet, &self.overviews, &rest, request).await);
+        }
         Some(match request.uri().path() {
             path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
             paths::ACTIONS => json(StatusCode::OK, &self.actions.now()),

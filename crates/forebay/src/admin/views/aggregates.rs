@@ -1,11 +1,15 @@
-//! `GET /api/aggregates`: the state of each aggregate.
+//! `GET /api/aggregates`: the state of each aggregate. `GET /api/aggregates/NAME/results`: its newest results, from a store that can be read.
 
 use aggregation::AggregateBoard;
-use hyper::StatusCode;
-use serde::Serialize;
-use text::{duration, rfc3339};
+use gateway::{ReadRefused, StoredEvents};
+use hyper::{Method, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use text::{duration, percent, rfc3339};
 
-use crate::admin::response::{AdminResponse, json};
+use crate::admin::is_read;
+use crate::admin::response::{AdminResponse, json, not_allowed, problem};
+use crate::bus_events::Readers;
 use crate::type_info::TypeInfo;
 
 /// The aggregates of a server or a gateway. Cheap to clone.
@@ -13,6 +17,27 @@ use crate::type_info::TypeInfo;
 pub(crate) struct Aggregates {
     board: AggregateBoard,
     types: TypeInfo,
+    stored: StoredEvents,
+    readers: Readers,
+}
+
+/// Results of a request.
+const RESULTS: usize = 200;
+
+/// A page of stored events.
+#[derive(Deserialize)]
+struct PageJson<'p> {
+    #[serde(borrow)]
+    events: &'p RawValue,
+    sink: String,
+}
+
+#[derive(Serialize)]
+struct ResultsJson<'p> {
+    /// The newest first.
+    results: &'p RawValue,
+    /// The sink that was read.
+    sink: String,
 }
 
 #[derive(Serialize)]
@@ -35,11 +60,47 @@ struct AggregateJson {
 }
 
 impl Aggregates {
-    pub(crate) const fn new(board: AggregateBoard, types: TypeInfo) -> Self {
-        Self { board, types }
+    pub(crate) const fn new(board: AggregateBoard, types: TypeInfo, of_stores: (StoredEvents, Readers)) -> Self {
+        let (stored, readers) = of_stores;
+        Self { board, types, stored, readers }
     }
 
-    pub(super) fn respond(&self) -> AdminResponse {
+    /// Answers a request whose path continues with `rest` after [`AGGREGATES`](admin_api::paths::AGGREGATES).
+    pub(super) async fn respond(&self, method: &Method, rest: &str) -> AdminResponse {
+        let parts: Vec<&str> = rest.split('/').skip(1).collect();
+        match parts[..] {
+            [] if is_read(method) => self.all(),
+            [name, "results"] if is_read(method) => self.results(name).await,
+            [] | [_, "results"] => not_allowed("GET, HEAD"),
+            _ => {
+                let paths = "the paths are /api/aggregates and /api/aggregates/NAME/results";
+                problem(StatusCode::NOT_FOUND, "path", paths.into())
+            }
+        }
+    }
+
+    /// The newest results of an aggregate. `name` is percent-encoded.
+    async fn results(&self, name: &str) -> AdminResponse {
+        let decoded = percent::decode(name).unwrap_or_else(|| name.to_owned());
+        if !self.board.aggregates().iter().any(|status| status.name().as_str() == decoded) {
+            let detail = format!("there is no aggregate {decoded}: GET /api/aggregates lists all");
+            return problem(StatusCode::NOT_FOUND, "aggregate", detail);
+        }
+        let query = format!("type={name}&order=desc&limit={RESULTS}");
+        let body = match self.stored.page(Some(&query), &self.readers.current()).await {
+            Ok(body) => body,
+            Err(ReadRefused { code: "not_readable", .. }) => {
+                return json(StatusCode::OK, &serde_json::json!({"results": [], "sink": null}));
+            }
+            Err(ReadRefused { status, code, detail }) => return problem(status, code, detail.into_owned()),
+        };
+        match serde_json::from_slice::<PageJson<'_>>(body.as_ref()) {
+            Ok(PageJson { events, sink }) => json(StatusCode::OK, &ResultsJson { results: events, sink }),
+            Err(error) => problem(StatusCode::SERVICE_UNAVAILABLE, "store", format!("BUG: the page is no JSON: {error}")),
+        }
+    }
+
+    fn all(&self) -> AdminResponse {
         let running = self.board.aggregates();
         let configured = self.types.aggregate_configs();
         let aggregate = |status: &std::sync::Arc<aggregation::AggregateStatus>| {

@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/aggregates` | the state of each aggregate |
+//! | `GET /api/aggregates`, `GET /api/aggregates/NAME/results` | the state of each aggregate, and its newest results |
 //! | `GET /api/history?for=` | figures of the last hour |
 //! | `GET /api/refused?code=&type=&source=` | the last rejected events and requests |
 //! | `GET /api/sinks`, `GET /api/sinks/NAME` | the state of each sink |
@@ -44,8 +44,10 @@ impl Views {
         if let Some(rest) = path.strip_prefix(paths::SINKS).filter(|rest| is_below(rest)) {
             return Some(sinks::respond(&self.sinks, request.method(), rest).await);
         }
+        if let Some(rest) = path.strip_prefix(paths::AGGREGATES).filter(|rest| is_below(rest)) {
+            return Some(self.aggregates.as_ref()?.respond(request.method(), rest).await);
+        }
         let answer = match path {
-            paths::AGGREGATES => self.aggregates.as_ref()?.respond(),
             paths::HISTORY => history::respond(&self.overviews, query),
             paths::REFUSED => self.refusals.as_ref()?.respond(query),
             _ => return None,

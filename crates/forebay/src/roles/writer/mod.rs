@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use config::{ConnectionLimits, SinkConfig, WriterConfiguration};
-use discovery::Registration;
+use discovery::{Advertised, Registration};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics, Sinks, Views};
+use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet, Sinks, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -92,16 +92,22 @@ async fn serve(
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
     let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
-    let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
+    let access = AccessSettings::of(&configuration.admin_port, &configuration.console);
+    let port = admin.local_addr().map_or(configuration.admin.port(), |address| address.port());
+    let auth = AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), port, access);
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
         tokio::spawn(tls.clone().follow());
     }
     log_start(&listener, &admin, &writer, tls.is_some());
-    let registration =
-        configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
+    let registration = configuration.etcd.clone().map(|etcd| {
+        let advertised = Advertised { url: etcd.advertise, admin: etcd.advertise_admin };
+        Registration::start(etcd.etcd, advertised, etcd.lease)
+    });
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe((&writer, stores(configuration)), sources, taps, is_registered.clone());
+    let fleet = Fleet::new(&configuration.console.peers);
+    let (retention, diagnostics) =
+        observe((&writer, stores(configuration)), sources, taps, is_registered.clone(), fleet);
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -157,6 +163,7 @@ fn observe(
     configuration: ConfigurationSources,
     taps: &'static Taps,
     is_registered: Option<Arc<AtomicBool>>,
+    fleet: Fleet,
 ) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
@@ -170,7 +177,7 @@ fn observe(
     let views = Views { overviews: overviews.clone(), refusals: None, aggregates: None, sinks };
     let actions = Actions::default();
     let diagnostics =
-        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views, actions };
+        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views, actions, fleet };
     (retention, diagnostics)
 }
 

@@ -1,0 +1,112 @@
+// Addresses: `#/page/rest?filters`. They hold all that a page shows, so reload, a new tab and a proxy's prefix work.
+
+import { batch, computed, signal } from "./view.js";
+
+/** @typedef {{ page: string, rest: string, query: URLSearchParams }} Route */
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
+
+/**
+ * Parses the part of an address after `#`.
+ * @param {string} hash
+ * @returns {Route}
+ */
+export function parse(hash) {
+  const text = hash.replace(/^#?\/?/, "");
+  const mark = text.indexOf("?");
+  const path = mark < 0 ? text : text.slice(0, mark);
+  const slash = path.indexOf("/");
+  return {
+    page: decode(slash < 0 ? path : path.slice(0, slash)) || "overview",
+    rest: slash < 0 ? "" : decode(path.slice(slash + 1)),
+    query: new URLSearchParams(mark < 0 ? "" : text.slice(mark + 1)),
+  };
+}
+
+/** @param {string} text */
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * The address of a page, relative: `#/sinks/search?tab=lanes`. Null, undefined, false and empty filters are left out.
+ * @param {string} page
+ * @param {string | null} [rest]
+ * @param {Query | URLSearchParams} [query]
+ * @returns {string}
+ */
+export function link(page, rest, query) {
+  const search = query instanceof URLSearchParams ? query : toSearch(query ?? {});
+  const tail = rest ? `/${encodeURIComponent(rest)}` : "";
+  const filters = search.toString();
+  return `#/${encodeURIComponent(page)}${tail}${filters ? `?${filters}` : ""}`;
+}
+
+/** @param {Query} query */
+export function toSearch(query) {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== false && value !== "") search.set(name, String(value));
+  }
+  return search;
+}
+
+const hasWindow = typeof window !== "undefined";
+
+/** The current address. @type {import("./view.js").Signal<Route>} */
+export const route = signal(parse(hasWindow ? location.hash : ""));
+
+if (hasWindow) {
+  window.addEventListener("hashchange", () => {
+    route.value = parse(location.hash);
+  });
+}
+
+/**
+ * Goes to an address as `link` gives it. `replace` leaves no step in the history: for filters.
+ * @param {string} address
+ * @param {{ replace?: boolean }} [options]
+ */
+export function go(address, options) {
+  if (address === location.hash) return;
+  if (options?.replace) {
+    history.replaceState(history.state, "", address);
+    route.value = parse(address);
+  } else location.hash = address;
+}
+
+/**
+ * A filter of the address as a two-way signal; "" if it is missing. Writing replaces the address.
+ * @param {string} name
+ * @param {string} [initial] the value if the address has none; it isn't written to the address
+ * @returns {import("./view.js").Signal<string>}
+ */
+export function queryParam(name, initial = "") {
+  const read = computed(() => route.value.query.get(name) ?? initial);
+  return {
+    get value() {
+      return read.value;
+    },
+    set value(next) {
+      setQuery({ [name]: next === initial ? "" : next });
+    },
+    peek: () => route.peek().query.get(name) ?? initial,
+  };
+}
+
+/**
+ * Changes some filters of the current address at once; empty values remove them.
+ * @param {Query} changes
+ */
+export function setQuery(changes) {
+  const { page, rest, query } = route.peek();
+  const next = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === undefined || value === false || value === "") next.delete(name);
+    else next.set(name, String(value));
+  }
+  batch(() => go(link(page, rest, next), { replace: true }));
+}

@@ -1,0 +1,153 @@
+// The page of one event: its story, found by id, key or position.
+import { ApiError, resource } from "../lib/api.js";
+import { safe } from "../lib/format.js";
+import { go, link, route } from "../lib/router.js";
+import { button, card, code, field, outside, pageHead, shown } from "../lib/ui.js";
+import { computed, h } from "../lib/view.js";
+import { typeSuggestions } from "./events_filter.js";
+import { getKeepingPayloads } from "./parts.js";
+import { storyView } from "./story.js";
+
+/** @typedef {import("../api").Story} Story */
+/** @typedef {{ id?: string, key?: string, position?: string, type?: string, source?: string }} Asked */
+
+const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
+const POSITION = /^\d+:\d+$/;
+
+/**
+ * The address of the event that a text names: an id, a position, else a key.
+ * @param {string} text
+ * @param {string} [type]
+ * @param {string} [source] of the token that has sent the key
+ */
+export function findLink(text, type = "", source = "") {
+  const wanted = text.trim();
+  if (UUID.test(wanted)) return link("event", wanted.toLowerCase(), { type });
+  if (POSITION.test(wanted)) return link("event", "", { position: wanted, type });
+  return link("event", "", { key: wanted, type, source });
+}
+
+/** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Story>} */
+function ask({ id, key, position, type, source }, signal) {
+  if (id) return getKeepingPayloads(`api/events/${encodeURIComponent(id)}/story`, { signal, query: { type, position } });
+  if (key) return getKeepingPayloads("api/events/by-key/story", { signal, query: { key, type, source } });
+  return getKeepingPayloads(`api/events/${encodeURIComponent(position ?? "")}/story`, { signal, query: { type } });
+}
+
+/** The story of an event, while it loads, and what was looked at if it isn't found. @param {Asked} asked @param {{ alone?: boolean }} [options] */
+export function storyById(asked, options) {
+  const story = resource((signal) => ask(asked, signal));
+  const notFound = () => {
+    const error = story.error.value;
+    return error instanceof ApiError && error.status === 404 && lookedIn(error) ? error : null;
+  };
+  return h("div", null, () => {
+    const error = notFound();
+    if (error) return missing(asked, error, story.reload);
+    return shown(story, (data) => () => storyView(data.value, options));
+  });
+}
+
+/** @param {ApiError} error @returns {string[] | null} */
+function lookedIn(error) {
+  const places = /** @type {{ looked_in?: unknown } | undefined} */ (error.body)?.looked_in;
+  return Array.isArray(places) ? places.map(String) : null;
+}
+
+/** @param {Asked} asked @param {ApiError} error @param {() => void} again */
+function missing({ id, key, position, type }, error, again) {
+  const name = id ? "id" : key ? "key" : "position";
+  return h(
+    "div",
+    { role: "status" },
+    h(
+      "p",
+      null,
+      h("b", null, "No event found"),
+      ` with the ${name} `,
+      code(id || key || position),
+      type ? [" of type ", code(type)] : null,
+      ".",
+    ),
+    h("p", null, outside(error.detail)),
+    h("p", null, "Looked in:"),
+    h(
+      "ul",
+      null,
+      (lookedIn(error) ?? []).map((place) => h("li", null, outside(place))),
+    ),
+    h(
+      "p",
+      { class: "mu" },
+      "A key belongs to a type and to the source of its token: enter both. A rejected event has no story: see ",
+      h("a", { href: link("refused") }, "the last rejections"),
+      ".",
+    ),
+    button("Look again", { onclick: again }),
+  );
+}
+
+/** The field that finds an event. @param {Asked} asked */
+function finder(asked) {
+  const text = h("input", {
+    class: "in m",
+    name: "find",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    value: asked.id || asked.key || asked.position || "",
+  });
+  const type = h("input", {
+    class: "in",
+    name: "type",
+    list: "event-types",
+    autocomplete: "off",
+    placeholder: "all",
+    value: asked.type ?? "",
+  });
+  const source = h("input", { class: "in", name: "source", size: 12, autocomplete: "off", placeholder: "none", value: asked.source ?? "" });
+  const find = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (text.value.trim()) go(findLink(text.value, type.value.trim(), source.value.trim()));
+  };
+  return h(
+    "form",
+    { class: "row filters", role: "search", "aria-label": "Find an event", onsubmit: find },
+    field("Id, key or position", text, { class: "grow" }),
+    field("Type", type),
+    field("Source of the key", source),
+    typeSuggestions("event-types"),
+    h("button", { type: "submit", class: "btn primary" }, "Find"),
+  );
+}
+
+export default function eventPage() {
+  const asked = computed(() => {
+    const { rest, query } = route.value;
+    const of = (/** @type {string} */ name) => query.get(name) ?? "";
+    return JSON.stringify({ id: rest, key: of("key"), position: of("position"), type: of("type"), source: of("source") });
+  });
+  return h("div", null, () => {
+    const wanted = /** @type {Asked} */ (JSON.parse(asked.value));
+    const any = wanted.id || wanted.key || wanted.position;
+    return [
+      pageHead(
+        "One event",
+        wanted.type
+          ? h("a", { href: link("events", "", { type: wanted.type }) }, "events of ", safe(wanted.type))
+          : h("a", { href: link("events") }, "all events"),
+      ),
+      card({}, finder(wanted)),
+      any
+        ? card({ title: "Story" }, storyById(wanted, { alone: true }))
+        : card(
+            {},
+            h(
+              "p",
+              { class: "mu" },
+              "Enter the id of an event, its key (the Idempotency-Key, or the id in its payload), or its position such as 0:18204118.",
+            ),
+          ),
+    ];
+  });
+}

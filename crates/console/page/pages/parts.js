@@ -1,0 +1,42 @@
+// Small parts that several pages share.
+
+import { send } from "../lib/api.js";
+import { parseKeepingPayloads } from "../lib/rawjson.js";
+import { matches } from "../lib/ui.js";
+
+/** @typedef {import("../lib/api.js").Options} Options */
+
+/**
+ * An answer with payloads as the text that the server sent.
+ * @param {string} path
+ * @param {Options} [options]
+ * @returns {Promise<any>}
+ */
+export async function getKeepingPayloads(path, options = {}) {
+  return parseKeepingPayloads(await (await send("GET", path, undefined, options)).text());
+}
+
+/**
+ * Arrow keys, Home and End move between the elements `[data-row]` of a list.
+ * @param {KeyboardEvent} event
+ */
+export function moveInRows(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const box = /** @type {HTMLElement} */ (event.currentTarget);
+  const rows = /** @type {HTMLElement[]} */ ([...box.querySelectorAll("[data-row]")]);
+  const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
+  const next = to === undefined || at < 0 ? undefined : rows[to];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+/** Whether the browser follows a link otherwise: in a new tab or window. @param {MouseEvent} event */
+export function opensElsewhere(event) {
+  return event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+}
+
+/** Whether there is room for two columns. Reactive; ends with its scope. */
+export const wideScreen = () => matches("(min-width: 1100px)");
