@@ -286,7 +286,11 @@ impl Running {
         let views = Views {
             overviews: overviews.clone(),
             refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
-            aggregates: Some(Aggregates::new(delivery.aggregates().clone(), types.clone(), (stored.clone(), readers.clone()))),
+            aggregates: Some(Aggregates::new(
+                delivery.aggregates().clone(),
+                types.clone(),
+                (stored.clone(), readers.clone()),
+            )),
             sinks: Sinks::of_server(ServerSinks::new(&delivery, upstreams.clone(), types.clone()), sources.clone()),
         };
         let admin = Arc::new(Admin {

@@ -1,8 +1,11 @@
 //! What the admin port says about the state of a process, for the console.
 
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Server, exchange, wait_until};
+use crate::two_services::{BackEnd, gateway};
 
 /// An answer of the admin port.
 fn get(server: &Server, path: &str) -> Value {
@@ -12,9 +15,13 @@ fn get(server: &Server, path: &str) -> Value {
 }
 
 fn ask(server: &Server, method: &str, path: &str) -> (u16, Value) {
+    ask_at(server.admin, method, path)
+}
+
+fn ask_at(admin: SocketAddr, method: &str, path: &str) -> (u16, Value) {
     let request =
         format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    let (status, body) = exchange(server.admin, &request);
+    let (status, body) = exchange(admin, &request);
     (status, serde_json::from_str(&body).unwrap_or(Value::Null))
 }
 
@@ -184,7 +191,8 @@ fn aggregate_has_its_state() {
         (&json!(300), &json!(["/path"]), &json!(0))
     );
     assert!(aggregate["bytes"].as_u64() < aggregate["bytes_max"].as_u64(), "{aggregate}");
-    let results = wait_for(&server, "/api/aggregates/access.hits/results", |answer| answer["results"][0] != Value::Null);
+    let results =
+        wait_for(&server, "/api/aggregates/access.hits/results", |answer| answer["results"][0] != Value::Null);
     assert_eq!((&results["sink"], &results["results"][0]["type"]), (&json!("local"), &json!("access.hits")));
     assert_eq!(ask(&server, "GET", "/api/aggregates/access/results").0, 404);
 }
@@ -232,4 +240,25 @@ fn configuration_shows_origins_mistakes_and_history() {
         (&history[1]["by"], &history[1]["changes"], history.as_array().unwrap().len()),
         (&json!("start"), &json!(["started"]), 2)
     );
+}
+
+#[test]
+fn writer_shows_calls_and_gateway_its_writers() {
+    let folder = Folder::new();
+    let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
+    let server = gateway(&folder.data(), &["--writer", &writer.url()], &folder.path("log"));
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    let of_gateway = get(&server, "/api/sinks/local");
+    assert_eq!(of_gateway["servers"][0]["state"], "available", "{of_gateway}");
+    let (status, sink) = ask_at(writer.admin, "GET", "/api/sinks/local");
+    assert_eq!((status, &sink["lanes"], &sink["servers"]), (200, &json!([]), &json!([])));
+    let origin = get(&server, "/api/status")["gateway_id"].clone();
+    assert_eq!((&sink["calls"]["failed"], &sink["calls"]["gateways"][0]["name"]), (&json!(0), &origin), "{sink}");
+    assert!(sink["calls"]["calls"].as_u64().unwrap() > 0, "{sink}");
+    assert_eq!(ask_at(writer.admin, "POST", "/api/sinks/local/test").1["ok"], true);
+    let (status, history) = ask_at(writer.admin, "GET", "/api/history?for=5s");
+    assert_eq!((status, &history["totals"]["pending"]), (200, &json!([null])));
+    assert_eq!(ask_at(writer.admin, "GET", "/api/config").1["mistakes"], json!([]));
+    assert_eq!(ask_at(writer.admin, "GET", "/api/refused").0, 404);
 }

@@ -96,7 +96,9 @@ impl Aggregates {
         };
         match serde_json::from_slice::<PageJson<'_>>(body.as_ref()) {
             Ok(PageJson { events, sink }) => json(StatusCode::OK, &ResultsJson { results: events, sink }),
-            Err(error) => problem(StatusCode::SERVICE_UNAVAILABLE, "store", format!("BUG: the page is no JSON: {error}")),
+            Err(error) => {
+                problem(StatusCode::SERVICE_UNAVAILABLE, "store", format!("BUG: the page is no JSON: {error}"))
+            }
         }
     }
 
