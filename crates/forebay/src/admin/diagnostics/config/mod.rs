@@ -9,7 +9,7 @@ use serde::Serialize;
 use settings::Mistake;
 use text::rfc3339;
 
-use super::super::response::{AdminResponse, json};
+use crate::admin::response::{AdminResponse, json, stopping};
 use sources::ConfigurationChange;
 pub(crate) use sources::ConfigurationSources;
 
@@ -53,10 +53,7 @@ struct HistoryJson {
 impl ConfigurationSources {
     /// The configuration.
     pub(super) async fn respond(&self) -> AdminResponse {
-        let sources = self.clone();
-        // A file system may hang.
-        let read = tokio::task::spawn_blocking(move || (sources.read(), sources.mistakes())).await;
-        let Ok((read, mistakes)) = read else { return super::super::response::stopping() };
+        let Some((read, mistakes)) = self.check().await else { return stopping() };
         let (changed, loaded) = self.compare(&read);
         let (text, error) = match read {
             Some(Ok(bytes)) => (Some(masked(&String::from_utf8_lossy(&bytes))), None),

@@ -11,6 +11,7 @@ use config::{ConfigError, Role, SettingOrigin, masked_variables, setting_origins
 use serde::Serialize;
 use settings::{Environment, Mistake};
 use text::rfc3339;
+use tokio::sync::Semaphore;
 
 /// Changes that are kept.
 const HISTORY_MAX: usize = 64;
@@ -27,6 +28,8 @@ struct Sources {
     /// Each with its masked value.
     variables: Vec<String>,
     running: Mutex<Running>,
+    /// One check at a time: it costs CPU.
+    checks: Semaphore,
 }
 
 /// The configuration in use.
@@ -56,7 +59,13 @@ impl ConfigurationSources {
         let variables = masked_variables(environment);
         let running = Running { bytes: Box::default(), loaded: 0, history: VecDeque::new() };
         let (common, environment) = (common.clone(), environment.clone());
-        let sources = Self(Arc::new(Sources { common, environment, variables, running: Mutex::new(running) }));
+        let sources = Self(Arc::new(Sources {
+            common,
+            environment,
+            variables,
+            running: Mutex::new(running),
+            checks: Semaphore::new(1),
+        }));
         sources.show(sources.read(), "start", vec!["started".to_owned()]);
         sources
     }
@@ -79,8 +88,15 @@ impl ConfigurationSources {
         self.file().map(fs::read)
     }
 
-    /// The errors that a reload would find now. Blocks.
-    pub(super) fn mistakes(&self) -> Vec<Mistake> {
+    /// The file's content, and the errors that a reload would find now. `None` if the process ends.
+    pub(super) async fn check(&self) -> Option<(FileContent, Vec<Mistake>)> {
+        let _permit = self.0.checks.acquire().await.ok()?;
+        let sources = self.clone();
+        // A file system may hang.
+        tokio::task::spawn_blocking(move || (sources.read(), sources.mistakes())).await.ok()
+    }
+
+    fn mistakes(&self) -> Vec<Mistake> {
         let Sources { common, environment, .. } = &*self.0;
         let loaded = match common.role() {
             Some(Role::Writer) => common.load_writer(environment).map(drop),
