@@ -453,8 +453,11 @@ export async function copy(text, what) {
 
 /**
  * A column: `cell` gives what it shows of a row; `sort` makes the heading a button; `class` is "n" for numbers, "m" for the monospaced font.
+ * A cell is built again when its row changes; with `by` only when this value changes. Cells with links and buttons have it: an element that is
+ * replaced loses the focus, and a click on it.
  * @template T
- * @typedef {{ title: unknown, cell: (row: T) => unknown, sort?: (row: T) => string | number | null, class?: string, hint?: string }} Column
+ * @typedef {{ title: unknown, cell: (row: T) => unknown, by?: (row: T) => unknown, sort?: (row: T) => string | number | null, class?: string,
+ *   hint?: string }} Column
  */
 
 /**
@@ -468,6 +471,22 @@ export function dataTable(options) {
   const size = options.window ?? 200;
   const limit = signal(size);
   const sorting = signal(/** @type {{ column: number, down: boolean } | null} */ (options.sort ? { down: false, ...options.sort } : null));
+  /** @type {Map<string | number, { row: T, text: string }>} */
+  let before = new Map();
+  /** Rows that are equal to those before stay the same objects, so that their cells aren't built again. @param {readonly T[]} rows */
+  const kept = (rows) => {
+    const next = new Map();
+    const same = rows.map((row, i) => {
+      const key = options.key(row, i);
+      const text = JSON.stringify(row);
+      const old = before.get(key);
+      const one = old?.text === text ? old.row : row;
+      next.set(key, { row: one, text });
+      return one;
+    });
+    before = next;
+    return same;
+  };
   const sorted = computed(() => {
     const rows = options.rows();
     const by = sorting.value;
@@ -477,7 +496,7 @@ export function dataTable(options) {
   });
   const head = options.columns.map((column, index) => heading(column, index, sorting));
   const body = list(
-    () => (sorted.value.length > limit.value ? sorted.value.slice(0, limit.value) : sorted.value),
+    () => kept(sorted.value.slice(0, limit.value)),
     options.key,
     (row) =>
       h(
@@ -490,9 +509,7 @@ export function dataTable(options) {
               }
             : null,
         },
-        options.columns.map((column) =>
-          h("td", { class: column.class ?? null, "data-label": nameOf(column) }, () => column.cell(row.value)),
-        ),
+        options.columns.map((column) => h("td", { class: column.class ?? null, "data-label": nameOf(column) }, cellOf(column, row))),
       ),
   );
   return h(
@@ -500,7 +517,7 @@ export function dataTable(options) {
     { class: `table ${options.class ?? ""}` },
     h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": `${options.label}, table` },
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": `${options.label}, table`, hidden: () => sorted.value.length === 0 },
       h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, body)),
     ),
     () => (sorted.value.length === 0 ? empty(options.empty ?? "None.") : null),
@@ -518,6 +535,21 @@ export function dataTable(options) {
 
 /** The name of a column before its value, where the class `by-rows` shows rows under each other. @param {Column<any>} column */
 const nameOf = ({ title, class: kind }) => (typeof title === "string" && kind !== "wide" ? title : null);
+
+/**
+ * @template T
+ * @param {Column<T>} column
+ * @param {import("./view.js").Readable<T>} row
+ */
+function cellOf(column, row) {
+  const { by } = column;
+  if (!by) return () => column.cell(row.value);
+  const value = computed(() => by(row.value));
+  return () => {
+    value.value;
+    return untracked(() => column.cell(row.value));
+  };
+}
 
 /** @param {string | number | null} a @param {string | number | null} b */
 function compare(a, b) {

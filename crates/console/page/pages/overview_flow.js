@@ -57,8 +57,18 @@ function flowTable(overview) {
     window: 30,
     empty: "No event flows.",
     columns: [
-      { title: "Type", cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)), sort: (row) => row.type },
-      { title: "Sink", cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)), sort: (row) => row.sink },
+      {
+        title: "Type",
+        cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)),
+        by: () => "",
+        sort: (row) => row.type,
+      },
+      {
+        title: "Sink",
+        cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)),
+        by: () => "",
+        sort: (row) => row.sink,
+      },
       { title: "State", cell: (row) => (row.state ? pill(row.state) : "–") },
       { title: "Stored", class: "n", cell: (row) => rate(row.per_s), sort: (row) => row.per_s },
     ],
@@ -99,7 +109,9 @@ function flowGraph({ types, types_more, sinks, edges, totals, role }) {
       stopped: HELD.includes(states.get(edge.sink) ?? ""),
       ...(results.has(edge.type) ? { kind: /** @type {const} */ ("aggregate") } : {}),
     })),
-    ...(role === "writer" ? sinks.map((sink) => ({ from: "intake", to: sinkId(sink.sink), perS: sink.stored_per_s })) : []),
+    ...(role === "writer" && sources.length === 0
+      ? sinks.map((sink) => ({ from: "intake", to: sinkId(sink.sink), perS: sink.stored_per_s }))
+      : []),
   ];
   return {
     columns: [
