@@ -52,6 +52,8 @@ export function address(path, options) {
   for (const [key, value] of Object.entries(options?.query ?? {})) {
     if (value !== null && value !== undefined && value !== "" && value !== false) url.searchParams.set(key, String(value));
   }
+  // The server reads `+` as itself.
+  url.search = url.search.replaceAll("+", "%20");
   return url.href;
 }
 

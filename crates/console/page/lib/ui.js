@@ -340,7 +340,11 @@ export function dialog(options) {
     h("div", { class: "dialog-actions" }, actions ?? button("Close", { onclick: () => close() })),
   );
   const closed = new Promise((resolve) => {
+    // The page under the dialog is gone: the viewer went back.
+    const leave = () => element.close();
+    window.addEventListener("hashchange", leave);
     element.addEventListener("close", () => {
+      window.removeEventListener("hashchange", leave);
       element.remove();
       resolve(result);
     });

@@ -1,6 +1,7 @@
 // The page "Dead letters": groups, the dead letters that match, one of them, and replays and drops.
 import { card, pageHead, toast } from "../lib/ui.js";
 import { h, when } from "../lib/view.js";
+import { acting } from "./dead_act.js";
 import { deadFilters, groupCard } from "./dead_groups.js";
 import { oneLetter } from "./dead_letter.js";
 import { letterCard } from "./dead_letters.js";
@@ -16,7 +17,7 @@ export default function deadPage() {
     state.version.value++;
   };
   const jobs = jobFeed(ended, () => state.version.value);
-  const busy = () => busyReason(jobs);
+  const busy = () => (acting.value ? "An action is being started." : busyReason(jobs));
   return h(
     "div",
     null,

@@ -1,7 +1,8 @@
 // Replay and drop: count first, ask, then start a job that continues without the page.
 import { ApiError, post } from "../lib/api.js";
-import { button, confirm, confirmNumber, dialog, failed, outside, toast } from "../lib/ui.js";
-import { h } from "../lib/view.js";
+import { count, number } from "../lib/format.js";
+import { button, confirm, confirmNumber, dialog, outside, toast } from "../lib/ui.js";
+import { h, signal } from "../lib/view.js";
 import { dropPlan, replayPlan, results } from "./words.js";
 
 /** @typedef {"replay" | "drop"} Action */
@@ -13,6 +14,11 @@ function queryOf(action, filter) {
   return action === "drop" && Object.keys(filter).length === 0 ? { all: "true" } : filter;
 }
 
+/** An action is counted, confirmed or started. Reactive: buttons of others are disabled, since the second of two clicks may hit one. */
+export const acting = signal(false);
+/** Until the list of jobs has the action that was started. */
+const SETTLE_MS = 1000;
+
 /**
  * Says what a replay or drop will do, asks, and starts it once.
  * @param {Action} action
@@ -20,6 +26,17 @@ function queryOf(action, filter) {
  * @returns {Promise<boolean>} whether it has started
  */
 export async function act(action, filter) {
+  if (acting.peek()) return false;
+  acting.value = true;
+  try {
+    return await countAskStart(action, filter);
+  } finally {
+    setTimeout(() => (acting.value = false), SETTLE_MS);
+  }
+}
+
+/** @param {Action} action @param {Filter} filter @returns {Promise<boolean>} */
+async function countAskStart(action, filter) {
   const query = queryOf(action, filter);
   /** @type {DeadPlan} */
   const plan = await post(`api/dead/${action}`, undefined, {}, { query: { ...query, dry_run: true } });
@@ -61,25 +78,63 @@ async function conflict(action, filter, error) {
       changed ? button("Count again", { kind: "primary", onclick: () => close(true) }) : null,
     ],
   });
-  return (await open.closed) === true ? act(action, filter) : false;
+  return (await open.closed) === true ? countAskStart(action, filter) : false;
 }
 
 /**
- * One action for each sink of a choice: an event may have dead letters in several sinks, of which only some are chosen.
+ * The same for dead letters of one sink that were chosen one by one.
  * @param {Action} action
- * @param {Iterable<{ sink: string, id: string }>} letters
+ * @param {string} sink
+ * @param {string[]} ids
  */
-export async function actOnChoice(action, letters) {
-  /** @type {Map<string, string[]>} */
-  const sinks = new Map();
-  for (const { sink, id } of letters) sinks.set(sink, [...(sinks.get(sink) ?? []), id]);
-  let started = false;
-  for (const [sink, ids] of sinks) {
-    try {
-      started = (await act(action, { sink, id: ids.join(",") })) || started;
-    } catch (error) {
-      failed(error);
-    }
+export async function actOnChoice(action, sink, ids) {
+  if (acting.peek()) return false;
+  acting.value = true;
+  try {
+    return await countAskStart(action, { sink, id: ids.join(",") });
+  } catch (error) {
+    // Servers that select one id in a request.
+    if (ids.length > 1 && error instanceof ApiError && error.status === 400) return await oneByOne(action, sink, ids);
+    throw error;
+  } finally {
+    setTimeout(() => (acting.value = false), SETTLE_MS);
   }
-  return started;
+}
+
+/**
+ * A request for each dead letter, with progress in a dialog.
+ * @param {Action} action @param {string} sink @param {string[]} ids
+ */
+async function oneByOne(action, sink, ids) {
+  /** @type {DeadPlan} */
+  const first = await post(`api/dead/${action}`, undefined, {}, { query: { sink, id: ids[0], dry_run: true } });
+  const plan = { letters: ids.length, sinks: first.sinks.map((one) => ({ ...one, letters: ids.length })) };
+  if (!(await agreed(action, plan))) return false;
+  const done = signal(0);
+  const stopped = signal(false);
+  const text = () => `${number(done.value)} of ${count(ids.length, "dead letter")}`;
+  const open = dialog({
+    title: action === "replay" ? "Replaying" : "Dropping",
+    body: [
+      h("progress", { "aria-label": text, max: ids.length, value: () => done.value }),
+      h("p", { role: "status" }, text),
+      h("p", { class: "mu" }, "Keep this page open until the last one."),
+    ],
+    actions: () => button("Stop", { onclick: () => (stopped.value = true) }),
+  });
+  open.closed.then(() => (stopped.value = true));
+  /** @type {import("../api").DeadOutcome[]} */
+  const outcomes = [];
+  try {
+    for (const id of ids) {
+      if (stopped.peek()) break;
+      const answer = await post(`api/dead/${action}`, undefined, {}, { query: { sink, id } });
+      outcomes.push(...answer.sinks);
+      done.value++;
+    }
+  } finally {
+    open.close();
+    toast(outside(`${results(outcomes)}`), outcomes.some((one) => one.failure) ? "warn" : "ok");
+  }
+  return true;
 }

@@ -1,5 +1,5 @@
 // One dead letter: why it was rejected, its payload as text to edit, and what can be done with it.
-import { ApiError, adminReason, put, resource } from "../lib/api.js";
+import { ApiError, adminReason, resource, send } from "../lib/api.js";
 import { compactJson, indent, mistake } from "../lib/rawjson.js";
 import { link } from "../lib/router.js";
 import { button, card, code, diff, facts, failed, newId, outside, pill, shown, time, toast } from "../lib/ui.js";
@@ -88,7 +88,7 @@ function editor(letter, key, state, busy, reload) {
     },
   });
   const save = async () => {
-    await put(`api/dead/${encodeURIComponent(letter.id)}?${new URLSearchParams({ sink: letter.sink })}`, compactJson(text.peek()));
+    await send("PUT", `api/dead/${encodeURIComponent(letter.id)}`, compactJson(text.peek()), { query: { sink: letter.sink } });
     drafts.delete(key);
   };
   const query = { sink: letter.sink, id: letter.id };

@@ -1,10 +1,11 @@
 // The dead letters that match the filter, in pages, with a choice that survives a change of the page.
 import { adminReason, get, resource } from "../lib/api.js";
-import { count, number } from "../lib/format.js";
+import { count, number, safe } from "../lib/format.js";
 import { button, card, code, dataTable, outside, shown, time } from "../lib/ui.js";
 import { effect, h, signal, untracked } from "../lib/view.js";
 import { act, actOnChoice } from "./dead_act.js";
 import { letterKey } from "./dead_state.js";
+import { listed } from "./words.js";
 
 /** @typedef {import("./dead_state.js").DeadState} DeadState */
 /** @typedef {import("../api").DeadLetter} DeadLetter */
@@ -34,7 +35,11 @@ export function letterCard(state, busy) {
     return matching ? `${matching.atLeast ? "At least " : ""}${count(matching.letters, "dead letter")}` : "Dead letters";
   };
   return card(
-    { title, note: "newest first", actions: () => (state.chosen.value.size ? `${number(state.chosen.value.size)} chosen` : null) },
+    {
+      title,
+      note: "by sink, the newest first",
+      actions: () => (state.chosen.value.size ? `${number(state.chosen.value.size)} chosen` : null),
+    },
     actions(state, busy),
     shown(letters, (data) => [() => table(data, state), pages(data, cursors), lost(data)]),
   );
@@ -51,17 +56,23 @@ function actions(state, busy) {
   };
   /** @param {"replay" | "drop"} action */
   const onChoice = async (action) => {
-    if (await actOnChoice(action, state.chosen.peek().values())) {
+    const letters = [...state.chosen.peek().values()];
+    const ids = letters.map((letter) => letter.id);
+    if (letters[0] && (await actOnChoice(action, letters[0].sink, ids))) {
       state.chosen.value = new Map();
       state.version.value++;
     }
+  };
+  const mixed = () => {
+    const sinks = new Set([...state.chosen.value.values()].map((letter) => letter.sink));
+    return why() ?? (sinks.size > 1 ? `Choose dead letters of one sink: these are of ${listed([...sinks])}.` : null);
   };
   const chosen = () => {
     const n = state.chosen.value.size;
     if (n === 0) return null;
     return [
-      button(`Replay ${number(n)} chosen …`, { kind: "primary", disabledBecause: why, onclick: () => onChoice("replay") }),
-      button(`Drop ${number(n)} chosen …`, { kind: "danger", disabledBecause: why, onclick: () => onChoice("drop") }),
+      button(`Replay ${number(n)} chosen …`, { kind: "primary", disabledBecause: mixed, onclick: () => onChoice("replay") }),
+      button(`Drop ${number(n)} chosen …`, { kind: "danger", disabledBecause: mixed, onclick: () => onChoice("drop") }),
       button("Choose none", { onclick: () => (state.chosen.value = new Map()) }),
     ];
   };
@@ -72,7 +83,7 @@ function actions(state, busy) {
           button(() => `Replay ${all()} …`, { kind: "primary", disabledBecause: none, onclick: () => onAll("replay") }),
           button(() => `Drop ${all()} …`, { kind: "danger", disabledBecause: none, onclick: () => onAll("drop") }),
         ];
-  return h("div", { class: "row" }, chosen, several, () => (why() ? h("span", { class: "mu" }, why()) : null));
+  return h("div", { class: "row" }, chosen, several, () => (mixed() ? h("span", { class: "mu" }, safe(mixed())) : null));
 }
 
 /** @param {{ readonly value: DeadLetters }} data @param {DeadState} state */

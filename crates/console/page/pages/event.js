@@ -9,7 +9,7 @@ import { getKeepingPayloads } from "./parts.js";
 import { storyView } from "./story.js";
 
 /** @typedef {import("../api").Story} Story */
-/** @typedef {{ id?: string, key?: string, position?: string, type?: string }} Asked */
+/** @typedef {{ id?: string, key?: string, position?: string, type?: string, source?: string }} Asked */
 
 const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 const POSITION = /^\d+:\d+$/;
@@ -18,19 +18,20 @@ const POSITION = /^\d+:\d+$/;
  * The address of the event that a text names: an id, a position, else a key.
  * @param {string} text
  * @param {string} [type]
+ * @param {string} [source] of the token that has sent the key
  */
-export function findLink(text, type = "") {
+export function findLink(text, type = "", source = "") {
   const wanted = text.trim();
   if (UUID.test(wanted)) return link("event", wanted.toLowerCase(), { type });
   if (POSITION.test(wanted)) return link("event", "", { position: wanted, type });
-  return link("event", "", { key: wanted, type });
+  return link("event", "", { key: wanted, type, source });
 }
 
 /** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Story>} */
-function ask({ id, key, position, type }, signal) {
-  const path = `api/events/${encodeURIComponent(id || key || position || "")}/story`;
-  const query = id ? { type, position } : key ? { key: true, type } : { position };
-  return getKeepingPayloads(path, { signal, query });
+function ask({ id, key, position, type, source }, signal) {
+  if (id) return getKeepingPayloads(`api/events/${encodeURIComponent(id)}/story`, { signal, query: { type, position } });
+  if (key) return getKeepingPayloads("api/events/by-key/story", { signal, query: { key, type, source } });
+  return getKeepingPayloads(`api/events/${encodeURIComponent(position ?? "")}/story`, { signal, query: { type } });
 }
 
 /** The story of an event, while it loads, and what was looked at if it isn't found. @param {Asked} asked @param {{ alone?: boolean }} [options] */
@@ -64,7 +65,7 @@ function missing({ id, key, position, type }, error, again) {
       null,
       h("b", null, "No event found"),
       ` with the ${name} `,
-      code(id ?? key ?? position),
+      code(id || key || position),
       type ? [" of type ", code(type)] : null,
       ".",
     ),
@@ -78,7 +79,7 @@ function missing({ id, key, position, type }, error, again) {
     h(
       "p",
       { class: "mu" },
-      "A key belongs to a type: choose it. A rejected event has no story: see ",
+      "A key belongs to a type and to the source of its token: enter both. A rejected event has no story: see ",
       h("a", { href: link("refused") }, "the last rejections"),
       ".",
     ),
@@ -104,15 +105,17 @@ function finder(asked) {
     placeholder: "all",
     value: asked.type ?? "",
   });
+  const source = h("input", { class: "in", name: "source", size: 12, autocomplete: "off", placeholder: "none", value: asked.source ?? "" });
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (text.value.trim()) go(findLink(text.value, type.value.trim()));
+    if (text.value.trim()) go(findLink(text.value, type.value.trim(), source.value.trim()));
   };
   return h(
     "form",
     { class: "row filters", role: "search", "aria-label": "Find an event", onsubmit: find },
     field("Id, key or position", text, { class: "grow" }),
     field("Type", type),
+    field("Source of the key", source),
     typeSuggestions("event-types"),
     h("button", { type: "submit", class: "btn primary" }, "Find"),
   );
@@ -121,7 +124,8 @@ function finder(asked) {
 export default function eventPage() {
   const asked = computed(() => {
     const { rest, query } = route.value;
-    return JSON.stringify({ id: rest, key: query.get("key") ?? "", position: query.get("position") ?? "", type: query.get("type") ?? "" });
+    const of = (/** @type {string} */ name) => query.get(name) ?? "";
+    return JSON.stringify({ id: rest, key: of("key"), position: of("position"), type: of("type"), source: of("source") });
   });
   return h("div", null, () => {
     const wanted = /** @type {Asked} */ (JSON.parse(asked.value));

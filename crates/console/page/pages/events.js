@@ -49,7 +49,7 @@ function body(filter, tailing, mistake) {
   return h(
     "div",
     { class: () => (chosen.value && wide.value ? "split" : null) },
-    card({}, error, asked(feed, filter), chart(feed), newer(feed, tailing), table(feed, chosen, wide), further(feed)),
+    card({}, error, asked(feed, filter), chart(feed), newer(feed, tailing), table(feed, filter, chosen, wide), further(feed)),
     when(
       () => chosen.value !== "" && wide.value,
       () =>
@@ -104,10 +104,11 @@ function chart(feed) {
 
 /**
  * @param {Feed} feed
+ * @param {Filter} filter
  * @param {import("../lib/view.js").Signal<string>} chosen
  * @param {{ peek(): boolean }} wide
  */
-function table(feed, chosen, wide) {
+function table(feed, filter, chosen, wide) {
   const open = (/** @type {StoredEvent} */ event, /** @type {MouseEvent} */ click) => {
     if (opensElsewhere(click)) return;
     click.preventDefault();
@@ -132,12 +133,14 @@ function table(feed, chosen, wide) {
       { class: () => (isChosen() ? "sel click" : "click"), onclick: (/** @type {MouseEvent} */ e) => open(event, e) },
       h("td", { class: "m" }, time(event.received_at, { exact: true })),
       h("td", { class: "m" }, id),
-      h("td", null, outside(event.type, 80)),
-      h("td", null, outside(event.source, 80)),
+      filter.type ? null : h("td", { class: "short" }, outside(event.type, 80)),
+      h("td", { class: "short" }, outside(event.source, 80)),
       h("td", { class: "m head" }, outside(payloadHead(event))),
     );
   };
-  const headings = ["Received", "Id", "Type", "Source", "Payload"].map((title) => h("th", { scope: "col" }, title));
+  const headings = ["Received", "Id", ...(filter.type ? [] : ["Type"]), "Source", "Payload"].map((title) =>
+    h("th", { scope: "col" }, title),
+  );
   return [
     h(
       "div",

@@ -113,8 +113,9 @@ function timeFilter(apply) {
     between.value = Boolean(query.get("until")) || !RANGES.some(([value]) => value === (query.get("since") ?? ""));
   });
   const changed = (/** @type {Event} */ event) => {
-    between.value = /** @type {HTMLSelectElement} */ (event.currentTarget).value === BETWEEN;
-    if (!between.peek()) apply(event);
+    // The address decides about the fields: it changes when the form is applied.
+    if (/** @type {HTMLSelectElement} */ (event.currentTarget).value === BETWEEN) between.value = true;
+    else apply(event);
   };
   const value = () => (between.value ? BETWEEN : (route.value.query.get("since") ?? ""));
   const ranges = RANGES.map(([range, text]) => h("option", { value: range }, text));
@@ -152,6 +153,7 @@ export function filterForm({ error, children }) {
       h("input", {
         class: "in",
         name: "type",
+        size: "14",
         list: "events-types",
         placeholder: "type: all",
         "aria-label": "Type",

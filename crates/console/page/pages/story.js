@@ -127,7 +127,7 @@ export function storyView(story, { alone = false } = {}) {
     h(
       "p",
       { class: "m mu break" },
-      outside(story.id),
+      story.id ? outside(story.id) : "id not known",
       story.type ? [" · ", outside(story.type)] : null,
       story.journal ? ` · position ${story.journal.position}` : null,
     ),

@@ -75,13 +75,13 @@ function tapFeed(filter, running) {
   };
   effect(() => {
     const query = JSON.parse(filter.value);
+    if (!running.value || hidden.value) return;
     batch(() => {
       lines.value = [];
       held.value = [];
       sum.value = null;
       error.value = null;
     });
-    if (!running.value || hidden.value) return;
     const onState = (/** @type {StreamState} */ next, /** @type {Error | undefined} */ reason) => {
       state.value = next;
       error.value = next === "live" ? null : (reason ?? error.peek());
@@ -242,8 +242,8 @@ function row(line) {
     "tr",
     null,
     h("td", null, linked),
-    h("td", null, outside(line.type, 80)),
-    h("td", null, outside(line.source, 80)),
+    h("td", { class: "short" }, outside(line.type, 80)),
+    h("td", { class: "short" }, outside(line.source, 80)),
     h("td", null, about(line)),
     h(
       "td",

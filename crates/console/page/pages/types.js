@@ -58,7 +58,7 @@ function typeTable(data, rates, chosen) {
     { title: "Types", note: () => number(data.value.types.length), actions: () => (data.value.types.length > 8 ? search : null) },
     dataTable({
       label: "Types",
-      window: 25,
+      window: 12,
       rows: matching,
       key: (type) => type.type,
       selected: (type) => chosen.value === type.type,

@@ -42,7 +42,8 @@ export function outcome(story) {
     case "stored":
       return `stored it${when || ", at an unknown time"}${through}`;
     case "pending":
-      return story.before_it ? `hasn't got it yet: ${count(story.before_it, "event")} of its lane come first` : "hasn't got it yet";
+      if (!story.before_it) return "hasn't got it yet";
+      return `hasn't got it yet: ${count(story.before_it, "event")} of its lane ${story.before_it === 1 ? "comes" : "come"} first`;
     case "deferred":
       return "rejected it for now; its lane sends it again";
     case "dead":
