@@ -27,8 +27,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, Caller};
-use crate::admin::{Actions, Caller, Fleet};
+use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, Fleet};
 use crate::bus_events::Readers;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
@@ -211,7 +210,7 @@ impl Reloader {
         self.apply(&configuration, &sinks).await?;
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
-        self.components.auth.show(AccessSettings::of(&configuration.admin, configuration.console));
+        self.components.auth.show(AccessSettings::of(&configuration.admin, &configuration.console));
         self.components.stopping.send_replace(configuration.gateway.stopping);
         self.components.upstreams.show(&configuration.upstreams);
         if configuration.console.peers != self.current.console.peers {

@@ -36,7 +36,7 @@ pub(crate) struct AccessSettings {
 
 impl AccessSettings {
     /// Those of a configuration.
-    pub(crate) fn of(admin: &config::Admin, console: config::Console) -> Self {
+    pub(crate) fn of(admin: &config::Admin, console: &config::Console) -> Self {
         let browsers = BrowserRules { has_tls: admin.tls.is_some(), allowed_hosts: admin.allowed_hosts.clone() };
         Self { browsers, has_console: console.is_enabled }
     }

@@ -231,8 +231,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "this process has no such path: check the path, and whether its role and release have it"
-                .into(),
+            "this process has no such path: check the path, and whether its role and release have it".into(),
         ),
     }
 }

@@ -23,9 +23,9 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Fleet, Jobs, Payloads, Routes, ServerStatus,
+    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Fleet,
+    Jobs, Payloads, Refusals, Routes, ServerStatus, Views,
 };
-use crate::admin::{Refusals, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::{Findings, ServerSources};
@@ -277,7 +277,7 @@ impl Running {
             findings.clone(),
         );
         let overviews = Overviews::new(overview);
-        let access = AccessSettings::of(&configuration.admin, configuration.console);
+        let access = AccessSettings::of(&configuration.admin, &configuration.console);
         let is_reachable = configuration.gateway.admin_is_reachable();
         let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
         let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));

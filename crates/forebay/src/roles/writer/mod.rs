@@ -19,9 +19,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics};
-use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet};
-use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics, Views};
+use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -94,7 +92,7 @@ async fn serve(
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
     let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
-    let access = AccessSettings::of(&configuration.admin_port, configuration.console);
+    let access = AccessSettings::of(&configuration.admin_port, &configuration.console);
     let port = admin.local_addr().map_or(configuration.admin.port(), |address| address.port());
     let auth = AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), port, access);
     tokio::spawn(tokens.follow());
@@ -107,7 +105,8 @@ async fn serve(
         Registration::start(etcd.etcd, advertised, etcd.lease)
     });
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe(&writer, sources, taps, is_registered.clone());
+    let (retention, diagnostics) =
+        observe(&writer, sources, taps, is_registered.clone(), Fleet::new(&configuration.console.peers));
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -163,6 +162,7 @@ fn observe(
     configuration: ConfigurationSources,
     taps: &'static Taps,
     is_registered: Option<Arc<AtomicBool>>,
+    fleet: Fleet,
 ) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
@@ -175,7 +175,7 @@ fn observe(
     let views = Views { overviews: overviews.clone(), refusals: None };
     let actions = Actions::default();
     let diagnostics =
-        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views, actions };
+        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views, actions, fleet };
     (retention, diagnostics)
 }
 
