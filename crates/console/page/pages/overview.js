@@ -1,10 +1,9 @@
 // The overview: what is wrong, what flows where, and whether every event has an outcome.
 
 import { get, resource } from "../lib/api.js";
-import { findingLink } from "../lib/charts.js";
 import { age, count, duration, number, rate, safe } from "../lib/format.js";
 import { live, now } from "../lib/live.js";
-import { link } from "../lib/router.js";
+import { findingLink, link } from "../lib/router.js";
 import { ago, card, dataTable, empty, outside, pageHead, pill, prose, sentence, shown, time } from "../lib/ui.js";
 import { computed, h, list, when } from "../lib/view.js";
 import { flowCard } from "./overview_flow.js";
