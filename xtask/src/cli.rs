@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::benchmarks::{Passed, run_bench};
 use crate::tidy::{lines, messages};
-use crate::{campaign, ci, deployments, dist, docs, fuzz, image, lab, scale, senders, services, test, tidy};
+use crate::{campaign, ci, console, deployments, dist, docs, fuzz, image, lab, scale, senders, services, test, tidy};
 
 /// Forebay's tooling.
 #[derive(Parser)]
@@ -51,6 +51,8 @@ enum Task {
     Scale(scale::Arguments),
     /// Unchanged senders of others, with kills of Forebay: each acknowledged event is stored once.
     Senders(senders::Arguments),
+    /// The console in Chromium, on a running system: questions, actions, stories, pages, hostile input, speed, a fleet.
+    Console(console::Arguments),
     /// Builds the container image from a binary of this machine.
     Image(image::Arguments),
     /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
@@ -77,6 +79,7 @@ pub fn main() -> ExitCode {
         Task::Campaign(arguments) => campaign::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Senders(arguments) => senders::run(&arguments),
+        Task::Console(arguments) => console::run(&arguments),
         Task::Image(arguments) => image::run_command(&arguments),
         Task::Lab(arguments) => lab::run(&arguments),
     };

@@ -5,8 +5,10 @@
 mod benchmarks;
 mod bridge_workers;
 mod campaign;
+mod chromium;
 mod ci;
 mod cli;
+mod console;
 mod deployments;
 mod dist;
 mod docker;
@@ -19,6 +21,7 @@ mod lab;
 mod libraries;
 mod machine;
 mod nats;
+mod npm;
 mod opensearch;
 mod pip_package;
 mod scale;

@@ -27,6 +27,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
+use crate::chromium;
 use crate::workspace::{has_program, scratch_directory, skipped, tested_binary};
 use sender::Sender;
 
@@ -75,7 +76,7 @@ impl Language {
             Self::Node => (&["node", "npm"], node::install, node::SENDERS),
             Self::Go => (&["go"], go::install, go::SENDERS),
             Self::Debian => (&["apt-get", "dpkg-deb"], debian::install, debian::SENDERS),
-            Self::Browser => (&["node", "npm", browser::CHROMIUM], browser::install, browser::SENDERS),
+            Self::Browser => (&["node", "npm", chromium::PROGRAM], browser::install, browser::SENDERS),
             Self::Signed => (&["python3", "node", "npm"], signed::install, &[]),
             Self::Calls => (&["python3"], || Ok(()), python::FIRST_CALLS),
         }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::steps::{self, Step};
 use crate::store::{NatsStore, PostgresStore, RedisStore, SwiftStore};
 use crate::workspace::{cargo_test, run};
-use crate::{campaign, deployments, fuzz, lab, scale, test_programs};
+use crate::{campaign, console, deployments, fuzz, lab, scale, test_programs};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -30,6 +30,8 @@ pub(crate) const STEPS: &[Step] = &[
     Step::parallel("short campaign: bridge", campaign::bridge::short),
     Step::parallel("short campaign: full disk", campaign::full_disk::short),
     Step::parallel("short campaign: reloads", campaign::reloads::short),
+    Step::parallel("console: types, lints and unit tests of the page", console::page::check),
+    Step::parallel("console: every page in Chromium", console::short),
     Step::alone("lab", lab::short),
     Step::alone("deployments", deployments::check),
     Step::alone("image", scale::short),

@@ -109,13 +109,25 @@ impl TokenSet {
         }
     }
 
+    /// The token with this digest, at `now` (microseconds since 1970, UTC).
+    ///
+    /// # Errors
+    /// It was revoked, or has expired.
+    pub fn with_digest(&self, digest: &Digest, now: i64) -> Result<&Token, Denied> {
+        let token = self.find_digest(digest)?;
+        if token.is_expired(now) { Err(Denied::Expired) } else { Ok(token) }
+    }
+
     /// The token that is shown.
     fn find(&self, shown: &[u8]) -> Result<&Token, Denied> {
-        let digest = Digest::of_shown(shown).ok_or(Denied::Unknown)?;
+        self.find_digest(&Digest::of_shown(shown).ok_or(Denied::Unknown)?)
+    }
+
+    fn find_digest(&self, digest: &Digest) -> Result<&Token, Denied> {
         // The time of the search depends only on the hash of the shown text, so it reveals nothing about any token.
         let start = self.tokens.partition_point(|token| token.digest.index() < digest.index());
         let mut near = self.tokens[start..].iter().take_while(|token| token.digest.index() == digest.index());
-        near.find(|token| token.digest.is(&digest)).ok_or(Denied::Unknown)
+        near.find(|token| token.digest.is(digest)).ok_or(Denied::Unknown)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Dead letters as JSON: what the admin API answers, what the command reads from it, and what it prints.
 
-use dead_letters::{DeadLetter, DeadOutcome};
+use dead_letters::{DeadGroups, DeadLetter, DeadList, DeadOutcome, Repeatable, Selection};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use text::rfc3339;
@@ -50,6 +50,90 @@ pub struct ListJson {
     /// Positions of the journals that are lost, with their dead letters.
     #[serde(default)]
     pub lost: u64,
+    /// The cursor of the next page; null at the end.
+    #[serde(default)]
+    pub next: Option<String>,
+}
+
+impl ListJson {
+    pub fn of(list: &DeadList) -> Self {
+        let next = list.next().map(|cursor| cursor.to_string());
+        let letters = list.letters.iter().map(DeadLetterJson::of).collect();
+        Self { letters, more: list.more, lost: list.lost, next }
+    }
+}
+
+/// Dead letters by sink, type and reason.
+#[derive(Debug, Serialize)]
+pub struct GroupsJson {
+    /// The largest first.
+    pub groups: Vec<GroupJson>,
+    /// The number of the others.
+    pub more: u64,
+}
+
+/// Dead letters with a common sink, type and reason.
+#[derive(Debug, Serialize)]
+pub struct GroupJson {
+    pub sink: String,
+    #[serde(rename = "type")]
+    pub type_name: String,
+    pub reason: String,
+    pub letters: u64,
+    /// By the time of receipt.
+    pub oldest: String,
+    pub newest: String,
+}
+
+impl GroupsJson {
+    pub fn of(found: DeadGroups) -> Self {
+        let group = |group: dead_letters::DeadGroup| GroupJson {
+            sink: group.sink.to_string(),
+            type_name: group.type_name,
+            reason: group.reason,
+            letters: group.letters,
+            oldest: rfc3339::format(group.oldest),
+            newest: rfc3339::format(group.newest),
+        };
+        Self { groups: found.groups.into_iter().map(group).collect(), more: found.more }
+    }
+}
+
+/// What a replay or a drop would handle.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct PlanJson {
+    pub letters: u64,
+    pub sinks: Vec<PlannedSinkJson>,
+}
+
+/// The dead letters of one sink in a plan.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct PlannedSinkJson {
+    pub sink: String,
+    pub letters: u64,
+    pub repeatable: RepeatableJson,
+}
+
+/// Whether the store recognises events that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepeatableJson {
+    Once,
+    Again,
+}
+
+impl PlanJson {
+    pub fn of(selection: &Selection) -> Self {
+        let sink = |planned: dead_letters::PlannedSink| PlannedSinkJson {
+            sink: planned.sink.to_string(),
+            letters: planned.letters,
+            repeatable: match planned.repeatable {
+                Repeatable::Once => RepeatableJson::Once,
+                Repeatable::Again => RepeatableJson::Again,
+            },
+        };
+        Self { letters: selection.letters(), sinks: selection.sinks().into_iter().map(sink).collect() }
+    }
 }
 
 /// The result of an operation on one sink's dead letters.

@@ -10,7 +10,7 @@ pub struct HealthJson {
     pub host: HostJson,
 }
 
-/// What slowed a process down in the last minute.
+/// What slowed a process down in the last minute, or what needs an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct FindingJson {
     /// A word for programs: `cpu_throttled`.
@@ -22,16 +22,19 @@ pub struct FindingJson {
     pub since: String,
     /// A sentence with figures, and a remedy.
     pub text: String,
+    /// The address of the console's page about it, after `#/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
 }
 
 /// How bad a finding is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingLevel {
     /// The process is slower than it could be, or will soon be.
     #[default]
     Warning,
-    /// Clients or operators lost something: requests were rejected, or log lines dropped.
+    /// Clients or operators lost something: requests were rejected, or log lines dropped. Or the process needs an operator.
     Error,
 }
 

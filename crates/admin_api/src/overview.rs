@@ -20,6 +20,9 @@ pub struct OverviewJson {
     pub ready: bool,
     /// Why it isn't ready.
     pub reason: Option<String>,
+    /// What needs an operator, the worst first.
+    #[serde(default)]
+    pub problems: Vec<FindingJson>,
     pub findings: Vec<FindingJson>,
     pub totals: TotalsJson,
     /// The busiest types. A writer knows none.

@@ -1,6 +1,6 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
-use dead_letters::DeadFilter;
+use dead_letters::{DeadCursor, DeadFilter, DeadOrder};
 use text::{percent, rfc3339};
 
 /// What is asked for.
@@ -8,6 +8,14 @@ use text::{percent, rfc3339};
 pub struct DeadQuery {
     pub filter: DeadFilter,
     pub limit: Option<u64>,
+    /// The order of a list.
+    pub order: DeadOrder,
+    /// The end of the page before.
+    pub cursor: Option<DeadCursor>,
+    /// Only what the action would do.
+    pub dry_run: bool,
+    /// The number that a dry run has counted: the action is rejected if there are more or fewer now.
+    pub expect: Option<u64>,
     /// All dead letters, without a filter.
     pub all: bool,
     /// A lane that accepts its store resends events that the store may have.
@@ -33,8 +41,13 @@ impl DeadQuery {
                 "since" => filter.since = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
                 "until" => filter.until = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
                 "reason" => filter.reason = Some(value),
+                "reason_group" => filter.reason_group = Some(value),
                 "where" => filter.condition = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
                 "limit" => query.limit = Some(value.parse().map_err(|_| wrong("expected a number"))?),
+                "order" => query.order = value.parse().map_err(|error| wrong(&format!("{error}")))?,
+                "cursor" => query.cursor = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
+                "dry_run" => query.dry_run = value.parse().map_err(|_| wrong("expected true or false"))?,
+                "expect" => query.expect = Some(value.parse().map_err(|_| wrong("expected a number"))?),
                 "all" => query.all = value.parse().map_err(|_| wrong("expected true or false"))?,
                 "resend" => query.resend = value.parse().map_err(|_| wrong("expected true or false"))?,
                 "again" => {
@@ -44,8 +57,8 @@ impl DeadQuery {
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
-                        "unknown parameter {key}: use sink, type, id, since, until, reason, where, limit, all, resend \
-                         or origin"
+                        "unknown parameter {key}: use sink, type, id, since, until, reason, reason_group, where, limit, \
+                         order, cursor, dry_run, expect, all, resend or origin"
                     ));
                 }
             }
@@ -55,23 +68,44 @@ impl DeadQuery {
 
     /// Writes it, with the question mark.
     pub fn write(&self) -> String {
-        let DeadFilter { sink, type_name, id, since, until, reason, condition } = &self.filter;
+        let order = (self.order != DeadOrder::default()).then(|| self.order.as_str().to_owned());
         let pairs = [
-            ("sink", sink.clone()),
-            ("type", type_name.clone()),
-            ("id", id.map(|id| id.to_string())),
-            ("since", since.map(rfc3339::format)),
-            ("until", until.map(rfc3339::format)),
-            ("reason", reason.clone()),
-            ("where", condition.as_ref().map(ToString::to_string)),
             ("limit", self.limit.map(|limit| limit.to_string())),
+            ("order", order),
+            ("cursor", self.cursor.as_ref().map(ToString::to_string)),
+            ("dry_run", self.dry_run.then(|| "true".to_owned())),
+            ("expect", self.expect.map(|letters| letters.to_string())),
             ("all", self.all.then(|| "true".to_owned())),
             ("resend", self.resend.then(|| "true".to_owned())),
             ("origin", self.origin.clone()),
         ];
-        let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", percent::encode(&value?))));
+        let set = filter_pairs(&self.filter).into_iter().chain(pairs);
+        let set = set.filter_map(|(key, value)| Some(format!("{key}={}", percent::encode(&value?))));
         format!("?{}", set.collect::<Vec<_>>().join("&"))
     }
+
+    /// The filter and the limit for people, not encoded.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let limit = [("limit", self.limit.map(|limit| limit.to_string()))];
+        let set = filter_pairs(&self.filter).into_iter().chain(limit);
+        let shown: Vec<String> = set.filter_map(|(key, value)| Some(format!("{key}={}", value?))).collect();
+        if shown.is_empty() { "all dead letters".into() } else { shown.join(", ") }
+    }
+}
+
+fn filter_pairs(filter: &DeadFilter) -> [(&'static str, Option<String>); 8] {
+    let DeadFilter { sink, type_name, id, since, until, reason, reason_group, condition } = filter;
+    [
+        ("sink", sink.clone()),
+        ("type", type_name.clone()),
+        ("id", id.map(|id| id.to_string())),
+        ("since", since.map(rfc3339::format)),
+        ("until", until.map(rfc3339::format)),
+        ("reason", reason.clone()),
+        ("reason_group", reason_group.clone()),
+        ("where", condition.as_ref().map(ToString::to_string)),
+    ]
 }
 
 /// The keys of a query, each with its value.
@@ -97,10 +131,21 @@ mod tests {
             since: Some(1_000_000),
             until: Some(2),
             reason: Some("no \"x\" & y".into()),
+            reason_group: Some("row … of '…'".into()),
             condition: "status == 200 && path != 'ü'".parse().ok(),
         };
-        let query =
-            DeadQuery { filter, limit: Some(3), all: true, resend: true, has_again: false, origin: Some("0f".into()) };
+        let query = DeadQuery {
+            filter,
+            limit: Some(3),
+            order: DeadOrder::Descending,
+            cursor: "7.a&b".parse().ok(),
+            dry_run: true,
+            expect: Some(9),
+            all: true,
+            resend: true,
+            has_again: false,
+            origin: Some("0f".into()),
+        };
         let text = query.write();
         assert_eq!(DeadQuery::read(text.strip_prefix('?').unwrap()), Ok(query), "{text}");
         assert_eq!(DeadQuery::read(""), Ok(DeadQuery::default()));
@@ -122,6 +167,10 @@ mod tests {
             ("where=status%20%3D", "status ="),
             ("limit=-1", "expected a number"),
             ("all=yes", "true or false"),
+            ("dry_run=1", "true or false"),
+            ("expect=", "expected a number"),
+            ("order=new", "asc or desc"),
+            ("cursor=local", "`next`"),
             ("sink=%f", "percent"),
             ("sink=%ff", "percent"),
         ] {

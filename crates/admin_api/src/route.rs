@@ -147,3 +147,12 @@ pub struct AcceptedJson {
     /// Lanes that accept their store's cursor, and resume.
     pub lanes: u64,
 }
+
+/// What a drop or an acceptance would do.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct RoutePlanJson {
+    /// Events that are discarded (drop), or delivered next (accept).
+    pub events: u64,
+    /// Lanes that resume.
+    pub lanes: u64,
+}

@@ -9,7 +9,7 @@ use ledger::{LedgerRow, SinkRow};
 use serde::{Deserialize, Serialize};
 use text::{OperatorCommand, counted, rfc3339};
 
-use crate::health::FindingJson;
+use crate::health::{FindingJson, FindingLevel};
 use crate::route::{LastDeadJson, Trouble};
 use crate::upstream::WriterStatusJson;
 
@@ -123,21 +123,43 @@ impl SinkStatusJson {
     }
 
     /// The problem that needs an operator, if there is one.
-    pub fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<FindingJson> {
         let Self { sink, reason, backlog, .. } = self;
         let reason = reason.as_deref().unwrap_or("reason unknown");
         let pending = backlog.as_ref().map_or(0, |backlog| backlog.pending);
-        match self.state.as_str() {
-            "waiting" => Some(format!("sink {sink} waits: {reason}")),
-            "stopped" => Some(format!("sink {sink} has stopped: {reason}")),
-            "failing" => Some(format!("sink {sink} fails: {reason}")),
-            "removed" if pending > 0 => Some(format!(
+        let text = match self.state.as_str() {
+            "waiting" => format!("sink {sink} waits: {reason}"),
+            "stopped" => format!("sink {sink} has stopped: {reason}"),
+            "failing" => format!("sink {sink} fails: {reason}"),
+            "removed" if pending > 0 => format!(
                 "sink {sink} was removed from the configuration and has a backlog of {}: add it again, or run {}",
                 counted(pending, "event"),
                 OperatorCommand::RouteDrop(sink)
-            )),
-            _ => None,
-        }
+            ),
+            _ => return None,
+        };
+        Some(FindingJson {
+            code: format!("sink_{}", self.state),
+            level: FindingLevel::Error,
+            since: self.since.clone().unwrap_or_default(),
+            text,
+            page: Some(format!("sinks/{sink}")),
+        })
+    }
+
+    /// The dead letters that the sink holds, if there are any. The process is healthy with them.
+    pub fn dead_letters(&self) -> Option<FindingJson> {
+        let backlog = self.backlog.as_ref().filter(|backlog| backlog.dead_letters > 0)?;
+        let held = counted(backlog.dead_letters, "dead letter");
+        let newest = backlog.last_dead.as_ref();
+        let reason = newest.map(|newest| format!(": {}", newest.reason)).unwrap_or_default();
+        Some(FindingJson {
+            code: "dead_letters".to_owned(),
+            level: FindingLevel::Warning,
+            since: newest.map(|newest| newest.at.clone()).unwrap_or_default(),
+            text: format!("{held} of sink {}{reason}", self.sink),
+            page: Some(format!("dead?sink={}", self.sink)),
+        })
     }
 }
 

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use sink_remote::{ServerState, Upstream, WriterServer};
 use text::{escape_control, rfc3339};
 
+use crate::health::{FindingJson, FindingLevel};
+
 /// One writer of an upstream.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct WriterStatusJson {
@@ -54,15 +56,21 @@ impl WriterStatusJson {
     }
 
     /// The problem that needs an operator, if there is one.
-    pub fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<FindingJson> {
         if self.state != ServerState::Ejected.as_str() {
             return None;
         }
         let last = self.last_success.as_deref().unwrap_or("never");
         let reason = self.reason.as_deref().unwrap_or("reason unknown");
-        Some(format!(
-            "writer {} of upstream {} is ejected (last response: {last}): {reason}",
-            self.server, self.upstream
-        ))
+        Some(FindingJson {
+            code: "writer_ejected".to_owned(),
+            level: FindingLevel::Error,
+            since: String::new(),
+            text: format!(
+                "writer {} of upstream {} is ejected (last response: {last}): {reason}",
+                self.server, self.upstream
+            ),
+            page: Some("sinks".to_owned()),
+        })
     }
 }

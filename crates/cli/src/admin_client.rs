@@ -137,7 +137,9 @@ fn for_commands(problem: ProblemJson) -> String {
         }
         "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another token, or create one: {make}"),
         "cross_origin" => {
-            format!("--admin must have an IP address or localhost, unless tokens exist. Create a token: {make}")
+            format!(
+                "--admin must have an IP address, localhost or a name in allowed_hosts, unless tokens exist. Create a token: {make}"
+            )
         }
         "all" => "this command would drop all dead letters: add a filter, or --all".to_owned(),
         _ => detail,
@@ -158,7 +160,7 @@ mod tests {
             ),
             ("unauthorized", "the token has expired: send a current one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
-            ("cross_origin", "the header Host must be an IP address or `localhost`", "--admin"),
+            ("cross_origin", "the header Host is `x`: use an IP address or `localhost`", "--admin"),
             ("all", "say which, or add all=true", "--all"),
             ("sink", "there is no sink x", "there is no sink x"),
         ] {

@@ -156,7 +156,7 @@ mod tests {
             uptime_seconds: 3 * 86_400 + 5,
             ready: true,
             reason: None,
-            problems: search.problem().into_iter().collect(),
+            problems: search.problem().into_iter().map(|problem| problem.text).collect(),
             findings: Vec::new(),
             events: 23_514,
             events_per_second: Some(312.0),
@@ -180,7 +180,7 @@ mod tests {
         let mut status = status();
         status.sinks[1].reason = Some(reason);
         status.problems =
-            ["the process is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap()].into();
+            ["the process is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap().text].into();
         let text = screen(&status, Some(40));
         assert!(
             text.contains("\nUNHEALTHY the process is not ready: the disk is full\n          sink search waits: long"),
@@ -214,7 +214,7 @@ mod tests {
             ..writer("http://w2:8081", "ejected")
         };
         assert!(writer("http://w1:8081", "untried").problem().is_none());
-        let problem = dead.problem().unwrap();
+        let problem = dead.problem().unwrap().text;
         assert!(
             problem.contains("http://w2:8081") && problem.contains("last response: 2026-11-21T10:00:02Z"),
             "{problem}"

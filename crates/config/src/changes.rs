@@ -15,6 +15,7 @@ pub fn changes(before: &Configuration, after: &Configuration) -> Vec<String> {
     let tables = [
         ("gateway", before.gateway != after.gateway),
         ("admin", before.admin != after.admin),
+        ("console", before.console != after.console),
         ("journal", before.journal != after.journal),
         ("log", before.log != after.log),
         ("bus", before.bus != after.bus),

@@ -13,6 +13,7 @@ use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 use crate::admin::{self, Admin};
 use crate::bridge;
 use crate::bus::{self, BusConfig, Uses};
+use crate::console::{self, Console};
 use crate::event_types::aggregate::AggregateConfig;
 use crate::event_types::event_type::{self, TypeConfig, Types};
 use crate::event_types::{lookup_tables, type_rules};
@@ -59,6 +60,8 @@ pub struct Configuration {
     pub gateway: GatewayConfig,
     /// The admin port.
     pub admin: Admin,
+    /// The page of the admin port.
+    pub console: Console,
     /// How much of its disk the journal may use.
     pub journal: Journal,
     /// The messages on stderr, and their format.
@@ -123,8 +126,8 @@ fn read_tables(
     let gateway_section = reader.table(file, "gateway");
     let intakes = intakes::read(reader, file);
     let mut gateway = gateway::read(reader, &gateway_section, inputs, intakes.has_signed());
-    let section = reader.table(file, "admin");
-    let admin = admin::read(reader, &section, inputs.folder);
+    let admin = admin::read(reader, file, inputs.folder);
+    let console = console::read(reader, file, inputs.folder);
     let section = reader.table(file, "journal");
     let journal = journal::read(reader, &section);
     let section = reader.table(file, "log");
@@ -151,6 +154,7 @@ fn read_tables(
     Configuration {
         gateway,
         admin,
+        console,
         journal,
         log,
         types: types.named,

@@ -12,7 +12,10 @@ use crate::port::tls;
 use crate::push::{otlp, statsd};
 use crate::sinks::every_sink;
 use crate::sinks::kinds::{self, KINDS};
-use crate::{bridge, bus, configuration_file, etcd, gateway, journal, log, registration, upstreams, writer_table};
+use crate::{
+    admin, bridge, bus, configuration_file, console, etcd, gateway, journal, log, peers, registration, upstreams,
+    writer_table,
+};
 
 /// A table of the file.
 #[derive(Debug)]
@@ -36,7 +39,10 @@ pub(crate) enum Inner {
 
 const TLS: Table = Table { settings: &[tls::SETTINGS], tables: &[] };
 const GATEWAY: Table = Table { settings: &[gateway::SETTINGS], tables: &[(tls::TABLE, Inner::Settings(&TLS))] };
-const ADMIN: Table = Table { settings: &[], tables: &[(tls::TABLE, Inner::Settings(&TLS))] };
+const ADMIN: Table = Table { settings: &[admin::SETTINGS], tables: &[(tls::TABLE, Inner::Settings(&TLS))] };
+const PEERS: Table =
+    Table { settings: &[peers::SETTINGS], tables: &[(etcd::TABLE, Inner::Settings(&ETCD_OF_GATEWAY))] };
+const CONSOLE: Table = Table { settings: &[console::SETTINGS], tables: &[(peers::TABLE, Inner::Settings(&PEERS))] };
 const JOURNAL: Table = Table { settings: &[journal::SETTINGS], tables: &[] };
 const LOG: Table = Table { settings: &[log::SETTINGS], tables: &[] };
 const AGGREGATE: Table = Table { settings: &[aggregate::SETTINGS], tables: &[] };
@@ -61,7 +67,8 @@ pub(crate) static ROOT: Table = Table {
     settings: &[configuration_file::SETTINGS],
     tables: &[
         ("gateway", Inner::Settings(&GATEWAY)),
-        ("admin", Inner::Settings(&ADMIN)),
+        (admin::TABLE, Inner::Settings(&ADMIN)),
+        (console::TABLE, Inner::Settings(&CONSOLE)),
         ("journal", Inner::Settings(&JOURNAL)),
         ("log", Inner::Settings(&LOG)),
         ("types", Inner::Named("X", &TYPE)),

@@ -21,6 +21,15 @@ pub(crate) const ADVERTISED: Setting = Setting::new(
 )
 .or(Unset::Described("required with `[writer.etcd]`, else an error"))
 .example("\"http://10.0.0.5:8081\"");
+/// The setting of the admin port.
+const ADVERTISE_ADMIN: &str = "advertise_admin";
+/// Its declaration.
+pub(crate) const ADVERTISED_ADMIN: Setting = Setting::new(
+    ADVERTISE_ADMIN,
+    URL,
+    "the URL of the admin port in etcd, for [consoles of the fleet](../../guides/console.md#fleet)",
+)
+.example("\"http://10.0.0.5:9001\"");
 /// The settings of `[writer.etcd]` that gateways don't have.
 pub(crate) const SETTINGS: &[Setting] = &[LEASE];
 /// The shortest lease is the shortest that etcd creates.
@@ -38,6 +47,8 @@ pub struct WriterEtcd {
     pub etcd: EtcdConfig,
     /// The URL that gateways use.
     pub advertise: Endpoint,
+    /// The URL of the admin port, for consoles.
+    pub advertise_admin: Option<Endpoint>,
     /// The time after which etcd removes the registration of a writer that has ended, in whole seconds.
     pub lease: Duration,
 }
@@ -52,10 +63,14 @@ pub(crate) fn read(
     let errors_before = reader.errors();
     let advertise = reader.text(writer, ADVERTISE, |text| advertised(text, has_tls));
     let is_missing = advertise.is_none() && reader.errors() == errors_before;
+    // The admin port of a writer has no TLS.
+    let admin = reader.text(writer, ADVERTISE_ADMIN, |text| advertised(text, false));
     let Some(section) = etcd::section(reader, writer) else {
-        if let Some(found) = advertise.filter(|_| writer.get(etcd::TABLE).is_none()) {
-            let title = format!("unused setting `{}` without [writer.etcd]", writer.key_path(ADVERTISE));
-            reader.push(Diagnostic::new(title, found.span, "only the registration in etcd uses it"));
+        for (name, found) in [(ADVERTISE, advertise), (ADVERTISE_ADMIN, admin)] {
+            if let Some(found) = found.filter(|_| writer.get(etcd::TABLE).is_none()) {
+                let title = format!("unused setting `{}` without [writer.etcd]", writer.key_path(name));
+                reader.push(Diagnostic::new(title, found.span, "only the registration in etcd uses it"));
+            }
         }
         return None;
     };
@@ -67,7 +82,12 @@ pub(crate) fn read(
                     \"http://${HOSTNAME}:8081\"";
         reader.missing(writer, ADVERTISE, help);
     }
-    Some(WriterEtcd { etcd: etcd?, advertise: advertise?.value, lease })
+    Some(WriterEtcd {
+        etcd: etcd?,
+        advertise: advertise?.value,
+        advertise_admin: admin.map(|found| found.value),
+        lease,
+    })
 }
 
 fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, InvalidValue> {

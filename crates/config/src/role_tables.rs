@@ -9,6 +9,7 @@ use crate::configuration_file;
 const OF_GATEWAY: &[&str] = &[
     "gateway",
     "admin",
+    "console",
     "journal",
     "log",
     "types",
@@ -22,7 +23,7 @@ const OF_GATEWAY: &[&str] = &[
     "statsd",
 ];
 /// Those of a writer.
-const OF_WRITER: &[&str] = &["writer", "log", "sinks", "bus", "otlp", "statsd"];
+const OF_WRITER: &[&str] = &["writer", "admin", "console", "log", "sinks", "bus", "otlp", "statsd"];
 
 /// Whether a file is for the role that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,9 @@ use std::time::Duration;
 use access::{Demand, Scope};
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, names};
 
+use crate::admin::{self, Admin};
 use crate::bus::{self, BusConfig, Uses};
+use crate::console::{self, Console};
 use crate::etcd;
 use crate::flags::Flags;
 use crate::inputs::{Inputs, OF_FLAGS};
@@ -51,6 +53,10 @@ pub struct WriterConfiguration {
     pub listen: SocketAddr,
     /// The address of metrics.
     pub admin: SocketAddr,
+    /// The other settings of the admin port.
+    pub admin_port: Admin,
+    /// The page of the admin port.
+    pub console: Console,
     /// Whether gateways may use the port without a token.
     pub allow_anonymous: bool,
     /// How long a stop still accepts batches while `/readyz` answers 503.
@@ -99,7 +105,7 @@ impl fmt::Display for WriterConfiguration {
         let tls =
             self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
         writeln!(f, "listen  {}{tls}\nadmin   {}", self.listen, self.admin)?;
-        if let Some(WriterEtcd { etcd, advertise, lease }) = &self.etcd {
+        if let Some(WriterEtcd { etcd, advertise, lease, .. }) = &self.etcd {
             writeln!(f, "etcd    {etcd}, as {advertise}, lease {}", humantime::format_duration(*lease))?;
         }
         self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))?;
@@ -160,6 +166,8 @@ fn read_tables(
     let mut sinks = sinks::read(reader, &sections, inputs.folders(), &Upstreams::default());
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     bound_connections(&mut sinks.valid);
+    let admin_port = admin::read_of_writer(reader, file);
+    let console = console::read(reader, file, inputs.folder);
     let bus = bus::read(reader, file, inputs.folder, Uses { has_bridge: false, has_events: true });
     let push = push::read(reader, file, inputs.folder);
     reader.check_variables(OF_FLAGS);
@@ -167,6 +175,8 @@ fn read_tables(
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
         allow_anonymous,
+        admin_port,
+        console,
         stop_delay,
         tokens,
         tls,

@@ -19,6 +19,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     stopping::DELAY_OF_WRITER,
     tokens::TOKEN_FILE,
     registration::ADVERTISED,
+    registration::ADVERTISED_ADMIN,
 ];
 /// Whether gateways need a token.
 pub(crate) const ALLOW_ANONYMOUS: Setting = Setting::flag(

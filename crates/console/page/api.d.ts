@@ -268,7 +268,7 @@ export interface DeadLetters {
   letters: DeadLetter[];
   more: boolean;
   lost: number;
-  /** For the next page, as `cursor`; null at the end. The newest come first with `order=desc`. */
+  /** For the next page, as `cursor`; null at the end. By sink; the newest of each come first with `order=desc`. */
   next: string | null;
 }
 export interface DeadLetter {
@@ -293,7 +293,7 @@ export interface DeadGroups {
 export interface DeadGroup {
   sink: string;
   type: string;
-  /** Digits and quoted parts are `…`. Pass it as `reason_group` to the other requests. */
+  /** Quoted parts and words with digits are `…`. Pass it as `reason_group` to the other requests. */
   reason: string;
   letters: number;
   /** By the time of their receipt. */
@@ -420,7 +420,10 @@ export interface Route {
   lost: number;
   last_dead: { at: Time; reason: string } | null;
 }
-/** POST /api/routes/drop?dry_run=true, POST /api/routes/accept?dry_run=true */
+/**
+ * POST /api/routes/drop?dry_run=true, POST /api/routes/accept?dry_run=true. `expect` is `events` for drop and `lanes` for accept: events
+ * continue to arrive while a lane is stopped.
+ */
 export interface RoutePlan {
   /** Events that are discarded (drop), or delivered next (accept). */
   events: number;

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use event::{EventId, Position};
 use ledger::{Condition, SinkName};
 
+use crate::cursor::DeadCursor;
 use crate::dead_record::DeadRecord;
+use crate::reason_group::group_reason;
 
 /// A choice of dead letters: those that match all fields that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct DeadFilter {
     pub until: Option<i64>,
     /// Rejected for a reason that contains this text.
     pub reason: Option<String>,
+    /// Of the group with this [reason](crate::DeadGroup::reason).
+    pub reason_group: Option<String>,
     /// With a payload for which this is true. If it is undecided, the dead letter does not match.
     pub condition: Option<Condition>,
 }
@@ -32,6 +36,17 @@ impl DeadFilter {
         self.sink.as_deref().is_none_or(|wanted| wanted == sink)
     }
 
+    /// Whether only the sink and the type decide: the index has their counts.
+    pub(crate) fn is_of_index(&self) -> bool {
+        let Self { sink: _, type_name: _, id, since, until, reason, reason_group, condition } = self;
+        id.is_none()
+            && since.is_none()
+            && until.is_none()
+            && reason.is_none()
+            && reason_group.is_none()
+            && condition.is_none()
+    }
+
     /// Whether it matches this dead letter, regardless of the sink.
     pub(crate) fn takes(&self, record: &DeadRecord<'_>) -> bool {
         let DeadRecord { event, reason, .. } = record;
@@ -40,6 +55,7 @@ impl DeadFilter {
             && self.since.is_none_or(|since| event.received_at >= since)
             && self.until.is_none_or(|until| event.received_at < until)
             && self.reason.as_deref().is_none_or(|part| reason.contains(part))
+            && self.reason_group.as_deref().is_none_or(|group| group_reason(reason) == group)
             && self.condition.as_ref().is_none_or(|condition| condition.holds(event.payload).unwrap_or(false))
     }
 }
@@ -90,21 +106,31 @@ impl DeadLetter {
 /// Dead letters that were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadList {
-    /// By sink, then in the order of their last rejections.
+    /// By sink, then in the order of their last rejections, or in the reverse order.
     pub letters: Vec<DeadLetter>,
     /// Whether there are more than were asked for.
     pub more: bool,
     /// Lost positions of these journals, with the dead letters on them.
     pub lost: u64,
+    /// The position of the last one in its sink's journal.
+    last: u64,
 }
 
 impl DeadList {
-    /// Adds a dead letter if there is room; returns whether there was.
-    pub(crate) fn add(&mut self, limit: usize, dead_letter: impl FnOnce() -> DeadLetter) -> bool {
+    /// Adds the dead letter at a position of its journal if there is room; returns whether there was.
+    pub(crate) fn add(&mut self, limit: usize, at: u64, dead_letter: impl FnOnce() -> DeadLetter) -> bool {
         self.more = self.letters.len() >= limit;
         if !self.more {
             self.letters.push(dead_letter());
+            self.last = at;
         }
         !self.more
+    }
+
+    /// The beginning of the next page; `None` if this is the last one.
+    #[must_use]
+    pub fn next(&self) -> Option<DeadCursor> {
+        let last = self.letters.last().filter(|_| self.more)?;
+        Some(DeadCursor { sink: last.sink.to_string(), at: self.last })
     }
 }

@@ -30,8 +30,8 @@ pub fn read_dead_letters(
     with_payload: bool,
 ) -> io::Result<DeadList> {
     let mut found = DeadList::default();
-    found.lost = each_held(directory, filter, &mut |sink, record| {
-        found.add(limit, || DeadLetter::of(sink, record, with_payload));
+    found.lost = each_held(directory, filter, &mut |sink, at, record| {
+        found.add(limit, at, || DeadLetter::of(sink, record, with_payload));
     })?;
     Ok(found)
 }
@@ -47,13 +47,13 @@ pub fn each_dead_letter(
     with_payload: bool,
     take: &mut dyn FnMut(DeadLetter),
 ) -> io::Result<u64> {
-    each_held(directory, filter, &mut |sink, record| take(DeadLetter::of(sink, record, with_payload)))
+    each_held(directory, filter, &mut |sink, _, record| take(DeadLetter::of(sink, record, with_payload)))
 }
 
 fn each_held(
     directory: &DataDirectory,
     filter: &DeadFilter,
-    take: &mut dyn FnMut(&SinkName, &DeadRecord<'_>),
+    take: &mut dyn FnMut(&SinkName, u64, &DeadRecord<'_>),
 ) -> io::Result<u64> {
     let mut lost = 0;
     let losses = Losses::open(directory)?.open_ones();
@@ -66,7 +66,7 @@ fn each_held(
         visit(directory, &path, &mut |at, record| drop(index.note(at, record)))?;
         visit(directory, &path, &mut |at, record| {
             if index.is_held_at(at, record) && filter.takes(record) {
-                take(sink, record);
+                take(sink, at, record);
             }
         })?;
     }

@@ -6,18 +6,21 @@ use event::TypeName;
 use ledger::SinkName;
 use tokio::sync::oneshot;
 
+use crate::blocked::Blocked;
 use crate::counters::DeadCounters;
 use crate::filter::{DeadFilter, DeadList};
+use crate::groups::{DeadGroups, GroupCount};
+use crate::listing::{self, PageRequest};
 use crate::notify::LastDead;
-use crate::reader;
-use crate::replay::{DeadAction, DeadCommand, DeadOutcome, SinkQueue};
+use crate::replay::{DeadAction, DeadCommand, DeadOutcome, DeadProgress, SinkQueue};
+use crate::selection::{self, SelectedSink, Selection};
 
 /// Why dead letters can't be read now.
 #[derive(Debug, thiserror::Error)]
 #[error("dead letters of sink {sink}: {reason}")]
 pub struct DeadError {
-    sink: SinkName,
-    reason: String,
+    pub(crate) sink: SinkName,
+    pub(crate) reason: String,
 }
 
 /// The dead letters of all sinks. Cheap to clone.
@@ -38,11 +41,15 @@ impl DeadLetterService {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(queue));
     }
 
-    fn chosen(&self, filter: &DeadFilter) -> impl Iterator<Item = Arc<SinkQueue>> {
-        self.queues().into_iter().filter(|queue| filter.names(queue.dead.sink()))
+    /// By name: a list continues with the next name after a cursor.
+    fn chosen(&self, filter: &DeadFilter) -> Vec<Arc<SinkQueue>> {
+        let mut chosen = self.queues();
+        chosen.retain(|queue| filter.names(queue.dead.sink()));
+        chosen.sort_by(|a, b| a.dead.sink().cmp(b.dead.sink()));
+        chosen
     }
 
-    fn find(&self, sink: &str) -> Option<Arc<SinkQueue>> {
+    pub(crate) fn find(&self, sink: &str) -> Option<Arc<SinkQueue>> {
         self.queues().into_iter().find(|queue| **queue.dead.sink() == *sink)
     }
 
@@ -52,36 +59,75 @@ impl DeadLetterService {
         self.find(sink).is_some()
     }
 
-    /// The dead letters that are held now, at most `limit`. Reads the disk: call it where that may block.
+    /// A page of the dead letters that are held now, by the names of their sinks. Reads the disk: call it where that may
+    /// block.
     ///
     /// # Errors
     /// [`DeadError`] where a journal can't be read.
-    pub fn list(&self, filter: &DeadFilter, limit: usize, with_payload: bool) -> Result<DeadList, DeadError> {
+    pub fn list(&self, filter: &DeadFilter, page: &PageRequest) -> Result<DeadList, DeadError> {
         let mut found = DeadList::default();
         for queue in self.chosen(filter) {
-            let dead = &queue.dead;
-            let listed = reader::list(dead, filter, limit, with_payload, &mut found);
-            listed.map_err(|error| DeadError { sink: dead.sink().clone(), reason: error.to_string() })?;
+            listing::list(&queue.dead, filter, page, &mut found).map_err(|error| failed(&queue, &error))?;
         }
         Ok(found)
+    }
+
+    /// The groups of the dead letters that are held now. Reads the disk, as [`Self::list`].
+    ///
+    /// # Errors
+    /// [`DeadError`] where a journal can't be read.
+    pub fn groups(&self, filter: &DeadFilter) -> Result<DeadGroups, DeadError> {
+        let mut count = GroupCount::default();
+        for queue in self.chosen(filter) {
+            count.add_all(&queue.dead, filter).map_err(|error| failed(&queue, &error))?;
+        }
+        Ok(count.largest())
+    }
+
+    /// The dead letters that match now, at most `limit` of each sink. Reads the disk, as [`Self::list`].
+    ///
+    /// # Errors
+    /// [`DeadError`] where a journal can't be read.
+    pub fn select(&self, filter: &DeadFilter, limit: u64) -> Result<Selection, DeadError> {
+        let mut sinks = Vec::new();
+        for queue in self.chosen(filter) {
+            let counted = selection::count(&queue.dead, filter, limit);
+            let (letters, until) = counted.map_err(|error| failed(&queue, &error))?;
+            if letters > 0 {
+                sinks.push(SelectedSink { queue, until, letters });
+            }
+        }
+        Ok(Selection { filter: filter.clone(), limit, sinks })
     }
 
     /// Replays, drops or edits the held dead letters that match the filter, at most `limit` of each sink, and returns
     /// the outcome. The work continues if the caller is gone.
     pub async fn act(&self, action: &DeadAction, filter: &DeadFilter, limit: u64) -> Vec<DeadOutcome> {
+        let progress = Arc::default();
         let mut outcomes = Vec::new();
         for queue in self.chosen(filter) {
-            let SinkQueue { dead, commands, .. } = &*queue;
-            let (reply, answer) = oneshot::channel();
-            let command = DeadCommand { action: action.clone(), filter: filter.clone(), limit, reply };
-            let sent = commands.send(command).await.is_ok();
-            let outcome = if sent { answer.await.ok() } else { None };
-            outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
-                failure: Some("interrupted, because Forebay is stopping: repeat the command after the restart".into()),
-                ..DeadOutcome::none(dead.sink().clone())
-            }));
+            outcomes.push(order(&queue, action, (filter, limit, u64::MAX), &progress).await);
         }
         outcomes
+    }
+
+    /// The same for a selection: later dead letters are not handled. `progress` shows the counts so far, and can stop
+    /// the work after a batch.
+    pub async fn act_on(
+        &self,
+        action: &DeadAction,
+        selection: &Selection,
+        progress: &Arc<DeadProgress>,
+    ) -> Vec<DeadOutcome> {
+        for SelectedSink { queue, until, .. } in &selection.sinks {
+            let wanted = (&selection.filter, selection.limit, *until);
+            let outcome = order(queue, action, wanted, progress).await;
+            progress.publish(&outcome);
+            if progress.is_stopped() {
+                break;
+            }
+        }
+        progress.outcomes()
     }
 
     /// How many dead letters of a sink and type are held.
@@ -120,4 +166,26 @@ impl DeadLetterService {
     pub fn counters(&self) -> Vec<(SinkName, Arc<DeadCounters>)> {
         self.queues().iter().map(|queue| (queue.dead.sink().clone(), queue.dead.counters.clone())).collect()
     }
+}
+
+/// Has a sink's replayer handle dead letters: those that match, how many, and up to which position.
+async fn order(
+    queue: &SinkQueue,
+    action: &DeadAction,
+    (filter, limit, until): (&DeadFilter, u64, u64),
+    progress: &Arc<DeadProgress>,
+) -> DeadOutcome {
+    let (reply, answer) = oneshot::channel();
+    let (action, filter, shared) = (action.clone(), filter.clone(), progress.clone());
+    let command = DeadCommand { action, filter, limit, until, progress: shared, reply };
+    let sent = queue.commands.send(command).await.is_ok();
+    let outcome = if sent { answer.await.ok() } else { None };
+    outcome.unwrap_or_else(|| DeadOutcome {
+        failure: Some("interrupted, because Forebay is stopping: repeat the command after the restart".into()),
+        ..progress.of(queue.dead.sink())
+    })
+}
+
+fn failed(queue: &SinkQueue, error: &Blocked) -> DeadError {
+    DeadError { sink: queue.dead.sink().clone(), reason: error.to_string() }
 }

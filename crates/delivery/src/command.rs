@@ -42,6 +42,14 @@ pub enum ChangeError {
     /// There is nothing to discard or to accept.
     #[error("{0}")]
     NothingToDo(String),
+    /// The number to discard or to accept differs from the expected one.
+    #[error("{now} match now, and {expected} were expected: repeat the dry run")]
+    Changed {
+        /// Events or lanes now.
+        now: u64,
+        /// The same as the caller knows it.
+        expected: u64,
+    },
     /// The delivery has ended.
     #[error("Forebay is stopping")]
     Stopping,
@@ -50,8 +58,10 @@ pub enum ChangeError {
 /// A change of a running delivery.
 pub(crate) enum Change {
     Configuration(Setup, oneshot::Sender<Result<(), ChangeError>>),
-    Discard(SinkName, Option<TypeName>, oneshot::Sender<Result<Discarded, ChangeError>>),
-    Accept(SinkName, Accept, oneshot::Sender<Result<u64, ChangeError>>),
+    Discard(SinkName, Option<TypeName>, Option<u64>, oneshot::Sender<Result<Discarded, ChangeError>>),
+    PlanDiscard(SinkName, Option<TypeName>, oneshot::Sender<Result<Discarded, ChangeError>>),
+    Accept(SinkName, Accept, Option<u64>, oneshot::Sender<Result<u64, ChangeError>>),
+    PlanAccept(SinkName, oneshot::Sender<Result<u64, ChangeError>>),
 }
 
 /// Changes a running delivery. Cheap to clone.
@@ -69,22 +79,44 @@ impl DeliveryControl {
     }
 
     /// Discards the events of removed routes to this sink, from one type or from all. Lanes of the sink that have
-    /// stopped because their store has lost events that are no longer in the journal continue after that.
+    /// stopped because their store has lost events that are no longer in the journal continue after that. `expected` is
+    /// the number of these events, if the caller knows it.
     ///
     /// # Errors
     /// Nothing was discarded.
-    pub async fn discard(&self, sink: SinkName, only: Option<TypeName>) -> Result<Discarded, ChangeError> {
-        self.request(|reply| Change::Discard(sink, only, reply)).await
+    pub async fn discard(
+        &self,
+        sink: SinkName,
+        only: Option<TypeName>,
+        expected: Option<u64>,
+    ) -> Result<Discarded, ChangeError> {
+        self.request(|reply| Change::Discard(sink, only, expected, reply)).await
+    }
+
+    /// What [`Self::discard`] would discard now. It changes nothing.
+    ///
+    /// # Errors
+    /// It would discard nothing.
+    pub async fn plan_discard(&self, sink: SinkName, only: Option<TypeName>) -> Result<Discarded, ChangeError> {
+        self.request(|reply| Change::PlanDiscard(sink, only, reply)).await
     }
 
     /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to
-    /// continue. With `resend` they resend everything after their saved cursors that the journal has. Returns the number
-    /// of these lanes.
+    /// continue. With `resend` they resend everything after their saved cursors that the journal has. `expected` is the
+    /// number of these lanes, if the caller knows it. Returns their number.
     ///
     /// # Errors
     /// Nothing has changed.
-    pub async fn accept(&self, sink: SinkName, resend: bool) -> Result<u64, ChangeError> {
-        self.request(|reply| Change::Accept(sink, Accept { resend }, reply)).await
+    pub async fn accept(&self, sink: SinkName, resend: bool, expected: Option<u64>) -> Result<u64, ChangeError> {
+        self.request(|reply| Change::Accept(sink, Accept { resend }, expected, reply)).await
+    }
+
+    /// The number of lanes that [`Self::accept`] would resume now. It changes nothing.
+    ///
+    /// # Errors
+    /// It would resume none.
+    pub async fn plan_accept(&self, sink: SinkName) -> Result<u64, ChangeError> {
+        self.request(|reply| Change::PlanAccept(sink, reply)).await
     }
 
     async fn request<T>(

@@ -8,6 +8,7 @@ use aggregation::AggregateBoard;
 use dead_letters::DeadLetterService;
 use eventlog::{DataDirectory, EventLog};
 use ledger::{Ledger, SavedLedger};
+use progress::ProgressBoard;
 use tokio::sync::{mpsc, watch};
 
 use crate::command::{CHANGES_MAX, Command, DeliveryControl};
@@ -26,6 +27,7 @@ pub struct Delivery {
     ledger: Arc<Ledger>,
     control: DeliveryControl,
     lanes: LaneBoard,
+    progress: ProgressBoard,
     stored_times: Arc<StoredTimes>,
     aggregates: AggregateBoard,
     checkpoints: Arc<CheckpointCounters>,
@@ -48,7 +50,7 @@ impl Delivery {
         let (ledger, lanes, checkpoints) =
             (supervisor.ledger.clone(), supervisor.board.clone(), supervisor.checkpoint_counters());
         let (dead_letters, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
-        let stored_times = supervisor.stored_times.clone();
+        let (stored_times, progress) = (supervisor.stored_times.clone(), supervisor.progress.board().clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
         let (commands, received) = watch::channel(Command::Run);
         let (control, changes) = mpsc::channel(CHANGES_MAX);
@@ -60,7 +62,18 @@ impl Delivery {
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
         let thread = Some(thread);
-        Ok(Self { commands, control, thread, ledger, lanes, stored_times, aggregates, checkpoints, dead_letters })
+        Ok(Self {
+            commands,
+            control,
+            thread,
+            ledger,
+            lanes,
+            progress,
+            stored_times,
+            aggregates,
+            checkpoints,
+            dead_letters,
+        })
     }
 
     /// The ledger.
@@ -79,6 +92,12 @@ impl Delivery {
     #[must_use]
     pub const fn lanes(&self) -> &LaneBoard {
         &self.lanes
+    }
+
+    /// When lanes passed positions, and their last failures.
+    #[must_use]
+    pub const fn progress(&self) -> &ProgressBoard {
+        &self.progress
     }
 
     /// How long events took from receipt to storage.

@@ -1,12 +1,13 @@
 //! The status of delivery, for metrics and for the operator.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dead_letters::ContactLog;
 use event::Lane;
 use eventlog::{Shard, unix_microseconds};
 use metrics::{Counter, Histogram, SizeHistogram};
+use progress::LaneProgress;
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,9 @@ pub struct LaneStatus {
     oldest: AtomicI64,
     /// The highest position that was ever sent to the sink, also by an earlier lane of it or an earlier process.
     sent_up_to: AtomicU64,
+    /// Whether the cursor is the one that the store confirmed, or that delivery keeps for it.
+    has_begun: AtomicBool,
+    pub(crate) progress: LaneProgress,
     pub(crate) contacts: ContactLog,
     /// Batches that were written, empty ones too.
     pub batches: Counter,
@@ -60,7 +64,7 @@ pub struct LaneStatus {
 }
 
 impl LaneStatus {
-    pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64) -> Self {
+    pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64, progress: LaneProgress) -> Self {
         // It is unknown how far an earlier lane of the sink got, but it was not beyond this position.
         let sent_up_to = AtomicU64::new(shard.durable());
         Self {
@@ -71,6 +75,8 @@ impl LaneStatus {
             settled: AtomicU64::new(cursor),
             oldest: AtomicI64::new(0),
             sent_up_to,
+            has_begun: AtomicBool::new(false),
+            progress,
             contacts: ContactLog::default(),
             batches: Counter::new(),
             batch_records: SizeHistogram::new(1),
@@ -123,6 +129,17 @@ impl LaneStatus {
     #[must_use]
     pub fn oldest_pending_at(&self) -> Option<i64> {
         Some(self.oldest.load(Ordering::Relaxed)).filter(|at| *at != 0)
+    }
+
+    /// Whether the lane has ever delivered. Before that its cursor may be behind the store's.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
+    /// The lane delivers at `now`: an outage has ended.
+    pub(crate) fn delivers(&self, now: i64) {
+        self.has_begun.store(true, Ordering::Relaxed);
+        self.progress.delivers(now);
     }
 
     /// Sets the state and returns the previous one.

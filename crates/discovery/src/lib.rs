@@ -15,7 +15,8 @@ use std::time::Duration;
 use sink_remote::{Upstream, Writers};
 use tokio::task::JoinHandle;
 
-pub use registration::Registration;
+pub use registration::{Advertised, Registration};
+use registry::Port;
 
 /// The pause between two look-ups.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(5);
@@ -71,12 +72,23 @@ impl UpstreamBoard {
     }
 }
 
-fn start(upstream: &Upstream) -> Tasks {
-    let prober = tokio::spawn(sink_remote::probe(upstream.clone()));
-    Tasks(discover(upstream).into_iter().chain([prober]).collect())
+/// The look-ups of admin ports, which aren't probed. They end when it is dropped.
+pub struct Discovery(#[expect(dead_code, reason = "its tasks end on drop")] Tasks);
+
+impl Discovery {
+    /// Begins to look the servers up on the current runtime. `None` if the configuration lists them.
+    #[must_use]
+    pub fn start(upstream: &Upstream) -> Option<Self> {
+        discover(upstream, Port::Admin).map(|task| Self(Tasks(vec![task])))
+    }
 }
 
-fn discover(upstream: &Upstream) -> Option<JoinHandle<()>> {
+fn start(upstream: &Upstream) -> Tasks {
+    let prober = tokio::spawn(sink_remote::probe(upstream.clone()));
+    Tasks(discover(upstream, Port::Delivery).into_iter().chain([prober]).collect())
+}
+
+fn discover(upstream: &Upstream, port: Port) -> Option<JoinHandle<()>> {
     match &upstream.config().writers {
         Writers::Listed(_) | Writers::Named(_) => None,
         Writers::Dns(endpoint) => {
@@ -84,7 +96,7 @@ fn discover(upstream: &Upstream) -> Option<JoinHandle<()>> {
             Some(tokio::spawn(dns::follow_host(upstream.clone(), host, port)))
         }
         Writers::Etcd { etcd, allows_http } => {
-            Some(tokio::spawn(registry::follow(upstream.clone(), etcd.clone(), *allows_http)))
+            Some(tokio::spawn(registry::follow(upstream.clone(), port, etcd.clone(), *allows_http)))
         }
     }
 }

@@ -23,6 +23,15 @@ const RETRY_MAX: Duration = Duration::from_secs(1);
 /// The longest wait for etcd when the writer stops.
 const LEAVE_MAX: Duration = Duration::from_secs(2);
 
+/// The URLs of a writer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advertised {
+    /// The one that gateways use.
+    pub url: Endpoint,
+    /// The one of its admin port, for consoles.
+    pub admin: Option<Endpoint>,
+}
+
 /// A running registration.
 pub struct Registration {
     stop: oneshot::Sender<()>,
@@ -31,9 +40,9 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Registers the writer's URL, and renews the registration, on a separate task.
+    /// Registers the writer's URLs, and renews the registration, on a separate task.
     #[must_use]
-    pub fn start(etcd: EtcdConfig, advertise: Endpoint, lease: Duration) -> Self {
+    pub fn start(etcd: EtcdConfig, advertise: Advertised, lease: Duration) -> Self {
         let is_registered = Arc::<AtomicBool>::default();
         let (stop, stopped) = oneshot::channel();
         let registrar = Registrar {
@@ -64,8 +73,7 @@ impl Registration {
 
 struct Registrar {
     client: Client,
-    /// The URL that gateways use.
-    advertise: Endpoint,
+    advertise: Advertised,
     lease_length: Duration,
     lease: Option<LeaseId>,
     is_registered: Arc<AtomicBool>,
@@ -120,9 +128,13 @@ impl Registrar {
         // With the lease's id, each process has its own key.
         let key = format!("{}{}", self.client.config().prefix, lease);
         if !self.client.has(&key).await? {
-            let value = json!({ "url": self.advertise.to_string() }).to_string();
-            self.client.put(&key, &value, &lease).await?;
-            tracing::info!("etcd: the writer is registered as {} by {key}", self.advertise);
+            let Advertised { url, admin } = &self.advertise;
+            let mut value = json!({ "url": url.to_string() });
+            if let Some(admin) = admin {
+                value["admin"] = admin.to_string().into();
+            }
+            self.client.put(&key, &value.to_string(), &lease).await?;
+            tracing::info!("etcd: the writer is registered as {url} by {key}");
         }
         Ok(())
     }

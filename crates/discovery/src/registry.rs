@@ -22,12 +22,23 @@ const WATCH_AFTER: Duration = Duration::from_millis(100);
 #[derive(Deserialize)]
 struct Registration {
     url: String,
+    /// The URL of its admin port, if it advertises one.
+    admin: Option<String>,
+}
+
+/// The port of a registered writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Port {
+    /// The one that gateways use.
+    Delivery,
+    /// Its admin port. Writers that don't advertise it are left out.
+    Admin,
 }
 
 /// Follows the registered writers until the future is dropped. While etcd names none, the set is kept.
-pub(super) async fn follow(upstream: Upstream, etcd: EtcdConfig, allows_http: bool) {
+pub(super) async fn follow(upstream: Upstream, port: Port, etcd: EtcdConfig, allows_http: bool) {
     let mut report = LookUpReport::new(&upstream, "etcd");
-    let mut registry = Registry::new(&upstream, allows_http);
+    let mut registry = Registry::new(&upstream, port, allows_http);
     let mut client = Client::new(etcd);
     let mut watch: Option<Watch> = None;
     loop {
@@ -77,6 +88,7 @@ async fn begun(client: &Client) -> Option<Watch> {
 /// Reads registrations, and reports the ones that can't be used.
 struct Registry {
     name: String,
+    port: Port,
     /// Whether `http://` URLs of other machines are rejected.
     needs_tls: bool,
     /// The last report: the same report is logged once.
@@ -84,10 +96,10 @@ struct Registry {
 }
 
 impl Registry {
-    fn new(upstream: &Upstream, allows_http: bool) -> Self {
+    fn new(upstream: &Upstream, port: Port, allows_http: bool) -> Self {
         let config = upstream.config();
         let needs_tls = (config.token.is_some() || config.ca.is_some()) && !allows_http;
-        Self { name: config.name.clone(), needs_tls, reported: String::new() }
+        Self { name: config.name.clone(), port, needs_tls, reported: String::new() }
     }
 
     /// The URLs of the registrations that can be used, each once.
@@ -95,7 +107,8 @@ impl Registry {
         let (mut urls, mut unusable) = (BTreeMap::new(), Vec::new());
         for (key, value) in &entries.values {
             match self.url(key, value) {
-                Ok(url) => drop(urls.insert(url.to_string(), url)),
+                Ok(Some(url)) => drop(urls.insert(url.to_string(), url)),
+                Ok(None) => {}
                 Err(why) => unusable.push(why),
             }
         }
@@ -106,10 +119,18 @@ impl Registry {
         urls.into_values().collect()
     }
 
-    fn url(&self, key: &str, value: &[u8]) -> Result<Endpoint, String> {
+    /// `None` if the writer doesn't advertise the port.
+    fn url(&self, key: &str, value: &[u8]) -> Result<Option<Endpoint>, String> {
         // The value may contain a secret.
         let odd = |why: &str| format!("the key {} is not a registration: {why}", shown(key));
-        let Registration { url } = serde_json::from_slice(value).map_err(|_| odd("expected {\"url\": \"…\"}"))?;
+        let registration = serde_json::from_slice(value).map_err(|_| odd("expected {\"url\": \"…\"}"))?;
+        let Registration { url, admin } = registration;
+        let Some(url) = (match self.port {
+            Port::Delivery => Some(url),
+            Port::Admin => admin,
+        }) else {
+            return Ok(None);
+        };
         let url: Endpoint = url.parse().map_err(|error: net::http_client::InvalidEndpoint| odd(&error.to_string()))?;
         if url.user.is_some() {
             return Err(odd("expected a URL without a user"));
@@ -121,7 +142,7 @@ impl Registry {
                 self.name
             ));
         }
-        Ok(url)
+        Ok(Some(url))
     }
 
     fn report(&mut self, unusable: &[String]) {

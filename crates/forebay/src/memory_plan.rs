@@ -7,6 +7,8 @@ use config::{AggregateConfig, Configuration, WriterConfiguration};
 use limits::memory::{Budgets, MEMORY_RESERVE_BYTES, MemoryParts, WriterBudgets};
 use writer::Writer;
 
+use crate::overview::HISTORY_BYTES_MAX;
+
 const MIB: usize = 1024 * 1024;
 /// The budgets, and the messages about them.
 pub(crate) struct Plan {
@@ -165,7 +167,7 @@ fn parts(configuration: &Configuration, shards: usize) -> MemoryParts {
         aggregates: aggregates.len() - own.count(),
         has_object_cache: configuration.gateway.object_cache.is_none() && sinks().any(|sink| sink.serving.is_some()),
         connections: configuration.gateway.max_connections.map(NonZeroUsize::get),
-        fixed_bytes: fixed.fold(cache.saturating_add(letters), usize::saturating_add),
+        fixed_bytes: fixed.fold(cache.saturating_add(letters).saturating_add(HISTORY_BYTES_MAX), usize::saturating_add),
     }
 }
 

@@ -27,7 +27,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin::{Actions, Caller};
+use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, Fleet};
 use crate::bus_events::Readers;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
@@ -129,6 +129,8 @@ pub(crate) struct Components {
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
     pub(crate) actions: Actions,
+    pub(crate) auth: AdminAuth,
+    pub(crate) fleet: Fleet,
 }
 
 /// Reloads the configuration.
@@ -208,8 +210,12 @@ impl Reloader {
         self.apply(&configuration, &sinks).await?;
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
+        self.components.auth.show(AccessSettings::of(&configuration.admin, &configuration.console));
         self.components.stopping.send_replace(configuration.gateway.stopping);
         self.components.upstreams.show(&configuration.upstreams);
+        if configuration.console.peers != self.current.console.peers {
+            self.components.fleet.show(&configuration.console.peers);
+        }
         self.components.retention.show(compose::named(&sinks));
         self.components.readers.show(SinkReader::for_bus(&configuration, &sinks, &self.components.lanes));
         let lowered = compose::lowered_connections(&configuration.gateway, &self.components.memory);

@@ -126,6 +126,13 @@ impl TypeInfo {
         self.held().types.iter().flat_map(of_type).collect()
     }
 
+    /// The type as which rejected events of a type are stored. Types without a table have the rules of `*`.
+    pub(crate) fn refused_to(&self, name: &str) -> Option<String> {
+        let held = self.held();
+        let config = held.types.get(name).or_else(|| held.types.get(dry_run::OTHERS))?;
+        config.refused_to.as_ref().map(TypeName::to_string)
+    }
+
     /// How the type of an event is found.
     pub(crate) fn finder(&self) -> Arc<DryRunTypes> {
         self.held().finder.clone()

@@ -1,8 +1,9 @@
 //! Why a request or a record is rejected, as a stable name, and the HTTP status that goes with it. This is the one place that maps the two.
-//! The causes and remedies that `docs/reference/errors.md` shows are in the module `reference`.
+//! The causes that `docs/reference/errors.md` shows are in the module `reference`, the remedies in `remedy`.
 
 #[cfg(test)]
 mod reference;
+mod remedy;
 
 use http::StatusCode;
 use json::RejectionCode;
@@ -198,6 +199,12 @@ impl ErrorCode {
     /// The title, which is the same for every request.
     pub(crate) const fn title(self) -> &'static str {
         Self::ROWS[self as usize].3
+    }
+
+    /// Whether there is something wrong with the event itself: such events are stored as `refused_to` says.
+    #[must_use]
+    pub const fn is_about_the_event(self) -> bool {
+        matches!(self.status().as_u16(), 400 | 409 | 422)
     }
 
     /// Whether the rejected record wasn't JSON at all.

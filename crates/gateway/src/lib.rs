@@ -60,7 +60,7 @@ pub use event_types::{
 pub use gateway::command::LongRequests;
 pub use gateway::control::{GatewayControl, ShardState};
 pub use gateway::{Gateway, GatewayOptions};
-pub use handlers::event_json;
+pub use handlers::{ReadBody, ReadMemory, ReadRefused, StoreAnswer, StoredEvents, event_json, look_up};
 pub use ingest::{
     AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext,
 };

@@ -69,6 +69,12 @@ impl Segments {
         self.headers().front().map(|header| header.first)
     }
 
+    /// The first sequence of the segment that holds `sequence`. `None` if that segment was freed.
+    #[must_use]
+    pub fn first_of(&self, sequence: u64) -> Option<u64> {
+        self.holding(sequence).map(|header| header.first).filter(|first| *first <= sequence)
+    }
+
     /// Bytes of all segments.
     #[must_use]
     pub fn bytes(&self) -> u64 {

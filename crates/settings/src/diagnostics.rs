@@ -1,10 +1,14 @@
 //! Errors and warnings of one reading, each with the span of text that causes it, rendered together.
 
+mod mistake;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+
+pub use mistake::Mistake;
 
 /// Diagnostics that are shown one by one. Further ones are only counted.
 const SHOWN_MAX: usize = 100;

@@ -47,7 +47,7 @@ pub mod setting;
 pub mod size;
 
 pub use ::did_you_mean::nearest;
-pub use diagnostics::{Diagnostic, Diagnostics, Mask, SourceId, SourceSpan};
+pub use diagnostics::{Diagnostic, Diagnostics, Mask, Mistake, SourceId, SourceSpan};
 pub use environment::{Environment, FILE, InvalidVariable, PREFIX, Unreplaced, VariableValue, expand, variable_name};
 pub use folder::Folder;
 pub use invalid_value::{InvalidValue, number_within, one_of, parsed, word};

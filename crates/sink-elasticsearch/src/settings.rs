@@ -214,6 +214,7 @@ pub static KIND: SinkKind = SinkKind {
         ("conflict", &["conflict"]),
     ],
     read_layout,
+    recognises_ids: true,
     json_limits_of: |_| LIMITS,
     ..SinkKind::new("elasticsearch", |reader, section, folders| {
         Some(Box::new(read(reader, section, folders.configuration)?))

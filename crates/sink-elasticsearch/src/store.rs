@@ -20,7 +20,7 @@ use crate::reader::{Reader, Writes};
 use crate::server::Server;
 use sink::close_signal::CloseSignal;
 use sink::read_pool::ReadPool;
-use sink::{Batch, Examination, Mark, Reason, SinkError, Store, WriteOutcome};
+use sink::{Batch, Capabilities, Examination, Mark, Reason, SinkError, Store, WriteOutcome};
 
 /// Searches that run at the same time, each over its own connection.
 const READERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
@@ -77,6 +77,10 @@ impl Elasticsearch {
 
 #[async_trait]
 impl Store for Elasticsearch {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { recognises_ids: true, ..Capabilities::default() }
+    }
+
     async fn connect(&self) -> Result<(), SinkError> {
         self.call(async {
             let mut is_ready = self.is_ready.lock().await;

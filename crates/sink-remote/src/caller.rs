@@ -63,6 +63,10 @@ impl StoreBinding for Caller {
         }
     }
 
+    fn server_of(&self, lane: &Lane) -> Option<Arc<str>> {
+        Some(self.config.upstream.server_of(lane)?.label().into())
+    }
+
     /// One second if no writer could be reached. If the store failed, the usual pauses apply.
     fn retry_max(&self) -> Option<Duration> {
         self.config.upstream.state().is_unreachable().then_some(RETRY_MAX)

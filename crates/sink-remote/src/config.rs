@@ -20,6 +20,8 @@ pub struct RemoteConfig {
     pub store: &'static str,
     /// Whether that kind keeps cursors.
     pub is_fenced: bool,
+    /// Whether a store of that kind without cursors recognises an event that it has by its id.
+    pub recognises_ids: bool,
     /// The sink's settings that the gateway's table has, named as in [`writer_protocol::SinkInfo::parts`].
     pub parts: BTreeMap<String, String>,
     /// Whether events are read back through the writers.
@@ -35,7 +37,8 @@ impl RemoteConfig {
     #[must_use]
     pub const fn capabilities(&self) -> Capabilities {
         let settle = if self.is_fenced { SETTLE } else { Duration::ZERO };
-        Capabilities { settle, fenced: self.is_fenced, on_this_disk: false, remote: true }
+        let recognises_ids = self.recognises_ids;
+        Capabilities { settle, fenced: self.is_fenced, on_this_disk: false, remote: true, recognises_ids }
     }
 
     /// The URLs of the writers that the sink may use, or the etcd in which they register.

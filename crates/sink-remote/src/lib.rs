@@ -20,5 +20,5 @@ pub use etcd::{EtcdAccount, EtcdConfig};
 pub use prober::probe;
 pub use remote_objects::RemoteObjects;
 pub use store::Remote;
-pub use token::DeliverToken;
+pub use token::BearerToken;
 pub use upstream::{Lookups, RequestOutcome, ServerState, Spread, Upstream, UpstreamConfig, WriterServer, Writers};

@@ -1,14 +1,14 @@
-//! The token that a gateway shows to writers.
+//! The token that a gateway shows to writers, or a console to other processes.
 
 use std::fmt;
 
 use http::HeaderValue;
 
-/// A token with the scope `deliver`.
+/// A token in the form of a header's value.
 #[derive(Clone, PartialEq, Eq)]
-pub struct DeliverToken(HeaderValue);
+pub struct BearerToken(HeaderValue);
 
-impl DeliverToken {
+impl BearerToken {
     /// A token, unless the string has characters that no token has.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
@@ -18,13 +18,15 @@ impl DeliverToken {
         Some(Self(header))
     }
 
-    pub(super) fn header(&self) -> HeaderValue {
+    /// The value of the header `Authorization`.
+    #[must_use]
+    pub fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 }
 
-impl fmt::Debug for DeliverToken {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DeliverToken(…)")
+        f.write_str("BearerToken(…)")
     }
 }

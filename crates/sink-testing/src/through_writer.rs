@@ -87,7 +87,8 @@ pub fn remote(address: SocketAddr, store: RemoteStore) -> Sink {
     let response_timeout = limits::RESPONSE_TIMEOUT;
     let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None, response_timeout };
     let (upstream, sink) = (Upstream::new(config), "store".into());
-    let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, parts: BTreeMap::new(), reads };
+    let (parts, recognises_ids) = (BTreeMap::new(), false);
+    let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, recognises_ids, parts, reads };
     match rules {
         Some(rules) => Sink::new(ObjectSink::new(RemoteObjects::new(RemoteObjectsConfig { remote, rules }))),
         None => Sink::new(Remote::new(remote)),

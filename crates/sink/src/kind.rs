@@ -56,6 +56,8 @@ pub struct SinkKind {
     pub read: Read,
     /// Whether its store keeps cursors: [`Capabilities::fenced`](crate::Capabilities), for a gateway whose writers have the store.
     pub is_fenced: bool,
+    /// The same for [`Capabilities::recognises_ids`](crate::Capabilities).
+    pub recognises_ids: bool,
     /// Whether it stores in files of this machine: if so, each writer has its own store.
     pub is_embedded: bool,
     /// Whether a gateway reads events back through writers if its table doesn't set `read`.
@@ -79,6 +81,7 @@ impl SinkKind {
             urls: &[],
             read,
             is_fenced: false,
+            recognises_ids: false,
             is_embedded: false,
             is_read_by_default: false,
             layout: &[],

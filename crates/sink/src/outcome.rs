@@ -168,6 +168,8 @@ pub struct Capabilities {
     pub on_this_disk: bool,
     /// Whether a writer stores its batches.
     pub remote: bool,
+    /// Whether a store without cursors recognises an event that it has by its id.
+    pub recognises_ids: bool,
 }
 
 #[cfg(test)]

@@ -183,6 +183,12 @@ impl Sink {
         }
     }
 
+    /// The writer that got the lane's last batch; `None` for a sink that writes to its store itself.
+    #[must_use]
+    pub fn server_of(&self, lane: &Lane) -> Option<Arc<str>> {
+        self.0.binding()?.server_of(lane)
+    }
+
     /// The longest pause before the next attempt, if the last failure calls for a shorter one than usual.
     #[must_use]
     pub fn retry_max(&self) -> Option<Duration> {

@@ -1,6 +1,7 @@
 //! What a store's crate implements.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -109,6 +110,9 @@ pub trait StoreBinding {
 
     /// Binds the sink to the store with this mark, or with `None` to the next store that is found.
     fn bind(&self, mark: Option<Mark>);
+
+    /// The writer that got the lane's last batch.
+    fn server_of(&self, lane: &Lane) -> Option<Arc<str>>;
 
     /// The longest pause before the next attempt, if the last failure calls for a shorter one than usual.
     fn retry_max(&self) -> Option<Duration>;

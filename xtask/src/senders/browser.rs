@@ -1,6 +1,6 @@
 //! Segment's library for web pages, in Chromium.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -9,10 +9,9 @@ use super::installed::{ensure, folder, source, text};
 use super::node::install_into;
 use super::sender::{ALL, Sender, Start, Started};
 use super::settings::{Extra, Place};
+use crate::chromium;
 use crate::workspace::{captured, copy, empty_directory};
 
-/// The browser of Debian. The driver's own isn't downloaded.
-pub(super) const CHROMIUM: &str = "chromium";
 /// The types of Segment's messages.
 const OF_PAGE: &str = "segment.*";
 const OTHERS: &str = "orders.*";
@@ -25,7 +24,7 @@ fn start(start: &Start<'_>) -> Result<Started> {
     let copied = folder("browser")?.join("browser.mjs");
     copy(&source("browser.mjs")?, &copied)?;
     let mut node = Command::new("node");
-    node.arg(copied).env("CHROMIUM", chromium()?);
+    node.arg(copied).env("CHROMIUM", chromium::path()?);
     node.env("WRITE_KEY", token(start, "page", OF_PAGE)?).env("OTHER_KEY", token(start, "others", OTHERS)?);
     Ok(start.program(node))
 }
@@ -35,12 +34,6 @@ fn token(start: &Start<'_>, name: &str, types: &str) -> Result<String> {
     let mut command = Command::new(start.binary);
     command.args(["token", "new", name, "--scope", "ingest", "--types", types, "--data"]).arg(start.data());
     captured(&mut command).context("creating a token")
-}
-
-fn chromium() -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(CHROMIUM)).find(|program| program.is_file());
-    found.context("chromium isn't in the PATH: install the package chromium")
 }
 
 /// Installs the library and the driver.

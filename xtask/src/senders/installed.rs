@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::workspace::{empty_directory, root, target_directory};
-
-/// The file that says which versions a folder has. It is written last.
-const PINS: &str = "installed";
+use crate::npm;
+use crate::workspace::{root, target_directory};
 
 /// The folder of a language's packages.
 pub(super) fn folder(language: &str) -> Result<PathBuf> {
@@ -18,14 +16,7 @@ pub(super) fn folder(language: &str) -> Result<PathBuf> {
 /// Installs into the folder of a language, unless it has these versions.
 pub(super) fn ensure(language: &str, pins: &str, install: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let folder = folder(language)?;
-    let marker = folder.join(PINS);
-    if fs::read_to_string(&marker).is_ok_and(|installed| installed == pins) {
-        return Ok(folder);
-    }
-    println!("installing into {}", folder.display());
-    empty_directory(&folder)?;
-    install(&folder)?;
-    fs::write(&marker, pins).with_context(|| format!("writing {}", marker.display()))?;
+    npm::ensure(&folder, pins, install)?;
     Ok(folder)
 }
 

@@ -8,7 +8,8 @@ use anyhow::Result;
 use super::installed::{ensure, folder, source, text};
 use super::sender::{ALL, MOST, Sender, Start, Started};
 use super::settings::{Extra, Place};
-use crate::workspace::{copy, run};
+use crate::npm;
+use crate::workspace::copy;
 
 /// The senders of the registry.
 pub(super) const SENDERS: &[Sender] = &[
@@ -50,10 +51,7 @@ pub(super) fn install() -> Result<()> {
     ensure("node", &text("package.json")?, |folder| install_into(folder, "package.json")).map(drop)
 }
 
-/// Installs the packages of a description. Their install scripts don't run.
+/// Installs the packages of a description of `xtask/senders`.
 pub(super) fn install_into(folder: &Path, description: &str) -> Result<()> {
-    copy(&source(description)?, &folder.join("package.json"))?;
-    let mut npm = Command::new("npm");
-    npm.arg("--prefix").arg(folder).args(["install", "--silent", "--no-audit", "--no-fund", "--no-package-lock"]);
-    run(npm.arg("--ignore-scripts"))
+    npm::install(folder, &source(description)?)
 }

@@ -111,7 +111,7 @@ fn origin(path: &Path) -> anyhow::Result<String> {
 
 fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
     let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
-    let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
+    let filter = DeadFilter { sink, type_name, id, since, until, reason, reason_group: None, condition };
     DeadQuery { filter, limit, all, ..DeadQuery::default() }
 }
 
@@ -168,7 +168,7 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => {
             let found = server.ask(at, "GET", &format!("{}{path}", paths::DEAD), query, &[])?;
-            Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
+            Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0, next: None }))
         }
         DeadLetterSource::Directory(directory) => {
             let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
@@ -179,11 +179,7 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
             {
                 bail!("there is no sink {sink}, and no dead letter of one: check the name");
             }
-            Ok(ListJson {
-                letters: found.letters.iter().map(DeadLetterJson::of).collect(),
-                more: found.more,
-                lost: found.lost,
-            })
+            Ok(ListJson::of(&found))
         }
     }
 }

@@ -305,7 +305,8 @@ impl GatewayFlags {
 
 impl Common {
     /// The settings among the flags.
-    pub(crate) fn flags(&self) -> Flags {
+    #[must_use]
+    pub fn flags(&self) -> Flags {
         Flags {
             listen: self.listen.clone(),
             admin: self.admin.clone(),

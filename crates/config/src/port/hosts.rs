@@ -9,14 +9,24 @@ const BYTES_MAX: usize = 253;
 
 /// The names of a list.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
-    let names = reader.parsed_texts(section, key, |text| match text {
-        text if text == ANY || is_name(text) => Ok(text.to_owned()),
-        _ => Err(InvalidValue::new("is not the name of a host", "expected the name of a host").help(
-            "for example events.example.com, without scheme and port; IP addresses and localhost need not be listed, \"*\" allows \
-             every name",
-        )),
-    });
+    let help = "for example events.example.com, without scheme and port; IP addresses and localhost need not be listed, \"*\" allows \
+                every name";
+    let names =
+        reader.parsed_texts(section, key, |text| if text == ANY { Ok(text.to_owned()) } else { name(text, help) });
     names.into_iter().map(|found| found.value).collect()
+}
+
+/// The names of `allowed_hosts`, each exact.
+pub(crate) fn read_exact(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<String> {
+    let help =
+        "for example console.example.com, without scheme and port; IP addresses and localhost need not be listed";
+    let names = reader.parsed_texts(section, "allowed_hosts", |text| name(text, help));
+    names.into_iter().map(|found| found.value).collect()
+}
+
+fn name(text: &str, help: &str) -> Result<String, InvalidValue> {
+    let wrong = || InvalidValue::new("is not the name of a host", "expected the name of a host").help(help);
+    is_name(text).then(|| text.to_owned()).ok_or_else(wrong)
 }
 
 fn is_name(text: &str) -> bool {

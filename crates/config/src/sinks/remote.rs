@@ -32,8 +32,8 @@ pub(crate) fn read(
         parts.extend(parts_of(layout_of(&rules, codec)));
         rules
     });
-    let (store, is_fenced) = (store.name, store.is_fenced);
-    let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, parts, reads };
+    let (store, is_fenced, recognises_ids) = (store.name, store.is_fenced, store.recognises_ids);
+    let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, recognises_ids, parts, reads };
     Some(match rules {
         None => SinkConfig::Remote(remote),
         Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),

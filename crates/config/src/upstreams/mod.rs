@@ -8,7 +8,7 @@ use settings::{
     Diagnostic, InvalidValue, Kind, Located, PATH, Section, Setting, SettingsReader, SourceSpan, URL, Unset, names,
     path, words,
 };
-use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
+use sink_remote::{BearerToken, Spread, UpstreamConfig, Writers};
 use text::OperatorCommand;
 use toml::de::DeValue;
 
@@ -206,7 +206,7 @@ fn writers(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path
 }
 
 /// Reads the etcd in which the writers register.
-fn registered(reader: &mut SettingsReader<'_>, table: &Section<'_>, folder: &Path) -> Option<Writers> {
+pub(crate) fn registered(reader: &mut SettingsReader<'_>, table: &Section<'_>, folder: &Path) -> Option<Writers> {
     reader.check_keys(table, names(etcd::SETTINGS).chain(names(OF_ETCD)));
     let allows_http = reader.boolean_or_default(table, &ALLOW_HTTP);
     let etcd = etcd::read(reader, table, folder)?;
@@ -249,7 +249,11 @@ fn no_writer(reader: &mut SettingsReader<'_>, section: &Section<'_>, span: Sourc
     reader.push(Diagnostic::new(title, span, "empty"));
 }
 
-fn servers(reader: &mut SettingsReader<'_>, name: &str, texts: Vec<Located<String>>) -> Option<Vec<Endpoint>> {
+pub(crate) fn servers(
+    reader: &mut SettingsReader<'_>,
+    name: &str,
+    texts: Vec<Located<String>>,
+) -> Option<Vec<Endpoint>> {
     let mut servers = Vec::new();
     for Located { value, span } in &texts {
         match server_address::parse(value) {
@@ -271,7 +275,7 @@ fn servers(reader: &mut SettingsReader<'_>, name: &str, texts: Vec<Located<Strin
 }
 
 /// Warns of a token that is sent without TLS: others on the network could read and use it.
-fn warn_of_clear_token(reader: &mut SettingsReader<'_>, token: &str, span: SourceSpan, writers: &Writers) {
+pub(crate) fn warn_of_clear_token(reader: &mut SettingsReader<'_>, token: &str, span: SourceSpan, writers: &Writers) {
     let is_in_clear = match writers {
         Writers::Listed(list) => list.iter().any(Endpoint::is_in_clear),
         Writers::Named(list) => list.iter().any(|(_, server)| server.is_in_clear()),
@@ -302,9 +306,9 @@ fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers:
     true
 }
 
-fn token(text: &str) -> Result<DeliverToken, InvalidValue> {
+pub(crate) fn token(text: &str) -> Result<BearerToken, InvalidValue> {
     let wanted = "expected a token with the scope deliver, as `forebay token` prints it";
-    DeliverToken::new(text).ok_or_else(|| InvalidValue::new("is not a token", wanted))
+    BearerToken::new(text).ok_or_else(|| InvalidValue::new("is not a token", wanted))
 }
 
 impl Upstreams {

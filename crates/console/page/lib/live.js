@@ -1,5 +1,5 @@
 // One stream of lines a tab. It is closed while the tab is hidden, since browsers open six connections to a host, and opened again when it
-// breaks: within 2 s after a cut, at most every 10 s while the server is down.
+// breaks: within 2 s after a cut, at most every 5 s while the server is down.
 
 import { ApiError, get, instance, needsLogin, send } from "./api.js";
 import { batch, effect, onDispose, signal } from "./view.js";
@@ -10,7 +10,7 @@ import { batch, effect, onDispose, signal } from "./view.js";
 /** Servers send a line every 10 s at least. */
 const SILENCE_MS = 15_000;
 const RETRY_MS = 300;
-const MAX_RETRY_MS = 10_000;
+const MAX_RETRY_MS = 5_000;
 /** For instances that have no stream. */
 const POLL_MS = 3_000;
 

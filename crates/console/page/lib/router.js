@@ -45,6 +45,10 @@ export function link(page, rest, query) {
   return `#/${encodeURIComponent(page)}${tail}${filters ? `?${filters}` : ""}`;
 }
 
+/** The address of a finding's page, which the server gives as "sinks/search". @param {string} page */
+export const findingLink = (page) =>
+  page.includes("/") ? link(page.slice(0, page.indexOf("/")), page.slice(page.indexOf("/") + 1)) : link(page);
+
 /** @param {Query} query */
 export function toSearch(query) {
   const search = new URLSearchParams();

@@ -35,8 +35,10 @@
 //! A drop is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
 
 mod claim;
+mod command;
 mod failover;
 mod intent_log;
+mod progress;
 mod sent;
 mod tracker;
 
@@ -47,64 +49,23 @@ use eventlog::{JournalRecord, LogChunk};
 use ledger::{Ledger, SinkName};
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
 use text::OperatorCommand;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::DeadLetters;
 use crate::dead_record::{DeadRecord, RecordKind};
-use crate::filter::DeadFilter;
 use crate::page::{Numbered, Page};
 use crate::reader::DeadLetterReader;
 use crate::replay::intent_log::ReplayIntent;
 use crate::replay::tracker::ReplayTracker;
+use crate::selection::Repeatable;
+
+pub(crate) use command::DeadCommand;
+pub use command::{DeadAction, DeadOutcome};
+pub use progress::DeadProgress;
 
 /// Commands that may wait for a sink's replayer.
 const COMMANDS_MAX: usize = 16;
-
-/// An action on dead letters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeadAction {
-    /// Send to their sink again.
-    Replay,
-    /// Discard.
-    Drop,
-    /// Replace the payload of the only dead letter of a sink that matches. The payload is JSON, and is not checked
-    /// again. The dead letter keeps its id, and stays a dead letter.
-    Edit(Arc<[u8]>),
-}
-
-/// The outcome for the dead letters of one sink.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadOutcome {
-    /// The sink.
-    pub sink: SinkName,
-    /// Dead letters whose events the store has now.
-    pub stored: u64,
-    /// Dead letters that the store rejected again: they stay, with its newest reason.
-    pub refused: u64,
-    /// Dead letters that were discarded.
-    pub dropped: u64,
-    /// Dead letters that have another payload.
-    pub edited: u64,
-    /// Dead letters that stay unchanged: the store accepts them later, or their lane has not passed them.
-    pub left: u64,
-    /// Why the work was interrupted, if it was. What was done before is not undone.
-    pub failure: Option<String>,
-}
-
-impl DeadOutcome {
-    pub(super) const fn none(sink: SinkName) -> Self {
-        Self { sink, stored: 0, refused: 0, dropped: 0, edited: 0, left: 0, failure: None }
-    }
-}
-
-/// A command to a replayer.
-pub(crate) struct DeadCommand {
-    pub(crate) action: DeadAction,
-    pub(crate) filter: DeadFilter,
-    pub(crate) limit: u64,
-    pub(crate) reply: oneshot::Sender<DeadOutcome>,
-}
 
 /// A sink as it is configured now.
 #[derive(Clone)]
@@ -126,6 +87,13 @@ impl SinkHandle {
 
     fn get(&self) -> Option<ReplaySink> {
         self.lock().clone()
+    }
+
+    /// Whether the store recognises events that it has.
+    pub(crate) fn repeatable(&self) -> Repeatable {
+        let capabilities = self.get().map(|configured| configured.sink.capabilities());
+        let is_once = capabilities.is_some_and(|known| known.fenced || known.recognises_ids);
+        if is_once { Repeatable::Once } else { Repeatable::Again }
     }
 
     /// Whether the sink is in the configuration.
@@ -208,6 +176,7 @@ impl Replayer {
     async fn take(&mut self, command: DeadCommand) {
         let mut outcome = DeadOutcome::none(self.dead.sink().clone());
         outcome.failure = self.work(&command, &mut outcome).await.err();
+        command.progress.publish(&outcome);
         // The caller may have gone; the work is done anyway.
         let _ = command.reply.send(outcome);
         self.resend_lost().await;
@@ -218,9 +187,11 @@ impl Replayer {
         let Some(mut reading) = DeadLetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
             return Ok(());
         };
+        reading.end_at(command.until);
         let mut room = command.limit;
         let mut page = Page::default();
         loop {
+            command.progress.check()?;
             let read = reading.read().map_err(|error| {
                 format!("can't read the journal of dead letters: {error}. Check the disk of the data directory")
             })?;
@@ -236,6 +207,7 @@ impl Replayer {
             }
             if page.is_full(self.dead.memory()) && !matches!(command.action, DeadAction::Edit(_)) {
                 self.handle(&command.action, std::mem::take(&mut page), outcome).await?;
+                command.progress.publish(outcome);
             }
         }
         self.handle(&command.action, page, outcome).await

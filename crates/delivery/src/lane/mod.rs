@@ -115,6 +115,7 @@ impl Lane {
 
     /// The same with another reason in the log.
     fn enter_as(&self, state: LaneState, logged: Option<&str>) {
+        self.note(&state, logged);
         let before = self.status.set(state.clone());
         match &state {
             LaneState::Waiting(reason) if before != state => {
@@ -129,6 +130,19 @@ impl Lane {
                 tracing::debug!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, state, "lane state");
             }
             _ => {}
+        }
+    }
+
+    /// Notes failures for the console, and their ends.
+    fn note(&self, state: &LaneState, logged: Option<&str>) {
+        let now = (self.options.clock)();
+        match state {
+            LaneState::Waiting(reason) | LaneState::Stopped(reason) => {
+                let server = self.sink.server_of(&self.name);
+                self.status.progress.failed(now, logged.unwrap_or(reason), server.as_ref());
+            }
+            LaneState::Delivering => self.status.delivers(now),
+            LaneState::Connecting => {}
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use dead_letters::Blocked;
 use ledger::{Dispute, RouteFilter, Tally, Undecided};
 use objects::{ObjectFormat, ObjectSink, Parts};
+use progress::WrittenObject;
 use sink::Cursor;
 use text::OperatorCommand;
 use tokio::time::Instant;
@@ -263,6 +264,18 @@ impl Lane {
         UploadAttempt::begin(store, intent, contents).ended().await
     }
 
+    /// Notes the names of written objects for the console.
+    fn note_objects(&self, intent: &ObjectIntent) {
+        for object in &intent.objects {
+            self.status.progress.wrote_object(WrittenObject {
+                first: intent.first,
+                last: intent.last,
+                name: object.manifest.name.clone(),
+                types: object.kept.keys().cloned().collect(),
+            });
+        }
+    }
+
     /// Writes a committed object after a first attempt, with retries until it succeeds, and continues after it. Returns
     /// whether it had to wait for the store.
     async fn finish(
@@ -295,6 +308,7 @@ impl Lane {
         for (name, receipts) in receipts {
             self.stored_times.add(&name, &self.name.sink, receipts.ages(now));
         }
+        self.note_objects(intent);
         self.advance_cursor_to(intent.last, &tally, lost);
         has_waited
     }

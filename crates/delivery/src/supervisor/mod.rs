@@ -21,6 +21,7 @@ use crate::command::{Change, Command};
 use crate::lane::Lane;
 use crate::lane_tasks::LaneTasks;
 use crate::options::Options;
+use crate::progress_sampler::ProgressSampler;
 use crate::retention::Checkpointer;
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
@@ -45,6 +46,7 @@ pub(crate) struct Supervisor {
     options: Arc<Options>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) board: LaneBoard,
+    pub(crate) progress: ProgressSampler,
     pub(crate) stored_times: Arc<StoredTimes>,
     backoffs: u64,
     /// Requests that wait until their events are stored ask it, as long as it exists.
@@ -83,7 +85,9 @@ impl Supervisor {
                 let name = event::Lane { origin: self.files.origin, shard: shard.number(), sink: setup.name.clone() };
                 let cursor = self.ledger.lane(&name).cursor;
                 let same = known.iter().find(|status| *status.lane() == name).cloned();
-                statuses.push(same.unwrap_or_else(|| Arc::new(LaneStatus::new(name, shard.clone(), cursor))));
+                let progress = self.progress.board().lane(shard.number(), &setup.name);
+                let new = || Arc::new(LaneStatus::new(name, shard.clone(), cursor, progress));
+                statuses.push(same.unwrap_or_else(new));
             }
         }
         self.board.exchange(statuses);
@@ -173,6 +177,7 @@ impl Supervisor {
                     self.dead.iter().for_each(|dead| dead.log_new());
                 }
                 Ok(()) = save_requests.changed() => self.checkpointer.save_as_requested(),
+                () = sleep_until(self.progress.due()) => self.progress.sample(),
                 Ok(()) = commands.changed() => {}
                 Some(change) = changes.recv() => self.change(change).await,
             }
@@ -209,8 +214,8 @@ impl Supervisor {
             let in_time = self.aggregates.end_when(when, aggregates_over).await;
             self.lanes.end_when(when, &self.ledger, over()).await && in_time
         };
-        let (mut save_requests, checkpointer, save_every) =
-            (self.ledger.save_requests(), &mut self.checkpointer, self.options.save_every);
+        let (mut save_requests, checkpointer, save_every, progress) =
+            (self.ledger.save_requests(), &mut self.checkpointer, self.options.save_every, &mut self.progress);
         let saving = async {
             loop {
                 checkpointer.save_as_requested();
@@ -218,6 +223,7 @@ impl Supervisor {
                     biased;
                     () = sleep(save_every) => {}
                     Ok(()) = save_requests.changed() => {}
+                    () = sleep_until(progress.due()) => progress.sample(),
                 }
             }
         };
@@ -246,6 +252,7 @@ impl Supervisor {
         self.replayers.shutdown().await;
         self.close_all_but(&[]).await;
         self.checkpointer.tick();
+        self.progress.sample();
         for (dead, error) in self.dead.iter().filter_map(|dead| Some((dead, dead.close().err()?))) {
             tracing::warn!(
                 sink = &**dead.sink(), reason = %error,

@@ -17,21 +17,29 @@ use crate::supervisor::Supervisor;
 
 impl Supervisor {
     pub(crate) async fn change(&mut self, change: Change) {
-        self.lanes.end_now().await;
         // The caller may have gone; the work is done anyway.
         match change {
+            Change::PlanDiscard(sink, only, reply) => {
+                let _ = reply.send(self.discarded(&sink, only.as_ref(), None).map(|(_, discarded)| discarded));
+            }
+            Change::PlanAccept(sink, reply) => {
+                let _ = reply.send(self.accepted(&sink, Accept { resend: false }, None).map(|(_, lanes)| lanes));
+            }
             Change::Configuration(setup, reply) => {
+                self.lanes.end_now().await;
                 let changed = self.configure(setup).await;
                 self.start_lanes();
                 let _ = reply.send(changed);
             }
-            Change::Discard(sink, only, reply) => {
-                let discarded = self.discard(&sink, only.as_ref());
+            Change::Discard(sink, only, expected, reply) => {
+                self.lanes.end_now().await;
+                let discarded = self.discard(&sink, only.as_ref(), expected);
                 self.start_lanes();
                 let _ = reply.send(discarded);
             }
-            Change::Accept(sink, accept, reply) => {
-                let accepted = self.accept(&sink, accept);
+            Change::Accept(sink, accept, expected, reply) => {
+                self.lanes.end_now().await;
+                let accepted = self.accept(&sink, accept, expected);
                 self.start_lanes();
                 let _ = reply.send(accepted);
             }
@@ -71,9 +79,30 @@ impl Supervisor {
         Err(ChangeError::Save)
     }
 
-    fn discard(&mut self, name: &SinkName, only: Option<&TypeName>) -> Result<Discarded, ChangeError> {
+    fn discard(
+        &mut self,
+        name: &SinkName,
+        only: Option<&TypeName>,
+        expected: Option<u64>,
+    ) -> Result<Discarded, ChangeError> {
         let before = self.ledger.copy();
-        let mut state = before.clone();
+        let (state, discarded) = self.discarded(name, only, expected)?;
+        self.save(state, before)?;
+        for dead in self.dead.iter().filter(|dead| dead.sink() == name) {
+            // If it fails, its lane does it before it sends any of them again.
+            let _ = dead.release_discarded();
+        }
+        Ok(discarded)
+    }
+
+    /// The ledger after a discard, and what that discards.
+    fn discarded(
+        &self,
+        name: &SinkName,
+        only: Option<&TypeName>,
+        expected: Option<u64>,
+    ) -> Result<(LedgerState, Discarded), ChangeError> {
+        let mut state = self.ledger.copy();
         let Some(sink) = state.sinks.get_mut(name) else {
             return Err(ChangeError::NothingToDo(format!(
                 "no route to sink {name} is known: {} shows all routes",
@@ -93,17 +122,28 @@ impl Supervisor {
         if discarded == Discarded::default() {
             return Err(ChangeError::NothingToDo(nothing_to_discard(name, only)));
         }
-        self.save(state, before)?;
-        for dead in self.dead.iter().filter(|dead| dead.sink() == name) {
-            // If it fails, its lane does it before it sends any of them again.
-            let _ = dead.release_discarded();
-        }
-        Ok(discarded)
+        check(discarded.routes.iter().map(|(_, events)| events).sum(), expected)?;
+        Ok((state, discarded))
     }
 
-    fn accept(&mut self, name: &SinkName, accept: Accept) -> Result<u64, ChangeError> {
+    fn accept(&mut self, name: &SinkName, accept: Accept, expected: Option<u64>) -> Result<u64, ChangeError> {
         let before = self.ledger.copy();
-        let mut state = before.clone();
+        let (state, count) = self.accepted(name, accept, expected)?;
+        self.save(state, before)?;
+        if !self.refused_lanes(name).is_empty() {
+            self.sinks.iter().filter(|setup| setup.name == *name).for_each(|setup| setup.sink.bind(None));
+        }
+        Ok(count)
+    }
+
+    /// The ledger after an acceptance, and the number of lanes that resume.
+    fn accepted(
+        &self,
+        name: &SinkName,
+        accept: Accept,
+        expected: Option<u64>,
+    ) -> Result<(LedgerState, u64), ChangeError> {
+        let mut state = self.ledger.copy();
         let refused = self.refused_lanes(name);
         let mut count = 0;
         if let Some(sink) = state.sinks.get_mut(name) {
@@ -124,11 +164,8 @@ impl Supervisor {
                 OperatorCommand::RouteList
             )));
         }
-        self.save(state, before)?;
-        if !refused.is_empty() {
-            self.sinks.iter().filter(|setup| setup.name == *name).for_each(|setup| setup.sink.bind(None));
-        }
-        Ok(count)
+        check(count, expected)?;
+        Ok((state, count))
     }
 
     /// The shards of the lanes that wait for the store their sink is bound to, while writers have another one.
@@ -140,5 +177,13 @@ impl Supervisor {
             return Vec::new();
         }
         self.board.lanes().iter().filter(waits).map(|status| usize::from(status.lane().shard)).collect()
+    }
+}
+
+/// Whether a number is the expected one.
+fn check(now: u64, expected: Option<u64>) -> Result<(), ChangeError> {
+    match expected {
+        Some(expected) if expected != now => Err(ChangeError::Changed { now, expected }),
+        _ => Ok(()),
     }
 }

@@ -7,14 +7,16 @@ use dead_letters::{DeadLetterService, DeliveryFiles, deferred_events, sinks_with
 use event::TypeName;
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
 use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
+use progress::ProgressBoard;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::Supervisor;
 use crate::lane_tasks::LaneTasks;
 use crate::options::Options;
+use crate::progress_sampler::ProgressSampler;
 use crate::retention::Checkpointer;
-use crate::setup::Setup;
+use crate::setup::{Setup, SinkSetup};
 use crate::start_error::StartError;
 use crate::status::LaneBoard;
 use crate::status_source::StatusSource;
@@ -30,7 +32,7 @@ impl Supervisor {
     ) -> Result<Self, StartError> {
         saved.findings().iter().for_each(|finding| tracing::warn!("{finding}"));
         let before = saved.state().cloned();
-        let options = Arc::new(options);
+        let (options, clock) = (Arc::new(options.clone()), options.clock);
         let mut aggregates = AggregateManager::new(log, directory, options.aggregation());
         let was_routed = before.as_ref().map(|before| |name: &TypeName| before.routes.has_entry(name));
         aggregates.prepare(&setup.aggregates, was_routed).map_err(StartError::Aggregates)?;
@@ -63,15 +65,24 @@ impl Supervisor {
             dead_letters,
             options,
             ledger,
+            progress: ProgressSampler::new(ProgressBoard::new(directory), log.clone(), board.clone(), clock),
             board,
             stored_times: Arc::default(),
             backoffs: 0,
             _source: source,
         };
         supervisor.find_all_dead(directory)?;
+        supervisor.forget_removed(&setup.sinks);
         supervisor.adopt(setup.sinks);
         supervisor.aggregates.adopt(setup.aggregates);
         Ok(supervisor)
+    }
+
+    /// Removes the progress of sinks that neither the ledger nor the configuration has.
+    fn forget_removed(&self, sinks: &[SinkSetup]) {
+        let known = self.ledger.copy().sinks;
+        let is_known = |name: &str| known.contains_key(name) || sinks.iter().any(|setup| *setup.name == *name);
+        self.progress.board().keep(is_known);
     }
 
     /// Opens the dead letters of all sinks, also of those that are no longer configured.

@@ -162,13 +162,13 @@ fn backlog_of_removed_route_keeps_segments_until_discarded() {
         seconds(5).await;
         assert_eq!(oldest(&harness), Some(1), "pinned");
         assert_eq!(counts(&row(&harness, "x", KEYED)), [0, 0, 1800, 4]);
-        let refused = harness.control().discard(FENCED.into(), None).await;
+        let refused = harness.control().discard(FENCED.into(), None, None).await;
         assert!(matches!(refused, Err(ChangeError::NothingToDo(_))), "{refused:?}");
-        let discarded = harness.control().discard(KEYED.into(), Some(name("y"))).await.unwrap();
+        let discarded = harness.control().discard(KEYED.into(), Some(name("y")), None).await.unwrap();
         assert_eq!(discarded, Discarded { routes: vec![(name("y"), 2)], lanes: 0 });
         seconds(5).await;
         assert_eq!(oldest(&harness), Some(1), "pinned by the other type");
-        let discarded = harness.control().discard(KEYED.into(), None).await.unwrap();
+        let discarded = harness.control().discard(KEYED.into(), None, None).await.unwrap();
         assert_eq!(discarded.routes, [(name("x"), 4)]);
         seconds(5).await;
         assert!(oldest(&harness) > Some(1), "freed");

@@ -42,7 +42,7 @@ fn lacking(harness: &Harness, numbers: std::ops::Range<u64>) -> Vec<u64> {
 }
 
 async fn accept(harness: &Harness, resend: bool) -> Result<u64, ChangeError> {
-    harness.control().accept(FENCED.into(), resend).await
+    harness.control().accept(FENCED.into(), resend, None).await
 }
 
 /// Appends events and gives their numbers.
@@ -358,7 +358,7 @@ fn stopped_running_lane_can_be_dropped_or_accepted() {
                 if accepts {
                     assert_eq!(accept(&harness, false).await.unwrap(), 1);
                 } else {
-                    let discarded = harness.control().discard(FENCED.into(), None).await.unwrap();
+                    let discarded = harness.control().discard(FENCED.into(), None, None).await.unwrap();
                     assert_eq!(discarded.lanes, 1);
                 }
                 harness.wait_until_settled().await;

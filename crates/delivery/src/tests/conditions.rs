@@ -199,7 +199,7 @@ fn replay_sends_an_undecided_event() {
         harness.start();
         seconds(2).await;
         // The claim on the other store was in the ledger too.
-        harness.control().accept(FENCED.into(), false).await.unwrap();
+        harness.control().accept(FENCED.into(), false, None).await.unwrap();
         harness.wait_until_settled().await;
         harness.check_balance();
         assert_eq!((counts(&harness, KEYED), harness.keyed.count()), ([6, 0, 3, 0], 6));

@@ -238,7 +238,7 @@ fn discarded_route_discards_its_deferred_events() {
         let routes = harness.routes.clone();
         harness.change(Routes::new().with_others([FENCED.into()])).await.unwrap();
         assert_eq!(counts(&harness), (4, 0, 1));
-        let discarded = harness.control().discard(KEYED.into(), None).await.unwrap();
+        let discarded = harness.control().discard(KEYED.into(), None, None).await.unwrap();
         assert_eq!(discarded.routes, [(name("named"), 1)]);
         assert_eq!(deferred(&harness).0, 0);
         harness.keyed.heal();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateSetup, Clock};
-use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
+use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome, PageRequest};
 use event::{EventId, TypeName};
 use eventlog::{
     AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, ShardOptions, SourceLine,
@@ -17,6 +17,7 @@ use eventlog::{
 use journal::simulated_disk::SimulatedDisk;
 use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
 use objects::ObjectFormat;
+use progress::ProgressBoard;
 use sink::Sink;
 use sink_directory::DirectoryConfig;
 use sink_sqlite::{Sqlite, SqliteConfig};
@@ -81,6 +82,7 @@ pub(super) struct Process {
     pub(super) ledger: Arc<Ledger>,
     pub(super) lanes: Vec<Arc<LaneStatus>>,
     pub(super) aggregates: AggregateBoard,
+    pub(super) progress: ProgressBoard,
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
     pub(super) office: DeadLetterService,
@@ -200,6 +202,7 @@ impl Harness {
             supervisor.checkpointer.pins = Arc::default();
         }
         let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
+        let progress = supervisor.progress.board().clone();
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         self.at_start = self.unsure_files();
         let (commands, received) = watch::channel(Command::Run);
@@ -211,6 +214,7 @@ impl Harness {
             ledger,
             lanes,
             aggregates,
+            progress,
             sinks: handles,
             dead,
             office,
@@ -566,7 +570,7 @@ impl Harness {
 
     /// The dead letters that are held.
     pub(super) fn list(&self, filter: &DeadFilter) -> DeadList {
-        self.process().office.list(filter, 1000, true).unwrap()
+        self.process().office.list(filter, &PageRequest::first(1000, true)).unwrap()
     }
 
     /// The numbers of the events that are held as dead letters of a sink.

@@ -15,6 +15,7 @@ mod failover_window;
 mod harness;
 mod objects;
 mod out;
+mod progress;
 mod replays;
 mod sequences;
 mod single;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dead_letters::{DeadAction, DeadFilter, read_dead_letters};
+use dead_letters::{DeadAction, DeadFilter, PageRequest, read_dead_letters};
 use eventlog::DataDirectory;
 use sink::{Batch, Record, Write};
 use sink_testing::MemoryHandle;
@@ -60,9 +60,9 @@ fn dead_letters_are_listed_by_filter() {
         let dead_letter = harness.list(&only(1)).letters.remove(0);
         assert_eq!((&*dead_letter.type_name, &*dead_letter.payload), ("other", &b"{\"n\":1}"[..]));
         assert!(dead_letter.reason.contains("is set to reject"), "{dead_letter:?}");
-        let listed = harness.process().office.list(&all(), 2, false).unwrap();
+        let listed = harness.process().office.list(&all(), &PageRequest::first(2, false)).unwrap();
         assert!(listed.letters.len() == 2 && listed.more && listed.letters[0].payload.is_empty());
-        assert!(!harness.process().office.list(&all(), 4, false).unwrap().more);
+        assert!(!harness.process().office.list(&all(), &PageRequest::first(4, false)).unwrap().more);
         let held = |sink, of| harness.process().office.held(sink, &name(of));
         assert_eq!((held(FENCED, "other"), held(FENCED, "both"), held(KEYED, "other")), (2, 1, 0));
     });

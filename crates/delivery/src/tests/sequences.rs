@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use dead_letters::{DeadAction, DeadFilter};
+use dead_letters::{DeadAction, DeadFilter, PageRequest};
 use ledger::{Routes, SinkName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -227,7 +227,9 @@ async fn replay(harness: &Harness) {
 
 /// Drops a dead letter whose event its store doesn't have: the ledger counts the others as dead permanently.
 async fn drop_one(harness: &mut Harness, index: usize) {
-    let Ok(held) = harness.process().office.list(&DeadFilter::default(), 100, false) else { return };
+    let Ok(held) = harness.process().office.list(&DeadFilter::default(), &PageRequest::first(100, false)) else {
+        return;
+    };
     let Some(dead_letter) = held.letters.get(index % held.letters.len().max(1)) else { return };
     let store = if &*dead_letter.sink == FENCED { &harness.fenced } else { &harness.keyed };
     if store.get(dead_letter.id).is_some() {

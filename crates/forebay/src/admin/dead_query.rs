@@ -1,6 +1,7 @@
 //! The query of a request for dead letters, checked by the server.
 
 use admin_api::query::DeadQuery;
+use dead_letters::DeadOrder;
 use event::Origin;
 use hyper::StatusCode;
 
@@ -15,4 +16,18 @@ pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<DeadQuery, A
         return Err(problem(StatusCode::CONFLICT, "origin", detail.into()));
     }
     Ok(query)
+}
+
+/// Rejects parameters that the request would ignore, although they change what its client means.
+pub(super) fn check_action(query: &DeadQuery, is_bulk: bool) -> Result<(), AdminResponse> {
+    let is_page = query.cursor.is_some() || query.order != DeadOrder::default();
+    let ignored = if is_page {
+        "cursor and order"
+    } else if !is_bulk && (query.dry_run || query.expect.is_some()) {
+        "dry_run and expect"
+    } else {
+        return Ok(());
+    };
+    let detail = format!("this request has no parameters {ignored}: remove them");
+    Err(problem(StatusCode::BAD_REQUEST, "query", detail))
 }

@@ -4,17 +4,27 @@
 mod actions;
 mod auth;
 mod body;
-mod csrf;
+mod browser_rules;
 mod dead;
+mod dead_act;
 mod dead_query;
+mod dead_reads;
 mod diagnostics;
 mod dry_run;
+mod entry;
 mod event_type;
+mod events;
+mod fleet;
+mod headers;
+mod jobs;
+mod page;
 mod payload;
 mod response;
 mod routes;
+mod session;
 mod status;
 mod tls;
+mod views;
 mod write_timeout;
 
 use std::convert::Infallible;
@@ -22,13 +32,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Scope;
 use admin_api::paths;
 use dead_letters::DeadLetterService;
 use event::Origin;
 use gateway::Readiness;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue, VARY};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -46,14 +55,19 @@ use crate::reload::{ReloadError, ReloadHandle};
 use crate::type_info::TypeInfo;
 pub(crate) use actions::Actions;
 use admin_api::reload::ReloadJson;
-pub(crate) use auth::{AdminAuth, Caller};
+pub(crate) use auth::{AccessSettings, AdminAuth, Caller};
 pub(crate) use body::AdminBody;
+pub(crate) use dead_reads::DeadReads;
 pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
 pub(crate) use dry_run::DryRuns;
+pub(crate) use events::Events;
+pub(crate) use fleet::Fleet;
+pub(crate) use jobs::Jobs;
 pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
 pub(crate) use status::{ServerStatus, status};
+pub(crate) use views::{Refusals, Views};
 use write_timeout::WriteTimeout;
 
 /// Open connections at most: a few scrapers and users. More wait.
@@ -72,9 +86,12 @@ pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) status: ServerStatus,
     pub(crate) dead_letters: DeadLetterService,
+    pub(crate) dead_reads: DeadReads,
+    pub(crate) jobs: Jobs,
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
     pub(crate) dry_runs: DryRuns,
+    pub(crate) events: Events,
     pub(crate) payloads: Payloads,
     pub(crate) reload: ReloadHandle,
     pub(crate) origin: Origin,
@@ -129,6 +146,7 @@ async fn serve_requests<F: Future<Output = Response<AdminBody>>>(
             if is_large && !response.status().is_success() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
+            headers::add(response.headers_mut());
             Ok::<_, Infallible>(response)
         }
     });
@@ -141,27 +159,26 @@ async fn serve_requests<F: Future<Output = Response<AdminBody>>>(
 
 /// Answers a request to the admin port of a server.
 pub(crate) async fn respond_as_server(mut request: Request<Incoming>, admin: Arc<Admin>) -> Response<AdminBody> {
-    let mut response = respond_to(&mut request, &admin).await;
-    // A page of another origin is rejected if no token is needed.
-    response.headers_mut().insert(VARY, HeaderValue::from_static("origin, sec-fetch-site"));
-    response
+    match admin.auth.enter(&request) {
+        Ok(entered) => {
+            let answer = answer(&mut request, &admin, entered.caller()).await;
+            entered.finish(answer)
+        }
+        Err(answer) => *answer,
+    }
 }
 
-async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<AdminBody> {
-    if !is_public(request.uri().path()) {
-        let caller = match admin.auth.admit(request.headers(), scopes(request.method())) {
-            Ok(caller) => caller,
-            Err(refused) => return *refused,
-        };
-        if let Some(answer) = admin.diagnostics.respond(request, &caller).await {
-            return answer.into_response();
+async fn answer(request: &mut Request<Incoming>, admin: &Admin, caller: Option<&Caller>) -> AdminResponse {
+    if let Some(caller) = caller {
+        if let Some(answer) = admin.diagnostics.respond(request, caller).await {
+            return answer;
         }
         let path = request.uri().path();
         if path == API || path.starts_with("/api/") {
-            return answer_api(request, admin, &caller).await.into_response();
+            return answer_api(request, admin, caller).await;
         }
     }
-    let answer = match request.uri().path() {
+    match request.uri().path() {
         _ if !is_read(request.method()) => {
             let only = AdminResponse::text(StatusCode::METHOD_NOT_ALLOWED, "this path accepts only GET and HEAD\n");
             AdminResponse { allow: Some("GET, HEAD"), ..only }
@@ -173,8 +190,7 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
             let text = "not found: the admin port has /metrics, /healthz, /readyz, /api and /debug\n";
             AdminResponse::text(StatusCode::NOT_FOUND, text)
         }
-    };
-    answer.into_response()
+    }
 }
 
 async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Caller) -> AdminResponse {
@@ -188,9 +204,15 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
+    if let Some(rest) = below(paths::JOBS) {
+        return admin.jobs.respond(method, rest, (caller, &admin.diagnostics.actions));
+    }
     if let Some(rest) = below(paths::ROUTES) {
         let actions = &admin.diagnostics.actions;
         return admin.routes.respond(method, rest, query, admin.origin, (caller, actions)).await;
+    }
+    if let Some(rest) = below(paths::EVENTS) {
+        return admin.events.respond(method, rest, query).await;
     }
     if let Some(rest) = below(paths::EVENT_TYPES) {
         return event_type::respond(method, rest, &admin.types);
@@ -209,8 +231,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "the paths are /api/status, /api/health, /api/config, /api/dead, /api/routes, /api/types, /api/try and /api/reload"
-                .into(),
+            "this process has no such path: check the path, and whether its role and release have it".into(),
         ),
     }
 }
@@ -234,11 +255,6 @@ const API: &str = "/api";
 /// The answer of [`HEALTH`](paths::HEALTH).
 pub(crate) const ALIVE: &str = "alive\n";
 
-/// Whether a path never needs a token.
-pub(crate) fn is_public(path: &str) -> bool {
-    matches!(path, paths::HEALTH | paths::READY)
-}
-
 /// The answer of [`READY`](paths::READY): 503 with the reason if the process can't accept events.
 pub(crate) fn readiness(reason: Option<&str>) -> AdminResponse {
     reason.map_or_else(
@@ -250,9 +266,4 @@ pub(crate) fn readiness(reason: Option<&str>) -> AdminResponse {
 /// The answer with a text of metrics.
 pub(crate) fn metrics(text: String) -> AdminResponse {
     AdminResponse { content_type: text_format::CONTENT_TYPE, ..AdminResponse::text(StatusCode::OK, text) }
-}
-
-/// The scopes that a token needs for this request; one of them is enough. What changes something or costs CPU needs `admin`.
-pub(crate) fn scopes(method: &Method) -> &'static [Scope] {
-    if is_read(method) { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
 }

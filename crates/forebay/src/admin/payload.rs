@@ -24,6 +24,12 @@ pub(crate) struct Payloads {
     places: Semaphore,
 }
 
+impl Default for Payloads {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Payloads {
     pub(crate) fn new() -> Self {
         Self { places: Semaphore::new(PLACES) }

@@ -66,7 +66,7 @@ pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> AdminResponse {
     let body = serde_json::to_string(body).unwrap_or_default() + "\n";
     AdminResponse {
         status,
-        content_type: if status == StatusCode::OK { JSON } else { PROBLEM },
+        content_type: if status.is_success() { JSON } else { PROBLEM },
         allow: None,
         body: body.into(),
     }

@@ -6,6 +6,8 @@
 //! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "deferred", "last_deferred", "last_dead"}]}` |
 //! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 if there is nothing to discard |
 //! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 if no lane has stopped because of its store's cursor |
+//! | both with `dry_run=true` | `{"events": 12, "lanes": 1}`: what would be discarded or delivered next, and the lanes that would resume |
+//! | both with `expect=N` | 409 `changed` if there are more or fewer events to discard, or lanes to accept |
 
 use std::sync::Arc;
 
@@ -22,7 +24,7 @@ use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::log::UNLIMITED;
 use admin_api::query::DeadQuery;
-use admin_api::route::{AcceptedJson, GivenUpJson, RoutesJson};
+use admin_api::route::{AcceptedJson, GivenUpJson, RoutePlanJson, RoutesJson};
 
 /// The routes, and the delivery that discards their backlogs.
 pub(crate) struct Routes {
@@ -76,7 +78,12 @@ impl Routes {
         if query.has_again {
             tracing::warn!(by = %caller, "again=true is the old name of resend=true, and is accepted until 0.2: use resend=true");
         }
-        let accepted = self.control.accept(sink.clone(), query.resend).await;
+        if query.dry_run {
+            let planned = self.control.plan_accept(sink.clone()).await;
+            let lanes = planned.map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_stopped")))?;
+            return Ok(json(StatusCode::OK, &RoutePlanJson { events: self.pending(&sink), lanes }));
+        }
+        let accepted = self.control.accept(sink.clone(), query.resend, query.expect).await;
         let lanes = accepted.map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_stopped")))?;
         let resend = query.resend.then_some(true);
         tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, resend, "route accept");
@@ -94,9 +101,15 @@ impl Routes {
         let sink = sink(query)?;
         let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
         let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
+        if query.dry_run {
+            let planned = self.control.plan_discard(sink.clone(), only).await;
+            let planned = planned.map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_held")))?;
+            let events = planned.routes.iter().map(|(_, events)| events).sum();
+            return Ok(json(StatusCode::OK, &RoutePlanJson { events, lanes: planned.lanes }));
+        }
         let given_up = self
             .control
-            .discard(sink.clone(), only.clone())
+            .discard(sink.clone(), only.clone(), query.expect)
             .await
             .map_err(|error| refused(error, (StatusCode::CONFLICT, "nothing_held")))?;
         let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
@@ -104,6 +117,13 @@ impl Routes {
         let target = only.map_or_else(|| format!("sink {sink}"), |only| format!("sink {sink}, type {only}"));
         actions.record(caller, "route drop", target, format!("{} discarded", counted(events, "event")));
         Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
+    }
+
+    /// The events that wait for a sink on routes that are configured.
+    fn pending(&self, sink: &str) -> u64 {
+        let rows = self.ledger.snapshot();
+        let of_sink = rows.iter().flat_map(|row| &row.sinks).filter(|row| *row.sink == *sink && !row.removed);
+        of_sink.map(|row| row.pending).sum()
     }
 }
 
@@ -115,6 +135,7 @@ fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
 /// Why nothing was changed; `nothing` has the status and code if there is nothing to change.
 fn refused(error: ChangeError, nothing: (StatusCode, &str)) -> AdminResponse {
     match error {
+        ChangeError::Changed { .. } => problem(StatusCode::CONFLICT, "changed", error.to_string()),
         ChangeError::NothingToDo(detail) => problem(nothing.0, nothing.1, detail),
         error => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
     }

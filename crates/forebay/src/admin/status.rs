@@ -10,19 +10,13 @@ use event::Origin;
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
 use ledger::Ledger;
-use text::{OperatorCommand, rfc3339};
+use text::rfc3339;
 
 use crate::findings::Findings;
+use crate::problems::Problems;
 use admin_api::status::{JournalJson, SinkStatusJson, StatusJson};
 use admin_api::upstream::WriterStatusJson;
 use discovery::UpstreamBoard;
-
-fn lost() -> String {
-    let [verify, accept] = [OperatorCommand::JournalVerify, OperatorCommand::JournalAcceptLoss];
-    format!(
-        "events or dead letters are lost: once the server is stopped, {verify} shows where, and {accept} accepts it"
-    )
-}
 
 /// The sources of the state of a server or a gateway.
 pub(crate) struct ServerStatus {
@@ -69,15 +63,15 @@ impl ServerStatus {
     pub(crate) fn now(&self) -> StatusJson {
         let (rows, now) = (self.ledger.snapshot(), unix_microseconds());
         let sinks = SinkStatusJson::of_all(&rows, &self.lanes.lanes(), &self.dead, now);
-        let has_lost = !self.log.losses().open_ones().is_empty() || self.dead.lost().iter().any(|(_, lost)| *lost > 0);
-        let lost = has_lost.then(lost);
         let journal = JournalJson {
             bytes: self.log.shards().iter().map(|shard| shard.segments().bytes()).sum(),
             disk_free_bytes: self.log.disk_guard().free_bytes(),
         };
         let writers = WriterStatusJson::of_all(&self.upstreams.all(), now);
-        let mut status = status(self.role, self.started, now, self.readiness.reason(), lost, sinks);
-        status.problems.extend(writers.iter().filter_map(WriterStatusJson::problem));
+        let not_ready = self.readiness.reason();
+        let problems = Problems::of_process(not_ready, &sinks);
+        let problems = problems.with_events((&self.log, &self.dead), &rows, &sinks, &writers);
+        let status = status(self.role, self.started, now, not_ready, &problems, sinks);
         StatusJson {
             gateway_id: Some(self.origin.to_string()),
             events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
@@ -96,12 +90,10 @@ pub(crate) fn status(
     started: i64,
     now: i64,
     not_ready: Option<&str>,
-    problem: Option<String>,
+    problems: &Problems,
     sinks: Vec<SinkStatusJson>,
 ) -> StatusJson {
     let uptime = Duration::from_micros(u64::try_from(now.saturating_sub(started)).unwrap_or(0));
-    let not_ready_now = not_ready.map(|reason| format!("the process is not ready: {reason}"));
-    let problems = not_ready_now.into_iter().chain(problem).chain(sinks.iter().filter_map(SinkStatusJson::problem));
     StatusJson {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         role: role.name().to_owned(),
@@ -110,7 +102,7 @@ pub(crate) fn status(
         uptime_seconds: uptime.as_secs(),
         ready: not_ready.is_none(),
         reason: not_ready.map(str::to_owned),
-        problems: problems.collect(),
+        problems: problems.sentences(),
         findings: Vec::new(),
         events: 0,
         events_per_second: None,

@@ -43,7 +43,8 @@ impl Readers {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = readers;
     }
 
-    fn current(&self) -> Vec<Arc<dyn StoreReader>> {
+    /// Those of this moment.
+    pub(crate) fn current(&self) -> Vec<Arc<dyn StoreReader>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -125,7 +125,7 @@ impl Seen {
         let mut shown = |Finding { code, level, text }: Finding| {
             let since = *self.since.entry(code).or_insert(now.clock);
             let since = rfc3339::format_short(since - since.rem_euclid(1_000_000));
-            FindingJson { code: code.to_owned(), level, since, text }
+            FindingJson { code: code.to_owned(), level, since, text, page: None }
         };
         found.into_iter().map(&mut shown).collect()
     }

@@ -3,22 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway::{GatewayCounters, RefusalNews, RefusalSample};
+use gateway::{GatewayCounters, RefusalSample};
 
 use super::UNLIMITED;
+use crate::recent_refusals::RecentRefusals;
 
 /// The pause between two checks for rejections.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Logs rejections for as long as the process runs.
-pub(crate) async fn follow(gateway: Arc<GatewayCounters>) {
+/// Logs rejections for as long as the process runs, and keeps the last ones.
+pub(crate) async fn follow(gateway: Arc<GatewayCounters>, recent: RecentRefusals) {
     loop {
-        let RefusalNews { samples, left_out } = gateway.refusal_news().await;
-        samples.iter().for_each(write);
-        if left_out > 0 {
+        let news = gateway.refusal_news().await;
+        news.samples.iter().for_each(write);
+        if news.left_out > 0 {
             let message = "more were rejected; forebay_refusals_total counts all by code, type and source";
-            tracing::info!(target: UNLIMITED, rejected = left_out, "{message}");
+            tracing::info!(target: UNLIMITED, rejected = news.left_out, "{message}");
         }
+        recent.keep(news);
         tokio::time::sleep(EVERY).await;
     }
 }

@@ -1,6 +1,7 @@
 //! The overview of the process, with rates over the last seconds: one for a request, or one each second for all clients that watch. Nothing is
-//! computed while none does.
+//! computed while none does, but for a point of the history each 5 s.
 
+mod history;
 mod rates;
 mod sample;
 mod server;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use admin_api::history::HistoryJson;
 use admin_api::overview::OverviewJson;
 use bytes::Bytes;
 use tokio::sync::mpsc::error::TrySendError;
@@ -19,6 +21,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::lines::beat;
+use history::History;
+pub(crate) use history::{HISTORY_BYTES_MAX, KEPT_MAX};
 use sample::RateSample;
 pub(crate) use server::ServerOverview;
 pub(crate) use writer::WriterOverview;
@@ -55,6 +59,7 @@ struct Inner {
     number: AtomicU64,
     /// The oldest first.
     samples: Mutex<VecDeque<RateSample>>,
+    history: Mutex<History>,
     places: Arc<Semaphore>,
     watchers: Mutex<Watchers>,
 }
@@ -79,6 +84,7 @@ impl Overviews {
             source: Box::new(source),
             number: AtomicU64::default(),
             samples: Mutex::default(),
+            history: Mutex::default(),
             places: Arc::new(Semaphore::new(STREAMS_MAX)),
             watchers: Mutex::default(),
         }))
@@ -90,6 +96,27 @@ impl Overviews {
             sleep_until(first + INTERVAL).await;
         }
         self.next()
+    }
+
+    /// Adds points to the history until the future is dropped.
+    pub(crate) async fn record(self) {
+        let mut ticks = interval_at(Instant::now(), history::STEP);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let sample = self.0.source.sample();
+            self.held_history().add(&sample, clock::unix_microseconds());
+        }
+    }
+
+    /// The figures of the last minutes, at most of [`KEPT_MAX`].
+    pub(crate) fn history(&self, time: Duration) -> HistoryJson {
+        self.held_history().shown(time)
+    }
+
+    /// The memory of the history.
+    pub(crate) fn history_bytes(&self) -> usize {
+        self.held_history().bytes()
     }
 
     /// A stream of lines. `None` if there are too many streams, or the process stops.
@@ -169,6 +196,10 @@ impl Overviews {
 
     fn samples(&self) -> MutexGuard<'_, VecDeque<RateSample>> {
         self.0.samples.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held_history(&self) -> MutexGuard<'_, History> {
+        self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watchers(&self) -> MutexGuard<'_, Watchers> {

@@ -36,8 +36,8 @@ pub(super) fn overview(before: &RateSample, now: &RateSample) -> OverviewJson {
 
 /// A rate over so many seconds.
 #[derive(Clone, Copy)]
-struct Rate {
-    seconds: f64,
+pub(super) struct Rate {
+    pub(super) seconds: f64,
 }
 
 impl Rate {
@@ -45,11 +45,11 @@ impl Rate {
         if self.seconds > 0.0 { rounded(amount / self.seconds) } else { 0.0 }
     }
 
-    fn between(self, before: u64, now: u64) -> f64 {
+    pub(super) fn between(self, before: u64, now: u64) -> f64 {
         self.of(float(now.saturating_sub(before)))
     }
 
-    fn per_minute(self, before: u64, now: u64) -> f64 {
+    pub(super) fn per_minute(self, before: u64, now: u64) -> f64 {
         rounded(self.between(before, now) * 60.0)
     }
 }
@@ -118,7 +118,7 @@ fn of_sink(name: &str, rate: Rate, before: Option<&SinkSample>, now: &SinkSample
 }
 
 /// In milliseconds.
-fn p99(before: &HistogramSnapshot, now: &HistogramSnapshot) -> Option<f64> {
+pub(super) fn p99(before: &HistogramSnapshot, now: &HistogramSnapshot) -> Option<f64> {
     now.since(before).percentile(99).map(|time| rounded(time.as_secs_f64() * 1e3))
 }
 

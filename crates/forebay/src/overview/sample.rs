@@ -8,12 +8,13 @@ use host::{container_stats, process_stats};
 use metrics::HistogramSnapshot;
 use tokio::time::Instant;
 
-/// The counters of one moment. All but the pending events only grow.
+/// The counters of one moment. All but pending events and dead letters only grow.
 #[derive(Debug)]
 pub(crate) struct RateSample {
     pub(super) at: Instant,
     pub(super) accepted: u64,
     pub(super) refused: u64,
+    /// A writer has none.
     pub(super) body_bytes: Option<u64>,
     pub(super) commits: u64,
     /// Records of these.
@@ -40,6 +41,8 @@ pub(super) struct TypeSample {
 pub(super) struct SinkSample {
     pub(super) stored: u64,
     pub(super) pending: u64,
+    /// Dead letters that are held.
+    pub(super) dead: u64,
     /// How long its batches took.
     pub(super) batches: HistogramSnapshot,
 }
@@ -55,6 +58,11 @@ pub(super) struct HostSample {
 }
 
 impl RateSample {
+    /// Whether the process keeps events until they are stored. A writer doesn't.
+    pub(super) const fn keeps_events(&self) -> bool {
+        self.body_bytes.is_some()
+    }
+
     /// A sample of the process, without its work.
     pub(super) fn of_process() -> Self {
         Self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use admin_api::overview::{LedgerRowJson, OverviewJson, SinkRateJson, TypeRateJson};
 use admin_api::status::SinkStatusJson;
+use admin_api::upstream::WriterStatusJson;
 use config::Role;
 use dead_letters::DeadLetterService;
 use delivery::{Delivery, LaneBoard, LaneStatus};
@@ -12,13 +13,14 @@ use discovery::UpstreamBoard;
 use event::{Origin, TypeName};
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness, RouteName};
-use ledger::{Ledger, LedgerRow, SinkRow};
+use ledger::{Ledger, LedgerRow};
 use sink_remote::Upstream;
 use text::rfc3339;
 
 use super::OverviewSource;
 use super::sample::{RateSample, SinkSample, TypeSample};
 use crate::findings::Findings;
+use crate::problems::{Problems, ledger_row};
 use crate::type_info::TypeInfo;
 
 /// The sources of the overview of a server or a gateway.
@@ -64,16 +66,20 @@ impl ServerOverview {
     }
 
     /// Adds the states of the sinks to their rates.
-    fn sinks(&self, rows: &[LedgerRow], rates: Vec<SinkRateJson>) -> Vec<SinkRateJson> {
-        let (lanes, upstreams) = (self.lanes.lanes(), self.upstreams.all());
-        let statuses = SinkStatusJson::of_all(rows, &lanes, &self.dead, unix_microseconds());
+    fn sinks(
+        &self,
+        statuses: Vec<SinkStatusJson>,
+        lanes: &[Arc<LaneStatus>],
+        upstreams: &[Upstream],
+        rates: Vec<SinkRateJson>,
+    ) -> Vec<SinkRateJson> {
         let mut rates: BTreeMap<String, SinkRateJson> =
             rates.into_iter().map(|sink| (sink.sink.clone(), sink)).collect();
         let of_sink = |status: SinkStatusJson| {
             let backlog = status.backlog.unwrap_or_default();
             SinkRateJson {
                 kind: self.types.kind_of(&status.sink).map(str::to_owned),
-                server: server_of(&status.sink, &lanes, &upstreams),
+                server: server_of(&status.sink, lanes, upstreams),
                 state: status.state,
                 since: status.since,
                 reason: status.reason,
@@ -120,6 +126,9 @@ impl OverviewSource for ServerOverview {
                 let sink = sample.sinks.entry(route.sink.clone()).or_default();
                 sink.stored += route.stored;
                 sink.pending += route.pending;
+                if route.dead > 0 {
+                    sink.dead += self.dead.held(&route.sink, &row.type_name);
+                }
             }
         }
         for lane in self.lanes.lanes() {
@@ -137,19 +146,25 @@ impl OverviewSource for ServerOverview {
 
     fn complete(&self, overview: &mut OverviewJson) {
         let rows = self.ledger.snapshot();
-        let reason = self.readiness.reason();
+        let (reason, now) = (self.readiness.reason(), unix_microseconds());
+        let (lanes, upstreams) = (self.lanes.lanes(), self.upstreams.all());
+        let statuses = SinkStatusJson::of_all(&rows, &lanes, &self.dead, now);
+        let writers = WriterStatusJson::of_all(&upstreams, now);
+        let problems = Problems::of_process(reason, &statuses);
+        let problems = problems.with_events((&self.log, &self.dead), &rows, &statuses, &writers);
         let aggregates = self.types.aggregates();
         let rates = std::mem::take(&mut overview.sinks);
-        overview.at = rfc3339::format(unix_microseconds());
+        overview.at = rfc3339::format(now);
         overview.instance.clone_from(&self.instance);
         self.role.name().clone_into(&mut overview.role);
         env!("CARGO_PKG_VERSION").clone_into(&mut overview.version);
         overview.origin = Some(self.origin.to_string());
         overview.ready = reason.is_none();
         overview.reason = reason.map(str::to_owned);
+        overview.problems = problems.all();
         overview.findings = self.findings.now();
         overview.types.iter_mut().for_each(|listed| listed.aggregate_of = aggregates.get(&listed.r#type).cloned());
-        overview.sinks = self.sinks(&rows, rates);
+        overview.sinks = self.sinks(statuses, &lanes, &upstreams, rates);
         overview.ledger = ledger_rows(&rows, &overview.types);
         overview.host.disk_free_bytes = Some(self.log.disk_guard().free_bytes());
     }
@@ -157,17 +172,6 @@ impl OverviewSource for ServerOverview {
 
 /// The outcomes of the types that are listed, and all that don't add up.
 fn ledger_rows(rows: &[LedgerRow], listed: &[TypeRateJson]) -> Vec<LedgerRowJson> {
-    let of_route = |row: &LedgerRow, route: &SinkRow| LedgerRowJson {
-        r#type: row.type_name.to_string(),
-        sink: route.sink.to_string(),
-        accepted: row.accepted,
-        stored: route.stored,
-        dead: route.dead,
-        skipped: route.skipped,
-        lost: route.lost,
-        pending: route.pending,
-        adds_up: row.accepted == route.stored + route.dead + route.skipped + route.lost + route.pending,
-    };
-    let all = rows.iter().flat_map(|row| row.sinks.iter().map(move |route| of_route(row, route)));
+    let all = rows.iter().flat_map(|row| row.sinks.iter().map(move |route| ledger_row(row, route)));
     all.filter(|row| !row.adds_up || listed.iter().any(|listed| listed.r#type == row.r#type)).collect()
 }

@@ -1,6 +1,7 @@
 //! The overview of a writer.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use admin_api::overview::{OverviewJson, SinkRateJson};
 use eventlog::unix_microseconds;
@@ -18,11 +19,12 @@ pub(crate) struct WriterOverview {
     writer: Arc<Writer>,
     instance: String,
     findings: Findings,
+    is_registered: Option<Arc<AtomicBool>>,
 }
 
 impl WriterOverview {
-    pub(crate) fn new(writer: Arc<Writer>, findings: Findings) -> Self {
-        Self { writer, instance: host::host_name(), findings }
+    pub(crate) fn new(writer: Arc<Writer>, findings: Findings, is_registered: Option<Arc<AtomicBool>>) -> Self {
+        Self { writer, instance: host::host_name(), findings, is_registered }
     }
 }
 
@@ -41,13 +43,15 @@ impl OverviewSource for WriterOverview {
     }
 
     fn complete(&self, overview: &mut OverviewJson) {
-        let is_draining = self.writer.is_draining();
         overview.at = rfc3339::format(unix_microseconds());
         overview.instance.clone_from(&self.instance);
         Role::Writer.name().clone_into(&mut overview.role);
         env!("CARGO_PKG_VERSION").clone_into(&mut overview.version);
-        overview.ready = !is_draining;
-        overview.reason = is_draining.then(|| "the writer is stopping".to_owned());
+        let reason = offered_status::not_ready(&self.writer);
+        overview.ready = reason.is_none();
+        overview.reason = reason.map(str::to_owned);
+        let problems = offered_status::problems(&self.writer, self.is_registered.as_deref());
+        overview.problems = problems.all();
         overview.findings = self.findings.now();
         for sink in &mut overview.sinks {
             let Some(offered) = self.writer.offered().get(&sink.sink) else { continue };

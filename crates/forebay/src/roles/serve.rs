@@ -23,7 +23,8 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    Actions, Admin, AdminAuth, ConfigurationSources, Diagnostics, DryRuns, Payloads, Routes, ServerStatus,
+    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Fleet,
+    Jobs, Payloads, Refusals, Routes, ServerStatus, Views,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -37,6 +38,7 @@ use crate::overview::{Overviews, ServerOverview};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
+use crate::recent_refusals::RecentRefusals;
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
@@ -94,7 +96,9 @@ async fn serve(
     let role = inputs.common.role().unwrap_or(Role::Serve);
     let sources = ConfigurationSources::new(&inputs.common, &inputs.environment);
     let (configuration_now, tokens) = (&configuration, watch.tokens());
-    let start = Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources };
+    let admin_port = admin_address.port();
+    let start =
+        Start { configuration: configuration_now, data: &data, tokens, tls: &tls, memory, role, sources, admin_port };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let mut running = Running::start(start, (intake, intakes), sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
@@ -196,6 +200,7 @@ struct Start<'a> {
     memory: Budgets,
     role: Role,
     sources: ConfigurationSources,
+    admin_port: u16,
 }
 
 /// Everything that runs.
@@ -210,6 +215,7 @@ struct Running {
     upstreams: UpstreamBoard,
     retention: RetentionBoard,
     findings: Findings,
+    refusals: RecentRefusals,
     readers: Readers,
     bus_events: Option<BusEvents>,
     push: Arc<PushCounters>,
@@ -226,7 +232,7 @@ impl Running {
         sinks: Vec<SinkSetup>,
         reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory, role, sources } = start;
+        let Start { configuration, data, tokens, tls, memory, role, sources, admin_port } = start;
         let (taps, spans) = (Taps::new(), push::spans(&configuration.push));
         let opened = Opened::start(configuration, data, memory, sinks.clone(), (taps, spans))?;
         let Opened { log, delivery, directory } = opened;
@@ -271,6 +277,15 @@ impl Running {
             findings.clone(),
         );
         let overviews = Overviews::new(overview);
+        let access = AccessSettings::of(&configuration.admin, &configuration.console);
+        let is_reachable = configuration.gateway.admin_is_reachable();
+        let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let refusals = RecentRefusals::default();
+        let views = Views {
+            overviews: overviews.clone(),
+            refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
+        };
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -283,13 +298,16 @@ impl Running {
                 findings.clone(),
             ),
             dead_letters: delivery.dead_letters().clone(),
+            dead_reads: DeadReads::new(delivery.dead_letters().clone()),
+            jobs: Jobs::default(),
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
+            events: Events::new(gateway.control().stored_events(), readers.clone()),
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
-            auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
+            auth,
             readiness: gateway.readiness().clone(),
             diagnostics: Diagnostics {
                 findings: findings.clone(),
@@ -304,10 +322,11 @@ impl Running {
                 gateway: Some(gateway.control().clone()),
                 configuration: sources,
                 tapping: Tapping::new(taps, Some(log.clone())),
+                views,
+                fleet: Fleet::new(&configuration.console.peers),
                 actions: Actions::default(),
             },
         });
-        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
         Ok(Self {
             log,
@@ -320,6 +339,7 @@ impl Running {
             upstreams,
             retention,
             findings,
+            refusals,
             readers,
             bus_events,
             push,
@@ -334,7 +354,8 @@ impl Running {
         tokio::spawn(log_unread_times(self.log.types().clone()));
         tokio::spawn(self.retention.clone().follow());
         tokio::spawn(self.findings.clone().follow());
-        tokio::spawn(log::refusals::follow(self.gateway.counters().clone()));
+        tokio::spawn(self.admin.diagnostics.overviews.clone().record());
+        tokio::spawn(log::refusals::follow(self.gateway.counters().clone(), self.refusals.clone()));
     }
 
     /// Starts to send metrics, if the configuration has a receiver.
@@ -360,6 +381,8 @@ impl Running {
             memory: self.memory,
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
+            auth: self.admin.auth.clone(),
+            fleet: self.admin.diagnostics.fleet.clone(),
         }
     }
 

@@ -17,9 +17,14 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn open(admin: SocketAddr, path: &str) -> Self {
+        Self::open_with(admin, path, "")
+    }
+
+    /// Opens it with more headers.
+    pub(crate) fn open_with(admin: SocketAddr, path: &str, headers: &str) -> Self {
         let mut stream = TcpStream::connect(admin).unwrap();
         stream.set_read_timeout(Some(HANGS)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").unwrap();
         let mut answer = BufReader::new(stream);
         let status = text_line(&mut answer).split(' ').nth(1).unwrap().parse().unwrap();
         while !text_line(&mut answer).is_empty() {}

@@ -6,9 +6,9 @@ mod read_budget;
 mod reservation;
 pub(crate) mod wait_queue;
 
-pub(crate) use client_quota::ClientBucket;
 #[cfg(test)]
 pub(crate) use client_quota::tests::two_clients;
+pub(crate) use client_quota::{ClientBucket, ClientBuckets};
 pub(crate) use fair_semaphore::FairSemaphore;
 pub(crate) use read_budget::{AnswerSize, ExpectedAnswer, ReadBudget, ReadPermit};
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
-use client_quota::{BucketTotals, BucketUsage, ClientBuckets};
+use client_quota::{BucketTotals, BucketUsage};
 use http1::BodyBudget;
 use reservation::{Reservation, Reservations};
 use wait_queue::WaitQueue;

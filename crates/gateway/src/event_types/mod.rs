@@ -1,6 +1,7 @@
 //! The event types that a gateway accepts, with their rules.
 
 pub(crate) mod cost;
+mod current_types;
 mod refused_to;
 mod store_readers;
 mod text_rule;
@@ -13,6 +14,7 @@ mod type_rules;
 mod type_transform;
 
 pub(crate) use cost::{CostBudget, OverBudget, is_costly_by_size};
+pub(crate) use current_types::CurrentTypes;
 pub use refused_to::RefusedTo;
 pub use store_readers::StoreReaders;
 pub use text_rule::TextRule;

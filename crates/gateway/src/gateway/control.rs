@@ -16,7 +16,8 @@ use crate::admission::ReadBudget;
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
 use crate::bridge::BridgeTable;
 use crate::counters::GatewayCounters;
-use crate::event_types::{GatewayTypes, TypeRegistry};
+use crate::event_types::{CurrentTypes, GatewayTypes, TypeRegistry};
+use crate::handlers::StoredEvents;
 use crate::intakes::IntakeTable;
 use crate::shard::rules::Rules;
 use net::connections::ConnectionLimiter;
@@ -29,6 +30,8 @@ pub struct GatewayControl {
     pub(crate) types: Arc<Types>,
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) read_budget: Arc<ReadBudget>,
+    /// The types that the shards accept now.
+    pub(crate) registry: CurrentTypes,
 }
 
 /// A request is long after so many ticks. A tick is a second: it has been open for more than one.
@@ -95,8 +98,15 @@ impl GatewayControl {
         self.read_budget.bytes()
     }
 
+    /// Reads stored events for the admin port, with the types and the memory of this gateway.
+    #[must_use]
+    pub fn stored_events(&self) -> StoredEvents {
+        StoredEvents::new(self.registry.clone(), self.read_budget.clone())
+    }
+
     fn tell(&self, rules: Rules) {
         let rules = Arc::new(rules);
+        self.registry.show(rules.types.clone());
         let (applied, all_applied) = channel();
         for shard in &self.shards {
             // A shard that has ended receives nothing.

@@ -35,7 +35,7 @@ use crate::admission::ReadBudget;
 use crate::admission::{Admission, wait_queue};
 use crate::bridge::BridgeRule;
 use crate::counters::GatewayCounters;
-use crate::event_types::GatewayTypes;
+use crate::event_types::{CurrentTypes, GatewayTypes};
 use crate::intakes::{IntakeListener, IntakeRule};
 use crate::object_readers::ObjectReaders;
 use crate::readiness::Readiness;
@@ -167,8 +167,10 @@ impl Gateway {
         let shards: Arc<[_]> = log.shards().into();
         let readiness = Arc::new(Readiness::new(shards.clone()));
         counters.filters.show(&types);
+        let rules = Arc::new(rules(types, &options, log.types(), &counters));
+        let registry = CurrentTypes::new(rules.types.clone());
         let shared = Shared {
-            rules: Arc::new(rules(types, &options, log.types(), &counters)),
+            rules,
             admission: admission.clone(),
             counters: counters.clone(),
             readiness: readiness.clone(),
@@ -194,6 +196,7 @@ impl Gateway {
             types: log.types().clone(),
             counters: counters.clone(),
             read_budget,
+            registry,
         };
         let listeners = [listener].into_iter().chain(intakes.into_iter().map(|own| own.listener)).collect();
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), limiter, tick };

@@ -14,4 +14,4 @@ mod rejection;
 pub(crate) mod router;
 mod transformed_event;
 
-pub use read::event_json;
+pub use read::{ReadBody, ReadMemory, ReadRefused, StoreAnswer, StoredEvents, event_json, look_up};

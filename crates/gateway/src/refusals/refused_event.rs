@@ -55,14 +55,9 @@ pub(crate) struct Rejected<'a> {
     pub(crate) received_at: i64,
 }
 
-/// Whether events that are rejected for this reason are stored: there is something wrong with the event itself.
-const fn is_about_the_event(code: ErrorCode) -> bool {
-    matches!(code.status().as_u16(), 400 | 409 | 422)
-}
-
 /// Where a rejected event is stored, if anywhere.
 fn refused_to<'t>(types: &'t TypeRegistry, problem: &Problem) -> Option<(&'t Arc<RefusedTo>, TypeName)> {
-    let name = problem.type_name.as_deref().filter(|_| is_about_the_event(problem.code))?;
+    let name = problem.type_name.as_deref().filter(|_| problem.code.is_about_the_event())?;
     Some((types.refused_to(name)?, name.clone()))
 }
 

@@ -144,6 +144,7 @@ fn sink_of(upstream: &Upstream) -> Remote {
         sink: "store".into(),
         store: "null",
         is_fenced: false,
+        recognises_ids: false,
         parts: BTreeMap::new(),
         reads: false,
     })

@@ -17,7 +17,7 @@ use event::Lane;
 use metrics::Counter;
 
 use super::etcd::EtcdConfig;
-use super::token::DeliverToken;
+use super::token::BearerToken;
 use net::http_client::Endpoint;
 
 pub use health::ServerState;
@@ -38,7 +38,7 @@ pub struct UpstreamConfig {
     /// How batches are spread over the writers.
     pub spread: Spread,
     /// The token that authenticates the gateway to the writers.
-    pub token: Option<DeliverToken>,
+    pub token: Option<BearerToken>,
     /// A PEM file with the trusted authorities. `None`: the machine's.
     pub ca: Option<PathBuf>,
     /// How long a writer may send heartbeats before its answer.

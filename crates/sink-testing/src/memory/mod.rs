@@ -193,7 +193,7 @@ impl MemoryHandle {
 impl Store for MemoryHandle {
     fn capabilities(&self) -> Capabilities {
         let Shared { fenced, settle, is_remote, .. } = *self.shared;
-        Capabilities { fenced, settle, remote: is_remote, on_this_disk: false }
+        Capabilities { fenced, settle, remote: is_remote, ..Capabilities::default() }
     }
 
     async fn connect(&self) -> Result<(), SinkError> {

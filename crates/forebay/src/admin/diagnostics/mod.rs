@@ -27,14 +27,17 @@ use gateway::GatewayControl;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
+use super::Views;
 use super::actions::Actions;
 use super::auth::Caller;
-use super::is_read;
+use super::fleet::{self, Fleet};
 use super::response::{AdminResponse, json, not_allowed};
+use super::{is_below, is_read};
 use crate::findings::Findings;
 use crate::memory_use::MemoryUse;
-use crate::overview::Overviews;
+use crate::overview::{HISTORY_BYTES_MAX, Overviews};
 use crate::tapping::Tapping;
+use admin_api::debug::{MemoryJson, OwnerJson};
 use admin_api::paths;
 pub(crate) use config::ConfigurationSources;
 
@@ -48,6 +51,8 @@ pub(crate) struct Diagnostics {
     pub(crate) gateway: Option<GatewayControl>,
     pub(crate) configuration: ConfigurationSources,
     pub(crate) tapping: Tapping,
+    pub(crate) views: Views,
+    pub(crate) fleet: Fleet,
     pub(crate) actions: Actions,
 }
 
@@ -63,6 +68,12 @@ impl Diagnostics {
         }
     }
 
+    fn memory(&self) -> MemoryJson {
+        let mut memory = self.memory.now();
+        memory.owners.push(OwnerJson::new("history", self.overviews.history_bytes(), HISTORY_BYTES_MAX));
+        memory
+    }
+
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
         const READ_ONLY: [&str; 8] = [
@@ -75,6 +86,10 @@ impl Diagnostics {
             paths::DEBUG_MEMORY,
             paths::DEBUG_SHARDS,
         ];
+        let path = request.uri().path();
+        if let Some(rest) = path.strip_prefix(paths::PEERS).filter(|rest| is_below(rest)).map(str::to_owned) {
+            return Some(fleet::respond(&self.fleet, &self.overviews, &rest, request).await);
+        }
         Some(match request.uri().path() {
             path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
             paths::ACTIONS => json(StatusCode::OK, &self.actions.now()),
@@ -83,12 +98,12 @@ impl Diagnostics {
             paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),
             paths::API_HEALTH => json(StatusCode::OK, &self.findings.health()),
-            paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory.now()),
+            paths::DEBUG_MEMORY => json(StatusCode::OK, &self.memory()),
             paths::DEBUG_SHARDS => shards::respond(self.gateway.as_ref()?).await,
             paths::DEBUG_PROFILE => profile::respond(request, (caller, &self.actions), ::profile::cpu).await,
             paths::DEBUG_HEAP => profile::respond(request, (caller, &self.actions), ::profile::heap).await,
             paths::LOG => log::respond(request, (caller, &self.actions)).await,
-            _ => return None,
+            _ => return self.views.respond(request, caller).await,
         })
     }
 }

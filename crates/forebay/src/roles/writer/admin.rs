@@ -9,7 +9,7 @@ use hyper::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
 use writer::Writer;
 
-use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
+use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Caller, Diagnostics};
 use crate::metrics::bus_events;
 use crate::metrics::exposition::Exposition;
 use crate::metrics::findings;
@@ -37,7 +37,7 @@ pub(crate) struct Shown {
 }
 
 /// Answers the requests to the admin port until the future is dropped.
-pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: Arc<AdminAuth>) {
+pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: AdminAuth) {
     let drains = shown.writer.drains().clone();
     admin::serve(listener, None, drains, move |mut request| {
         let (shown, auth) = (shown.clone(), auth.clone());
@@ -47,17 +47,22 @@ pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: Arc<AdminAu
 }
 
 async fn respond(request: &mut Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Response<AdminBody> {
-    if !admin::is_public(request.uri().path()) {
-        let caller = match auth.admit(request.headers(), admin::scopes(request.method())) {
-            Ok(caller) => caller,
-            Err(refused) => return *refused,
-        };
-        if let Some(answer) = shown.diagnostics.respond(request, &caller).await {
-            return answer.into_response();
+    match auth.enter(request) {
+        Ok(entered) => {
+            let answer = answer(request, shown, entered.caller()).await;
+            entered.finish(answer)
         }
+        Err(answer) => *answer,
     }
-    let path = request.uri().path();
-    let answer = match path {
+}
+
+async fn answer(request: &mut Request<Incoming>, shown: &Shown, caller: Option<&Caller>) -> AdminResponse {
+    if let Some(caller) = caller
+        && let Some(answer) = shown.diagnostics.respond(request, caller).await
+    {
+        return answer;
+    }
+    match request.uri().path() {
         paths::METRICS => admin::metrics(text_of(|text| shown.collect(text))),
         paths::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
         paths::READY => admin::readiness(shown.not_ready()),
@@ -67,26 +72,23 @@ async fn respond(request: &mut Request<Incoming>, shown: &Shown, auth: &AdminAut
             StatusCode::NOT_FOUND,
             "not found: there are /metrics, /healthz, /readyz, /api/status and /api/health\n",
         ),
-    };
-    answer.into_response()
+    }
 }
 
 impl Shown {
     fn not_ready(&self) -> Option<&'static str> {
-        self.writer.is_draining().then_some("the writer is stopping")
+        offered_status::not_ready(&self.writer)
     }
 
     fn status(&self) -> StatusJson {
-        let is_unregistered = self.is_registered.as_ref().is_some_and(|registered| !registered.load(Ordering::Relaxed));
-        let unregistered =
-            is_unregistered.then(|| "the writer is not registered in etcd: check etcd and its settings".to_owned());
-        let sinks = self.writer.offered().iter().map(|(name, offered)| offered_status::of(name, offered)).collect();
+        let problems = offered_status::problems(&self.writer, self.is_registered.as_deref());
+        let sinks = offered_status::of_all(&self.writer);
         let (counters, now) = (self.writer.counters(), clock::unix_microseconds());
         StatusJson {
             events: counters.records.get(),
             refused: counters.refused.get(),
             findings: self.diagnostics.findings.now(),
-            ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
+            ..admin::status(Role::Writer, self.started, now, self.not_ready(), &problems, sinks)
         }
     }
 

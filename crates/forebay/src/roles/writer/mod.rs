@@ -5,10 +5,11 @@ mod admin;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use config::{ConnectionLimits, WriterConfiguration};
-use discovery::Registration;
+use discovery::{Advertised, Registration};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
@@ -18,7 +19,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{Actions, AdminAuth, ConfigurationSources, Diagnostics};
+use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
 use crate::findings::Findings;
@@ -91,16 +92,21 @@ async fn serve(
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
     let writer = Arc::new(writer.with_memory(&memory.budgets).with_taps(taps).with_spans(spans));
-    let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
+    let access = AccessSettings::of(&configuration.admin_port, &configuration.console);
+    let port = admin.local_addr().map_or(configuration.admin.port(), |address| address.port());
+    let auth = AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), port, access);
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
         tokio::spawn(tls.clone().follow());
     }
     log_start(&listener, &admin, &writer, tls.is_some());
-    let registration =
-        configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
+    let registration = configuration.etcd.clone().map(|etcd| {
+        let advertised = Advertised { url: etcd.advertise, admin: etcd.advertise_admin };
+        Registration::start(etcd.etcd, advertised, etcd.lease)
+    });
     let is_registered = registration.as_ref().map(Registration::registered_flag);
-    let (retention, diagnostics) = observe(&writer, sources, taps);
+    let (retention, diagnostics) =
+        observe(&writer, sources, taps, is_registered.clone(), Fleet::new(&configuration.console.peers));
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -155,18 +161,22 @@ fn observe(
     writer: &Arc<Writer>,
     configuration: ConfigurationSources,
     taps: &'static Taps,
+    is_registered: Option<Arc<AtomicBool>>,
+    fleet: Fleet,
 ) -> (RetentionBoard, Diagnostics) {
     let (retention, findings) = (RetentionBoard::default(), Findings::new(None));
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());
     tokio::spawn(findings.clone().follow());
-    let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone()));
+    let overviews = Overviews::new(WriterOverview::new(writer.clone(), findings.clone(), is_registered));
     let memory = MemoryUse::Writer(writer.clone());
     let tapping = Tapping::new(taps, None);
-    (
-        retention,
-        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, actions: Actions::default() },
-    )
+    tokio::spawn(overviews.clone().record());
+    let views = Views { overviews: overviews.clone(), refusals: None };
+    let actions = Actions::default();
+    let diagnostics =
+        Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views, actions, fleet };
+    (retention, diagnostics)
 }
 
 /// Starts to send metrics, if the configuration has a receiver. A writer has no id: its machine and its port identify it.

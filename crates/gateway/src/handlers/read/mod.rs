@@ -1,6 +1,7 @@
 //! `GET /events`, `GET /events/{id}` and `GET /objects/{sink}/{name}`: events and objects are read back. The types' rules or the path name
 //! the readers; the gateway doesn't know which stores they read.
 
+mod choice;
 mod conditions;
 mod content_type;
 mod cursor;
@@ -11,6 +12,8 @@ mod object_request;
 mod page_request;
 mod parameters;
 mod response;
+mod scan;
+mod stored_events;
 
 use crate::admission::ClientBucket;
 use crate::event_types::TypeRegistry;
@@ -21,6 +24,7 @@ use http1::Response;
 pub(crate) use object_request::ObjectRequest;
 use page_request::PageRequest;
 pub use response::event_json;
+pub use stored_events::{ReadBody, ReadMemory, ReadRefused, StoreAnswer, StoredEvents, look_up};
 
 /// A request to read.
 pub(crate) enum ReadRequest {

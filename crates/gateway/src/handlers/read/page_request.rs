@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, StoreReader, StoredEvent, Wanted};
-use event::{EventId, FURTHER_VALUES_FROM, KeyedIds, Position, TypeName};
-use limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
-use text::{duration, rfc3339};
+use event::Position;
+use event::read::{Bookmark, Page, Query, ReadError, ReadOrder, StoredEvent};
+use limits::{READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
 
-use super::cursor::Belonging;
-use super::lookup::{SHARD, nothing_to_read, of_store, pending, store_of_page, type_name, with_room};
-use super::parameters::{Parameters, bad};
+use super::choice::Choice;
+use super::lookup::{SHARD, of_store, pending, with_room};
+use super::parameters::Parameters;
 use super::{dead_letter, response};
 use crate::admission::{ClientBucket, ReadPermit};
-use crate::event_types::{StoreReaders, TypeRegistry};
-use crate::ingest::{DEFAULT_TYPE, check_key};
+use crate::event_types::TypeRegistry;
 use crate::lookups::EVENT_ROOM;
 use crate::problem::Refused;
 use crate::shard::ShardContext;
@@ -31,94 +29,11 @@ pub(crate) struct PageRequest {
     after: Option<Bookmark>,
 }
 
-/// Which events, and from which store.
-struct Choice {
-    wanted: Wanted,
-    /// How long before the first page the events begin, in microseconds, if `since` is an age.
-    age: Option<i64>,
-    /// The ids under which the key of these events is remembered: of a single event, and of a batch of one type or of several, whole or in
-    /// part.
-    key: Option<[EventId; 5]>,
-    reader: Arc<dyn StoreReader>,
-}
-
-impl Choice {
-    fn of(types: &TypeRegistry, parameters: &Parameters, source: &str) -> Result<Self, Refused> {
-        let type_name = type_name(parameters)?;
-        if let Some(key) = parameters.text("key") {
-            parameters.without(&["since", "until", "order"], "cannot be combined with `key`")?;
-            return Self::of_key(types, parameters, type_name, key, source);
-        }
-        let readers = match &type_name {
-            Some(name) => types.readers_of(name)?,
-            None => the_only_readers(types)?,
-        };
-        let reader = store_of_page(&readers, parameters)?;
-        let (since, age) = match parameters.with("since", since)? {
-            None => (None, None),
-            Some(Since::Time(time)) => (Some(time), None),
-            Some(Since::Age(age)) => (Some(clock::unix_microseconds().saturating_sub(age).max(0)), Some(age)),
-        };
-        let until = parameters.with("until", rfc3339::parse)?;
-        let order = parameters.with("order", order)?.unwrap_or_default();
-        let filter = Filter { type_name, since, until, order };
-        Ok(Self { wanted: Wanted::Stored(filter), age, key: None, reader })
-    }
-
-    /// All events of a key: number 0 for a single event. For a batch, the first values of its lines, and then all others.
-    fn of_key(
-        types: &TypeRegistry,
-        parameters: &Parameters,
-        type_name: Option<TypeName>,
-        key: &str,
-        source: &str,
-    ) -> Result<Self, Refused> {
-        check_key(key.as_bytes(), "`key`")?;
-        let of_default = || TypeName::new(DEFAULT_TYPE).map_err(|error| bad(error.to_string()));
-        let name = type_name.map_or_else(of_default, Ok)?;
-        let ids = KeyedIds::new(source, &name, key.as_bytes());
-        let last = FURTHER_VALUES_FROM + u32::try_from(BATCH_RECORDS_MAX).unwrap_or_default();
-        let [of_type, of_several] = [Some(&name), None].map(|name| KeyedIds::of_batch(source, name, key.as_bytes()));
-        Ok(Self {
-            wanted: Wanted::Ids { first: ids.id(0), last: ids.id(last) },
-            age: None,
-            key: Some([ids.id(0), of_type, of_type.in_part(), of_several, of_several.in_part()]),
-            reader: store_of_page(&types.readers_of(&name)?, parameters)?,
-        })
-    }
-
-    fn belonging(&self) -> Belonging<'_> {
-        Belonging { sink: self.reader.name(), wanted: &self.wanted, age: self.age }
-    }
-
-    /// The cursor of the next page. If `since` is an age, all pages begin where the first one does.
-    fn cursor(&self, bookmark: &Bookmark) -> String {
-        match (&self.wanted, self.age) {
-            (Wanted::Stored(Filter { since: Some(since), .. }), Some(_)) => {
-                self.belonging().write(&Bookmark([&since.to_be_bytes(), &bookmark.0[..]].concat()))
-            }
-            _ => self.belonging().write(bookmark),
-        }
-    }
-
-    /// Resumes after a cursor.
-    fn resume(&mut self, cursor: &str) -> Result<Bookmark, Refused> {
-        let Bookmark(bytes) = self.belonging().read(cursor)?;
-        match (&mut self.wanted, self.age, bytes.split_first_chunk()) {
-            (Wanted::Stored(filter), Some(_), Some((since, bookmark))) => {
-                filter.since = Some(i64::from_be_bytes(*since));
-                Ok(Bookmark(bookmark.to_vec()))
-            }
-            _ => Ok(Bookmark(bytes)),
-        }
-    }
-}
-
 impl PageRequest {
     pub(super) fn of(types: &TypeRegistry, query: Option<&str>, source: &str) -> Result<Self, Refused> {
         let parameters = Parameters::read(query, &PARAMETERS)?;
-        let limit = parameters.with("limit", limit)?.unwrap_or(READ_EVENTS_DEFAULT);
-        let mut choice = Choice::of(types, &parameters, source)?;
+        let limit = parameters.with("limit", |text| limit(text, READ_EVENTS_MAX))?.unwrap_or(READ_EVENTS_DEFAULT);
+        let mut choice = Choice::of(types, &parameters, source, ReadOrder::OldestFirst, &[])?;
         let after = parameters.text("cursor").map(|text| choice.resume(text)).transpose()?;
         Ok(Self { choice, limit, after })
     }
@@ -181,44 +96,10 @@ impl PageRequest {
     }
 }
 
-/// The time from which events are requested.
-enum Since {
-    Time(i64),
-    /// Microseconds before the first page.
-    Age(i64),
-}
-
-fn since(text: &str) -> Result<Since, String> {
-    match (rfc3339::parse(text), duration::parse(text)) {
-        (Ok(time), _) => Ok(Since::Time(time)),
-        (_, Ok(age)) => Ok(Since::Age(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))),
-        (Err(no_time), Err(no_length)) => Err(format!("{no_time}; or, as an age, {no_length}")),
-    }
-}
-
-fn order(text: &str) -> Result<ReadOrder, String> {
-    match text {
-        "asc" => Ok(ReadOrder::OldestFirst),
-        "desc" => Ok(ReadOrder::NewestFirst),
-        _ => Err("expected asc (oldest first) or desc (newest first)".to_owned()),
-    }
-}
-
-fn limit(text: &str) -> Result<usize, String> {
-    let wanted = || format!("expected a number from 1 to {READ_EVENTS_MAX}");
+/// Parses the number of events of a page, at most `most`.
+pub(super) fn limit(text: &str, most: usize) -> Result<usize, String> {
+    let wanted = || format!("expected a number from 1 to {most}");
     let number = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    let limit = number.and_then(|text| text.parse().ok()).filter(|limit| (1..=READ_EVENTS_MAX).contains(limit));
+    let limit = number.and_then(|text| text.parse().ok()).filter(|limit| (1..=most).contains(limit));
     limit.ok_or_else(wanted)
-}
-
-/// Pages go through one sink: there is no order over several.
-fn the_only_readers(types: &TypeRegistry) -> Result<StoreReaders, Refused> {
-    let mut readers = types.readers();
-    match (readers.pop(), readers.is_empty()) {
-        (Some(only), true) => Ok(only),
-        (Some(_), false) => {
-            Err(bad("events are read from several sinks: choose one with the parameter `type`".to_owned()))
-        }
-        (None, _) => Err(nothing_to_read()),
-    }
 }

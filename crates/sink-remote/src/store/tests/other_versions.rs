@@ -30,6 +30,7 @@ fn sqlite_of(upstream: &Upstream) -> RemoteConfig {
         sink: "store".into(),
         store: "sqlite",
         is_fenced: true,
+        recognises_ids: false,
         parts: BTreeMap::new(),
         reads: true,
     }

@@ -1,0 +1,149 @@
+//! Passes a request on to a peer. The caller's scope was checked as for a request to this process; the peer gets the peers' token, so nobody
+//! gets more than both allow.
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use net::http_client::{HttpResponse, empty, full};
+use text::{escape_control, percent};
+use tokio::sync::mpsc;
+
+use super::ask::authorized;
+use super::{Fleet, Peer};
+use crate::admin::body::AdminBody;
+use crate::admin::payload::Payloads;
+use crate::admin::response::{AdminResponse, problem};
+use admin_api::paths;
+
+/// Headers of a request that a peer gets too.
+const PASSED: [&str; 3] = ["content-type", "prefer", "accept"];
+/// Bytes of an answer that is read before it is passed on: two pages of events.
+const WHOLE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Parts of a body that wait for the client.
+const WAITING_MAX: usize = 4;
+/// The types of the admin port's answers. Another one is passed as bytes, so no browser interprets it.
+const CONTENT_TYPES: [&str; 6] = [
+    "application/json",
+    "application/problem+json",
+    "application/x-ndjson",
+    "text/plain; charset=utf-8",
+    "image/svg+xml",
+    "application/gzip",
+];
+
+/// The peer's name and the path there, of a path after [`PEERS`](paths::PEERS): `/NAME/api/…`.
+pub(super) fn split(rest: &str) -> Option<(String, &str)> {
+    let rest = rest.strip_prefix('/')?;
+    let at = rest.find('/')?;
+    let (name, path) = (percent::decode(&rest[..at])?, &rest[at..]);
+    let is_known = path.starts_with("/api/") || path.starts_with("/debug/");
+    let is_own = path.starts_with(paths::PEERS) || path.starts_with(paths::SESSION);
+    let climbs = path.split('/').any(|part| part == ".." || part.contains('%'));
+    (is_known && !is_own && !climbs).then_some((name, path))
+}
+
+impl Fleet {
+    /// The peer's answer to the request, as it arrives.
+    pub(super) async fn pass(&self, name: &str, path: &str, request: &mut Request<Incoming>) -> AdminResponse {
+        self.follow().await;
+        let Some(peer) = self.state().peers().into_iter().find(|peer| peer.name() == name) else {
+            let detail = "there is no such peer: check [console.peers], and the names in /api/peers";
+            return problem(StatusCode::NOT_FOUND, "peer", detail.to_owned());
+        };
+        let payloads = self.state().payloads.clone();
+        match forward(&peer, path, request, &payloads).await {
+            Ok(answer) => passed(answer, request.method() == Method::HEAD).await,
+            Err(refused) => refused,
+        }
+    }
+}
+
+async fn forward(
+    peer: &Peer,
+    path: &str,
+    request: &mut Request<Incoming>,
+    payloads: &Payloads,
+) -> Result<HttpResponse, AdminResponse> {
+    let query = request.uri().query().map_or_else(String::new, |query| format!("?{query}"));
+    let url = peer.server.endpoint().url(&format!("{path}{query}"));
+    let url = url.map_err(|failure| unreachable(&failure.to_string()))?;
+    let mut passed = authorized(Request::builder().method(request.method()).uri(url), &peer.source.upstream);
+    for name in PASSED {
+        if let Some(value) = request.headers().get(name) {
+            passed = passed.header(HeaderName::from_static(name), value);
+        }
+    }
+    let has_body = !matches!(*request.method(), Method::GET | Method::HEAD | Method::DELETE);
+    let body = if has_body { full(payloads.read(request).await?.0) } else { empty() };
+    let passed = passed.body(body).map_err(|error| unreachable(&error.to_string()))?;
+    let answered = peer.source.client.send_to(peer.server.address(), passed).await;
+    answered.map(HttpResponse::at_any_rate).map_err(|failure| unreachable(&failure.to_string()))
+}
+
+/// A short answer as a whole, others as they arrive.
+async fn passed(answer: HttpResponse, is_head: bool) -> AdminResponse {
+    let content_type = answer.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let known = CONTENT_TYPES.into_iter().find(|known| content_type == Some(known.as_bytes()));
+    let status = answer.status();
+    let has_length = answer.headers().contains_key(CONTENT_LENGTH);
+    let body = match has_length.then_some(is_head) {
+        Some(true) => AdminBody::Whole(None),
+        Some(false) => match answer.bytes(WHOLE_BYTES_MAX).await {
+            Ok(bytes) => bytes.into(),
+            Err(failure) => return unreachable(&failure.to_string()),
+        },
+        None => AdminBody::Stream(stream(answer)),
+    };
+    AdminResponse { content_type: known.unwrap_or("application/octet-stream"), ..AdminResponse::text(status, body) }
+}
+
+/// The parts of a body, until either side ends.
+fn stream(mut answer: HttpResponse) -> mpsc::Receiver<Bytes> {
+    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    tokio::spawn(async move {
+        loop {
+            let chunk = tokio::select! {
+                chunk = answer.chunk() => chunk,
+                () = sender.closed() => return,
+            };
+            let Ok(Some(chunk)) = chunk else { return };
+            if sender.send(chunk).await.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn unreachable(reason: &str) -> AdminResponse {
+    let detail = format!("the peer doesn't answer: {}", escape_control(reason));
+    problem(StatusCode::BAD_GATEWAY, "peer", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_of_a_peer_has_name_and_known_path() {
+        assert_eq!(split("/w-1:9001/api/overview"), Some(("w-1:9001".into(), "/api/overview")));
+        assert_eq!(split("/%5Bfd00::1%5D:9001/debug/memory"), Some(("[fd00::1]:9001".into(), "/debug/memory")));
+        for rest in [
+            "",
+            "/",
+            "/w",
+            "/w/",
+            "/w/metrics",
+            "/w/api",
+            "/w/api/peers",
+            "/w/api/peers/x/api/status",
+            "/w/api/session",
+            "/w/api/../metrics",
+            "/w/api/%2e%2e/x",
+            "/%ff/api/status",
+        ] {
+            assert_eq!(split(rest), None, "{rest}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The answers of running servers are those of the console's contract, `api.d.ts`, and the reference names each of its requests.
+
+mod compare;
+mod typescript;
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+
+use crate::fixture::Fixture;
+use crate::support::{Folder, exchange, wait_until};
+use crate::two_services::{BackEnd, gateway};
+use crate::watch::Stream;
+use compare::Contract;
+
+/// Requests of the contract that no server answers yet. It must become empty.
+const NOT_YET: &[&str] = &[
+    "/api/history",
+    "/api/events",
+    "/api/events/ID/story",
+    "/api/refused",
+    "/api/dead/groups",
+    "/api/jobs",
+    "/api/jobs/ID",
+    "/api/sinks",
+    "/api/sinks/NAME",
+    "/api/aggregates",
+    "/api/aggregates/NAME/results",
+    "/api/config/history",
+    "/api/peers",
+    "/api/sinks/NAME/test",
+];
+/// Members of the contract that answers lack. It must become empty.
+const LACKING: &[&str] = &[
+    "Config.changed is missing",
+    "DeadLetters.next is missing",
+    "Config.loaded is missing",
+    "Config.mistakes is missing",
+    "Config.settings is missing",
+    "Overview.problems is missing",
+];
+/// Requests that a writer doesn't answer.
+const NOT_OF_A_WRITER: &[&str] = &[
+    "/api/aggregates",
+    "/api/aggregates/NAME/results",
+    "/api/config/history",
+    "/api/dead",
+    "/api/dead/ID",
+    "/api/dead/groups",
+    "/api/events",
+    "/api/events/ID/story",
+    "/api/jobs",
+    "/api/jobs/ID",
+    "/api/refused",
+    "/api/routes",
+    "/api/types",
+    "/debug/shards",
+];
+const CONFIG: &str = r#"
+[types.access]
+routes = ["local"]
+[types.access.aggregate.hits]
+window = "1m"
+measures = { n = "count" }
+routes = ["local"]
+
+[types.odd]
+transform = [{ hash = "/user" }]
+routes = [{ to = "local", when = "missing > 1" }]
+
+[sinks.local]
+kind = "sqlite"
+"#;
+
+fn contract() -> Contract {
+    Contract::read(include_str!("../../../console/page/api.d.ts"))
+}
+
+fn get(admin: SocketAddr, path: &str) -> (u16, Value) {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let (status, body) = exchange(admin, &request);
+    (status, serde_json::from_str(&body).unwrap_or_default())
+}
+
+/// The differences of the answer to a `GET` from the type of this name.
+fn differences(contract: &Contract, admin: SocketAddr, path: &str, name: &str) -> Vec<String> {
+    if ["/api/live", "/api/tap"].contains(&path) {
+        return contract.differences(name, &Stream::open(admin, path).next_with("n"));
+    }
+    match get(admin, path) {
+        (200, answer) => contract.differences(name, &answer),
+        (status, answer) => vec![format!("{status} {answer}")],
+    }
+}
+
+/// Compares all `GET` requests but those of `absent`, which may also be answered. `of_path` completes a path.
+fn compare_all(admin: SocketAddr, absent: &[&str], of_path: impl Fn(&str) -> String) {
+    let contract = contract();
+    let mut wrong = Vec::new();
+    let requests = contract.requests.iter().filter(|(method, ..)| method == "GET");
+    for (_, path, name) in requests {
+        let target = of_path(path);
+        if absent.contains(&&**path) && get(admin, &target).0 == 404 {
+            continue;
+        }
+        let found = differences(&contract, admin, &target, name);
+        let found = found.into_iter().filter(|line| !LACKING.contains(&&**line));
+        wrong.extend(found.map(|line| format!("GET {target}: {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn answers_of_a_server_keep_the_contract() {
+    let fixture = Fixture::new(CONFIG);
+    let server = fixture.server();
+    let (status, answer) = server.post("/ingest/batch/access", "{\"n\":1}\n{\"n\":2}\n");
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(server.post("/ingest/event/odd", "{}").0, 200);
+    assert_eq!(server.post("/ingest/event/access", "no JSON").0, 400);
+    server.wait("forebay_dead_letters{", |dead| dead == 1);
+    server.wait_delivered();
+    let dead = get(server.admin, "/api/dead").1;
+    let id = dead["letters"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        exchange(server.admin, "POST /api/reload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").0,
+        200
+    );
+    compare_all(server.admin, NOT_YET, |path| {
+        let name = if path.starts_with("/api/aggregates") { "access.hits" } else { "local" };
+        path.replace("ID", &id).replace("NAME", name)
+    });
+}
+
+#[test]
+fn answers_of_a_writer_keep_the_contract() {
+    let folder = Folder::new();
+    let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
+    let server = gateway(&folder.data(), &["--writer", &writer.url()], &folder.path("log"));
+    assert_eq!(server.post("/ingest/event", "{\"n\":1}").0, 200);
+    assert!(wait_until(|| writer.metrics().contains("forebay_writer_records_total 1\n")));
+    let absent = [NOT_YET, NOT_OF_A_WRITER].concat();
+    compare_all(writer.admin, &absent, |path| path.replace("NAME", "local"));
+}
+
+#[test]
+fn reference_names_each_request_of_the_contract() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/http-admin.md")).unwrap();
+    let requests = contract().requests;
+    assert!(requests.len() > 30, "{requests:?}");
+    let mut missing: Vec<String> = requests
+        .iter()
+        .map(|(method, path, _)| (method, path.split('?').next().unwrap_or_default()))
+        .filter(|(_, path)| !NOT_YET.contains(path))
+        .map(|(method, path)| format!("{method} {path}"))
+        .filter(|request| !page.contains(&format!("`{request}`")) && !page.contains(&format!("`{request}?")))
+        .collect();
+    missing.sort();
+    assert!(missing.is_empty(), "docs/reference/http-admin.md lacks {missing:?}");
+}

@@ -1,0 +1,88 @@
+//! The processes of a fleet through the admin port of one of them.
+
+use serde_json::Value;
+
+use crate::fixture::Fixture;
+use crate::support::{Folder, exchange, forebay, wait_until};
+use crate::two_services::{BackEnd, gateway};
+
+const CONFIG: &str = "[types.access]\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\n";
+
+fn request(admin: std::net::SocketAddr, method: &str, path: &str, token: Option<&str>) -> (u16, Value) {
+    let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{token}Connection: close\r\nContent-Length: 0\r\n\r\n");
+    let (status, body) = exchange(admin, &head);
+    (status, serde_json::from_str(&body).unwrap_or_default())
+}
+
+fn get(admin: std::net::SocketAddr, path: &str) -> (u16, Value) {
+    request(admin, "GET", path, None)
+}
+
+fn token(folder: &Folder, name: &str, scope: &str) -> String {
+    let created =
+        forebay().args(["token", "new", name, "--scope", scope, "--data"]).arg(folder.data()).output().unwrap();
+    assert!(created.status.success());
+    String::from_utf8(created.stdout).unwrap().trim().to_owned()
+}
+
+/// The peer at an address, in the list of `admin`.
+fn peer(admin: std::net::SocketAddr, name: &str) -> Value {
+    let (status, list) = get(admin, "/api/peers");
+    assert_eq!((status, &list["peers"][0]["this"]), (200, &Value::Bool(true)), "{list}");
+    let peers = list["peers"].as_array().unwrap();
+    peers.iter().find(|peer| peer["name"] == name).unwrap_or_else(|| panic!("no {name} in {list}")).clone()
+}
+
+#[test]
+fn fleet_is_shown_through_one_port() {
+    let folder = Folder::new();
+    let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
+    let other = gateway(&folder.data(), &["--writer", &writer.url()], &folder.path("log"));
+    let peers = format!(
+        "{CONFIG}[console.peers]\nservers = [\"http://{}\"]\ndns = \"http://localhost:{}\"\n",
+        other.admin,
+        writer.admin.port()
+    );
+    let fixture = Fixture::new(&peers);
+    let server = fixture.server();
+    let (of_gateway, of_writer) = (other.admin.to_string(), format!("127.0.0.1:{}", writer.admin.port()));
+    assert!(wait_until(|| peer(server.admin, &of_writer)["error"].is_null()));
+    let shown = peer(server.admin, &of_gateway);
+    assert_eq!((&shown["role"], &shown["error"]), (&"gateway".into(), &Value::Null), "{shown}");
+    assert_eq!(shown["overview"]["sinks"][0]["sink"], "local");
+    assert!(shown["seen"].is_string());
+    assert_eq!(peer(server.admin, &of_writer)["role"], "writer");
+
+    let (status, overview) = get(server.admin, &format!("/api/peers/{of_writer}/api/overview"));
+    assert_eq!((status, &overview["role"]), (200, &"writer".into()));
+    let (status, problem) = get(server.admin, &format!("/api/peers/{of_gateway}/api/dead?sinks=a"));
+    assert_eq!((status, &problem["code"]), (400, &"query".into()), "the peer's answer is passed on");
+    for (path, code) in [("127.0.0.1:1/api/status", "peer"), ("x/metrics", "path")] {
+        let (status, problem) = get(server.admin, &format!("/api/peers/{path}"));
+        assert_eq!((status, &problem["code"]), (404, &code.into()), "{path}");
+    }
+
+    drop(writer);
+    assert!(wait_until(|| peer(server.admin, &of_writer)["error"].is_string()), "its end is seen");
+    let gone = peer(server.admin, &of_writer);
+    assert_eq!((&gone["role"], gone["seen"].is_string()), (&"writer".into(), true), "its last answer stays");
+    let (status, problem) = get(server.admin, &format!("/api/peers/{of_writer}/api/overview"));
+    assert_eq!((status, &problem["code"]), (502, &"peer".into()));
+}
+
+#[test]
+fn peer_gets_no_more_than_the_viewer_may() {
+    let other = Fixture::new(CONFIG);
+    let peer = other.server();
+    let fixture = Fixture::new(&format!("{CONFIG}[console.peers]\nservers = [\"http://{}\"]\n", peer.admin));
+    let [admin, read] = [("anna", "admin"), ("bob", "read")].map(|(name, scope)| token(&fixture.folder, name, scope));
+    let server = fixture.server();
+    assert!(wait_until(|| get(server.admin, "/api/status").0 == 401), "the server uses the tokens");
+    let reload = format!("/api/peers/{}/api/reload", peer.admin);
+    assert_eq!(request(server.admin, "POST", &reload, Some(&read)).0, 403);
+    assert_eq!(request(server.admin, "POST", &reload, None).0, 401);
+    let (status, reloaded) = request(server.admin, "POST", &reload, Some(&admin));
+    assert_eq!((status, &reloaded["applied"]), (200, &Value::Bool(true)), "{reloaded}");
+}
