@@ -3,7 +3,7 @@
 import { button } from "./actions.js";
 import { number } from "./format.js";
 import { empty } from "./text.js";
-import { computed, h, list, signal, untracked } from "./view.js";
+import { append, computed, effect, h, list, onDispose, scope, signal } from "./view.js";
 
 /**
  * A column: `cell` gives what it shows of a row; `sort` makes the heading a button; `class` is "n" for numbers, "m" for the monospaced font.
@@ -63,7 +63,7 @@ export function dataTable(options) {
               }
             : null,
         },
-        options.columns.map((column) => h("td", { class: column.class ?? null, "data-label": nameOf(column) }, cellOf(column, row))),
+        cellsOf(options.columns, row),
       ),
   );
   return h(
@@ -90,19 +90,56 @@ export function dataTable(options) {
 /** The name of a column before its value, where the class `by-rows` shows rows under each other. @param {Column<any>} column */
 const nameOf = ({ title, class: kind }) => (typeof title === "string" && kind !== "wide" ? title : null);
 
+/** No value of `by` is this. @type {unknown} */
+const NEVER = Symbol("never");
+
 /**
+ * The cells of a row. One effect fills them all, and leaves those whose text or `by` is the same.
  * @template T
- * @param {Column<T>} column
+ * @param {Column<T>[]} columns
  * @param {import("./view.js").Readable<T>} row
  */
-function cellOf(column, row) {
-  const { by } = column;
-  if (!by) return () => column.cell(row.value);
-  const value = computed(() => by(row.value));
-  return () => {
-    value.value;
-    return untracked(() => column.cell(row.value));
-  };
+function cellsOf(columns, row) {
+  const cells = columns.map((column) => ({
+    column,
+    td: h("td", { class: column.class ?? null, "data-label": nameOf(column) }),
+    by: NEVER,
+    end: () => {},
+  }));
+  onDispose(() => {
+    for (const cell of cells) cell.end();
+  });
+  effect(() => {
+    for (const cell of cells) fill(cell, row.value);
+  });
+  return cells.map((cell) => cell.td);
+}
+
+/**
+ * @template T
+ * @param {{ column: Column<T>, td: HTMLElement, by: unknown, end: () => void }} cell
+ * @param {T} row
+ */
+function fill(cell, row) {
+  const { column, td } = cell;
+  if (column.by) {
+    const by = column.by(row);
+    if (Object.is(by, cell.by)) return;
+    cell.by = by;
+  }
+  cell.end();
+  const part = scope(() => {
+    const content = column.cell(row);
+    if (typeof content === "string" || typeof content === "number") return String(content);
+    const holder = document.createDocumentFragment();
+    append(holder, content);
+    return holder;
+  }, !column.by);
+  cell.end = part.dispose;
+  const { node } = part;
+  if (typeof node !== "string") td.replaceChildren(node);
+  else if (td.firstChild !== td.lastChild || !(td.firstChild instanceof Text)) td.textContent = node;
+  else if (td.firstChild.data !== node) td.firstChild.data = node;
 }
 
 /** @param {string | number | null} a @param {string | number | null} b */
