@@ -182,7 +182,7 @@ function summary(feed) {
     const { passed, looked_at, matched, shown, dropped } = sum;
     const sampled = looked_at < passed ? `, of which ${number(looked_at)} were sampled` : "";
     const more = dropped ? ` ${number(dropped)} more match: raise the rate, or add a condition.` : "";
-    return `${safe(sum.sum)}: ${count(passed, "event")} passed${sampled}; ${number(matched)} ${matched === 1 ? "matches" : "match"}, ${number(shown)} ${shown === 1 ? "is" : "are"} shown.${more}`;
+    return `In the ${safe(sum.sum)} ${count(passed, "event")} passed${sampled}; ${number(matched)} ${matched === 1 ? "matches" : "match"}, ${number(shown)} ${shown === 1 ? "is" : "are"} shown.${more}`;
   });
 }
 
@@ -196,6 +196,8 @@ function heldBar(feed) {
 /** @param {Feed} feed */
 function lineList(feed) {
   const inside = (/** @type {boolean} */ is) => () => (feed.inside.value = is);
+  // Rejections have no payload here.
+  const payloadHeading = () => (JSON.parse(feed.filter.value).at === "refused" ? null : h("th", { scope: "col" }, "Payload"));
   const box = h(
     "div",
     {
@@ -217,7 +219,8 @@ function lineList(feed) {
         h(
           "tr",
           null,
-          ["Time", "Type", "Source", "About", "Payload"].map((title) => h("th", { scope: "col" }, title)),
+          ["Time", "Type", "Source", "About"].map((title) => h("th", { scope: "col" }, title)),
+          payloadHeading,
         ),
       ),
       h(
