@@ -60,7 +60,7 @@ struct AggregateJson {
 }
 
 impl Aggregates {
-    pub(crate) const fn new(board: AggregateBoard, types: TypeInfo, of_stores: (StoredEvents, Readers)) -> Self {
+    pub(crate) fn new(board: AggregateBoard, types: TypeInfo, of_stores: (StoredEvents, Readers)) -> Self {
         let (stored, readers) = of_stores;
         Self { board, types, stored, readers }
     }
