@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.sort();
     let mut table = "&[\n".to_owned();
     for (number, file) in files.iter().enumerate() {
-        let bytes = fs::read(file)?;
+        let bytes = without_comments(&fs::read_to_string(file)?).into_bytes();
         let packed = out.join(format!("{number}.gz"));
         fs::write(&packed, compressed(&bytes)?)?;
         let path = file.strip_prefix(PAGE)?.to_str().ok_or("the name of a file of the page is not UTF-8")?;
@@ -65,6 +65,29 @@ fn content_type(path: &Path) -> Option<&'static str> {
         "svg" => "image/svg+xml",
         _ => return None,
     })
+}
+
+/// The text with empty lines instead of lines that only have comments: types and reasons are for readers of the source. Numbers of lines stay,
+/// so a browser's message names a line of the file.
+fn without_comments(text: &str) -> String {
+    let mut is_within = false;
+    let mut kept = String::with_capacity(text.len());
+    for line in text.lines() {
+        let line_only = line.trim();
+        let begins = line_only.starts_with("/*");
+        let is_comment = is_within || line_only.starts_with("//") || (begins && ends_with_its_end(line_only));
+        is_within = (is_within || begins) && !line_only.contains("*/");
+        if !is_comment {
+            kept.push_str(line);
+        }
+        kept.push('\n');
+    }
+    kept
+}
+
+/// Whether nothing follows a comment that begins the line, or its end is on a later line.
+fn ends_with_its_end(line: &str) -> bool {
+    line.find("*/").is_none_or(|end| end + 2 == line.len())
 }
 
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
