@@ -1,4 +1,5 @@
 //! Compresses the files of the page once, and lists them for the library. It needs nothing but Rust: no node, no network.
+//! Lines of comments in modules become empty: they are a fifth of the compressed size, and all others keep their number.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -21,7 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.sort();
     let mut table = "&[\n".to_owned();
     for (number, file) in files.iter().enumerate() {
-        let bytes = without_comments(&fs::read_to_string(file)?).into_bytes();
+        let mut bytes = fs::read(file)?;
+        if file.extension().is_some_and(|extension| extension == "js") {
+            bytes = without_comments(&String::from_utf8(bytes)?).into_bytes();
+        }
         let packed = out.join(format!("{number}.gz"));
         fs::write(&packed, compressed(&bytes)?)?;
         let path = file.strip_prefix(PAGE)?.to_str().ok_or("the name of a file of the page is not UTF-8")?;
@@ -67,27 +71,22 @@ fn content_type(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// The text with empty lines instead of lines that only have comments: types and reasons are for readers of the source. Numbers of lines stay,
-/// so a browser's message names a line of the file.
-fn without_comments(text: &str) -> String {
-    let mut is_within = false;
-    let mut kept = String::with_capacity(text.len());
-    for line in text.lines() {
-        let line_only = line.trim();
-        let begins = line_only.starts_with("/*");
-        let is_comment = is_within || line_only.starts_with("//") || (begins && ends_with_its_end(line_only));
-        is_within = (is_within || begins) && !line_only.contains("*/");
+/// A module with empty lines instead of comments that have whole lines. Comments in lines of code stay.
+fn without_comments(module: &str) -> String {
+    let mut kept = String::with_capacity(module.len());
+    let mut inside = false;
+    for line in module.lines() {
+        let text = line.trim();
+        let begins = !inside && text.starts_with("/**");
+        let ends = text.find("*/").map(|at| at + 2);
+        let is_comment = text.starts_with("//") || ((inside || begins) && ends.is_none_or(|end| end == text.len()));
         if !is_comment {
             kept.push_str(line);
         }
         kept.push('\n');
+        inside = (inside || begins) && ends.is_none();
     }
     kept
-}
-
-/// Whether nothing follows a comment that begins the line, or its end is on a later line.
-fn ends_with_its_end(line: &str) -> bool {
-    line.find("*/").is_none_or(|end| end + 2 == line.len())
 }
 
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
