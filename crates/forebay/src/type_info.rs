@@ -22,6 +22,8 @@ struct Shown {
     finder: Arc<DryRunTypes>,
     /// The kind of store of each sink.
     kinds: BTreeMap<Arc<str>, &'static str>,
+    /// When they were loaded: microseconds since 1970, UTC.
+    loaded: i64,
 }
 
 /// A type in the answer.
@@ -97,6 +99,7 @@ impl TypeInfo {
             types: named.chain(others).collect(),
             finder: Arc::new(dry_run::finder(configuration)),
             kinds: configuration.sinks.iter().map(kind).collect(),
+            loaded: clock::unix_microseconds(),
         };
         *self.held() = shown;
     }
@@ -107,6 +110,11 @@ impl TypeInfo {
 
     pub(crate) fn list(&self) -> Vec<TypeJson> {
         self.held().types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
+    }
+
+    /// When the running configuration was loaded: microseconds since 1970, UTC.
+    pub(crate) fn loaded(&self) -> i64 {
+        self.held().loaded
     }
 
     /// The kind of a sink's store. `None` if the configuration has no such sink.

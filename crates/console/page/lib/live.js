@@ -122,6 +122,28 @@ export function stream(path, onLine, options = {}) {
   };
 }
 
+/**
+ * What is wrong with an instance. An older version does not list it: then it follows from the states of its sinks.
+ * @param {Overview} overview
+ * @returns {import("../api").Finding[]}
+ */
+export function problemsOf({ problems, sinks, ready, reason }) {
+  if (problems) return problems;
+  const held = sinks.filter((sink) => ["waiting", "stopped", "failing", "removed"].includes(sink.state));
+  return [
+    ...(ready
+      ? []
+      : [{ code: "not_ready", level: /** @type {const} */ ("error"), since: "", text: `not ready: ${reason ?? "no reason is known"}` }]),
+    ...held.map((sink) => ({
+      code: `sink_${sink.state}`,
+      level: /** @type {const} */ ("error"),
+      since: sink.since ?? "",
+      text: `sink ${sink.sink} is ${sink.state}${sink.reason ? `: ${sink.reason}` : ""}`,
+      page: `sinks/${encodeURIComponent(sink.sink)}`,
+    })),
+  ];
+}
+
 /** @param {Overview} overview */
 function arrived(overview) {
   live.overview.value = overview;

@@ -46,8 +46,10 @@ export function link(page, rest, query) {
 }
 
 /** The address of a finding's page, which the server gives as "sinks/search". @param {string} page */
-export const findingLink = (page) =>
-  page.includes("/") ? link(page.slice(0, page.indexOf("/")), page.slice(page.indexOf("/") + 1)) : link(page);
+export function findingLink(page) {
+  const { page: name, rest, query } = parse(page);
+  return link(name, rest, query);
+}
 
 /** @param {Query} query */
 export function toSearch(query) {

@@ -2,7 +2,7 @@
 
 import { get, instance, logout, resource, session } from "./api.js";
 import { age, count, number } from "./format.js";
-import { live, now } from "./live.js";
+import { live, now, problemsOf } from "./live.js";
 import { go, link, route } from "./router.js";
 import { button, outside, pill, select } from "./ui.js";
 import { computed, effect, h, signal, when } from "./view.js";
@@ -14,10 +14,7 @@ import { computed, effect, h, signal, when } from "./view.js";
  */
 
 /** How many problems the instance has; null before its first answer. */
-export const problems = computed(() => {
-  const overview = live.overview.value;
-  return overview ? (overview.problems ?? []).length + (overview.ready ? 0 : Number((overview.problems ?? []).length === 0)) : null;
-});
+export const problems = computed(() => (live.overview.value ? problemsOf(live.overview.value).length : null));
 
 /** What is seen of the fleet; empty without peers. Asked every 10 s, for the choice of the instance. */
 function peers() {

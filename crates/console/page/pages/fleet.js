@@ -2,6 +2,7 @@
 
 import { get, instance, resource } from "../lib/api.js";
 import { bytes, count, duration, millis, number, rate } from "../lib/format.js";
+import { problemsOf } from "../lib/live.js";
 import { go, link } from "../lib/router.js";
 import { ago, card, code, dataTable, empty, outside, pageHead, pill, shown } from "../lib/ui.js";
 import { computed, h, when } from "../lib/view.js";
@@ -48,7 +49,7 @@ function summary(peers) {
 }
 
 /** @param {Overview | null} overview */
-const problems = (overview) => (overview ? Math.max((overview.problems ?? []).length, overview.ready ? 0 : 1) : 0);
+const problems = (overview) => (overview ? problemsOf(overview).length : 0);
 
 /** @param {() => Peer[]} peers */
 function table(peers) {
@@ -122,10 +123,7 @@ function stateCell(peer) {
   if (!peer.overview) return pill("none", "not asked yet");
   const n = problems(peer.overview);
   if (n > 0)
-    return [
-      pill("bad", count(n, "problem")),
-      h("div", { class: "reason" }, outside(peer.overview.problems?.[0]?.text ?? peer.overview.reason ?? "", 200)),
-    ];
+    return [pill("bad", count(n, "problem")), h("div", { class: "reason" }, outside(problemsOf(peer.overview)[0]?.text ?? "", 200))];
   const findings = peer.overview.findings.length;
   return findings > 0 ? pill("warn", count(findings, "finding")) : pill("ok", "healthy");
 }

@@ -2,8 +2,8 @@
 
 import { get, resource } from "../lib/api.js";
 import { age, count, duration, number, rate, safe } from "../lib/format.js";
-import { live, now } from "../lib/live.js";
-import { findingLink, link } from "../lib/router.js";
+import { live, now, problemsOf } from "../lib/live.js";
+import { findingLink, link, parse } from "../lib/router.js";
 import { ago, card, dataTable, empty, outside, pageHead, pill, prose, sentence, shown, time } from "../lib/ui.js";
 import { computed, h, list, when } from "../lib/view.js";
 import { flowCard } from "./overview_flow.js";
@@ -50,7 +50,7 @@ function about(overview) {
 
 /** @param {Now} overview */
 function problemList(overview) {
-  const all = computed(() => [...(overview.value?.problems ?? []), ...(overview.value?.findings ?? [])]);
+  const all = computed(() => (overview.value ? [...problemsOf(overview.value), ...overview.value.findings] : []));
   return [
     when(
       () => all.value.length > 0,
@@ -112,8 +112,7 @@ const PAGE_NAMES = {
 
 /** What a link to a page of a finding is called. @param {string} address */
 function pageName(address) {
-  const slash = address.indexOf("/");
-  if (address.startsWith("sinks/")) return `Sink ${safe(address.slice(slash + 1), 80)}`;
+  if (address.startsWith("sinks/")) return `Sink ${safe(parse(address).rest, 80)}`;
   return PAGE_NAMES[address.split(/[/?]/)[0] ?? ""] ?? "More";
 }
 

@@ -1,4 +1,4 @@
-//! Replays and drops of dead letters: at once, as a dry run, or as a job.
+//! Replays and drops of dead letters: immediately, as a dry run, or as a job.
 //!
 //! | part of the request | meaning |
 //! |---|---|

@@ -43,6 +43,7 @@ use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
 use crate::signals::{delayed, end_at_once, runtime_with_signals};
+use crate::story::{NoProgress, Stories};
 use crate::tapping::Tapping;
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
@@ -286,6 +287,18 @@ impl Running {
             overviews: overviews.clone(),
             refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
         };
+        let actions = Actions::default();
+        let stories = Stories {
+            log: log.clone(),
+            ledger: delivery.ledger().clone(),
+            lanes: delivery.lanes().clone(),
+            dead: delivery.dead_letters().clone(),
+            readers: readers.clone(),
+            types: types.clone(),
+            stored: gateway.control().stored_events(),
+            actions: actions.clone(),
+            progress: Arc::new(NoProgress),
+        };
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(
@@ -303,7 +316,7 @@ impl Running {
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
-            events: Events::new(gateway.control().stored_events(), readers.clone()),
+            events: Events { stories },
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
@@ -324,7 +337,7 @@ impl Running {
                 tapping: Tapping::new(taps, Some(log.clone())),
                 views,
                 fleet: Fleet::new(&configuration.console.peers),
-                actions: Actions::default(),
+                actions: actions.clone(),
             },
         });
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;

@@ -16,6 +16,8 @@ mod contract;
 mod copies;
 mod corrected_mappings;
 mod dead;
+mod dead_jobs;
+mod dead_pages;
 mod directory;
 mod doctor;
 mod drain;
