@@ -12,11 +12,11 @@ const hook = await Receiver.open();
 const fleet = await Fleet.start({ hook: hook.url });
 await plant();
 await openBrowser();
-await browse();
-await refuseOthers();
-await refuseHalves();
-await endRevoked();
-await refuseRead();
+await attempt('every page shows text', browse);
+await attempt('other origins get nothing', refuseOthers);
+await attempt('half a session gets nothing', refuseHalves);
+await attempt('a revoked token ends its streams', endRevoked);
+await attempt('a token with read changes nothing', refuseRead);
 await closeBrowser();
 end();
 

@@ -23,8 +23,8 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Fleet,
-    Jobs, Payloads, Refusals, Routes, ServerStatus, Views,
+    AccessSettings, Actions, Admin, AdminAuth, Aggregates, ConfigurationSources, DeadReads, Diagnostics, DryRuns,
+    Events, Fleet, Jobs, Payloads, Refusals, Routes, ServerSinks, ServerStatus, Sinks, Views,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
@@ -281,11 +281,18 @@ impl Running {
         let access = AccessSettings::of(&configuration.admin, &configuration.console);
         let is_reachable = configuration.gateway.admin_is_reachable();
         let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
-        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let refusals = RecentRefusals::default();
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let stored = gateway.control().stored_events();
         let views = Views {
             overviews: overviews.clone(),
             refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
+            aggregates: Some(Aggregates::new(
+                delivery.aggregates().clone(),
+                types.clone(),
+                (stored.clone(), readers.clone()),
+            )),
+            sinks: Sinks::of_server(ServerSinks::new(&delivery, upstreams.clone(), types.clone()), sources.clone()),
         };
         let actions = Actions::default();
         let stories = Stories {
@@ -394,6 +401,7 @@ impl Running {
             memory: self.memory,
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
+            configuration: self.admin.diagnostics.configuration.clone(),
             auth: self.admin.auth.clone(),
             fleet: self.admin.diagnostics.fleet.clone(),
         }
