@@ -12,11 +12,11 @@ await openBrowser();
 let tab = await Tab.open(fleet.url(gateway));
 await tab.logIn(fleet.tokens.anna);
 
-await everyPage();
-await outage();
-await stoppedLane();
-await deadLetters();
-await otherActions();
+await attempt('every page', everyPage);
+await attempt('an outage', outage);
+await attempt('a stopped lane', stoppedLane);
+await attempt('dead letters', deadLetters);
+await attempt('other actions', otherActions);
 check('no errors in the console of the browser', tab.faults.length === 0, tab.faults.join('\n'));
 await closeBrowser();
 end();

@@ -82,11 +82,15 @@ export class Tab {
   /** Waits until the page's main part has a heading other than that of the form for a token. */
   async settled() {
     const heading = this.page.getByRole('main').getByRole('heading').first();
-    await heading.waitFor();
+    await heading.waitFor({ timeout: 10000 }).catch(async (error) => {
+      throw new Error(`no heading at ${this.page.url()}; faults: ${this.faults.join('; ')}; text: ${await this.text()}`, { cause: error });
+    });
     if (this.token && (await heading.innerText()) === 'Log in') {
       await this.page.getByLabel('Token').fill(this.token);
       await this.page.keyboard.press('Enter');
-      await this.page.getByRole('heading', { name: 'Log in' }).waitFor({ state: 'hidden' });
+      await this.page.getByRole('heading', { name: 'Log in' }).waitFor({ state: 'hidden', timeout: 10000 }).catch(async (error) => {
+        throw new Error(`not logged in; faults: ${this.faults.join('; ')}; text: ${await this.text()}`, { cause: error });
+      });
       await heading.waitFor();
       // The answers without a session are expected.
       this.faults = this.faults.filter((fault) => !fault.includes('status of 401'));

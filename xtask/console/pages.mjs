@@ -10,10 +10,12 @@ const hook = await Receiver.open();
 const fleet = await Fleet.start({ hook: hook.url });
 const addresses = await plant();
 await openBrowser();
-for (const colorScheme of ['light', 'dark']) for (const [width, height] of WIDTHS) await inspect(colorScheme, width, height);
-await inspectZoomed();
-await inspectLogin();
-await byKeyboard();
+for (const colorScheme of ['light', 'dark']) {
+  for (const [width, height] of WIDTHS) await attempt(`${colorScheme}, ${width} px`, () => inspect(colorScheme, width, height));
+}
+await attempt('zoom', inspectZoomed);
+await attempt('the form for a token', inspectLogin);
+await attempt('keyboard alone', byKeyboard);
 if (PICTURES) await takePictures();
 await closeBrowser();
 end();

@@ -37,13 +37,18 @@ export function figure(what, measured, unit, bar) {
 
 let failed = 0;
 let checked = 0;
+/** Failures by the name of their check. Only the first ones of each are printed. */
+const failures = new Map();
+const SHOWN_MAX = 3;
 
 /** A condition that must hold. Failures are counted in the table. */
 export function check(what, holds, detail = '') {
   checked += 1;
   if (holds) return;
   failed += 1;
-  console.log(`  FAILED ${what}${detail === '' ? '' : `: ${String(detail).slice(0, 2000)}`}`);
+  const times = (failures.get(what) ?? 0) + 1;
+  failures.set(what, times);
+  if (times <= SHOWN_MAX) console.log(`  FAILED ${what}${detail === '' ? '' : `: ${String(detail).slice(0, 2000)}`}`);
 }
 
 /** The same for a step that fails by an error. Returns its result. */
@@ -61,6 +66,7 @@ export async function attempt(what, step) {
 /** Ends the script with its last row. */
 export function end() {
   console.log(`  ${checked} checks`);
+  for (const [what, times] of failures) if (times > SHOWN_MAX) console.log(`  FAILED ${times} times: ${what}`);
   figure('checks that failed', failed, '', { at_most: 0 });
   answers.close();
 }

@@ -12,13 +12,13 @@ const small = await order('launch', { name: 'small', role: 'serve', config: NULL
 await pause(3000);
 figure('idle memory', residentMegabytes(small.pid), 'MB', { at_most: 14.5 });
 await openBrowser();
-await measureSize(small);
-await measureRate(small);
+await attempt('the size', () => measureSize(small));
+await attempt('the rate', () => measureRate(small));
 const large = await order('launch', { name: 'large', role: 'serve', config: largeConfig(), files: {} });
 await Promise.all(Array.from({ length: 1000 }, (_, number) => post(large, `type-${number}`)));
-await measurePaint(large);
-await measureClick(large);
-await measureCut(large);
+await attempt('the first paint', () => measurePaint(large));
+await attempt('a click', () => measureClick(large));
+await attempt('a cut', () => measureCut(large));
 await closeBrowser();
 end();
 

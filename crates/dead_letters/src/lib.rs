@@ -30,6 +30,7 @@ mod selection;
 mod sent_record;
 mod service;
 mod state;
+mod trace;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -63,6 +64,7 @@ pub use replay::{DeadAction, DeadOutcome, DeadProgress, ReplaySink, Replayer, Si
 pub use selection::{PlannedSink, Repeatable, Selection};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
+pub use trace::{DeadTrace, TracedOutcome};
 
 use dead_record::{DeadRecord, RecordKind};
 use deferred::Deferred;

@@ -27,6 +27,7 @@ mod reload;
 mod retention;
 mod roles;
 mod signals;
+mod story;
 mod tapping;
 mod tls;
 mod token_watch;

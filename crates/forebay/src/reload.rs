@@ -27,7 +27,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, Fleet};
+use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, ConfigurationSources, Fleet};
 use crate::bus_events::Readers;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
@@ -129,6 +129,7 @@ pub(crate) struct Components {
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
     pub(crate) actions: Actions,
+    pub(crate) configuration: ConfigurationSources,
     pub(crate) auth: AdminAuth,
     pub(crate) fleet: Fleet,
 }
@@ -153,7 +154,7 @@ impl Reloader {
                 Some((by, reply)) = requests.0.recv() => (by, Some(reply)),
             };
             manager.notify(State::Reloading);
-            let result = self.reload().await;
+            let result = self.reload(&by).await;
             self.record(&by, &result);
             // Also if the reload failed: the server still accepts requests.
             manager.notify(State::Ready);
@@ -189,7 +190,8 @@ impl Reloader {
         self.components.actions.record(by, "reload", file, result);
     }
 
-    async fn reload(&mut self) -> Result<ReloadJson, ReloadError> {
+    async fn reload(&mut self, by: &Caller) -> Result<ReloadJson, ReloadError> {
+        let read = self.components.configuration.read();
         let loaded = self.inputs.load().map_err(|error| ReloadError::Configuration(error.to_string()));
         let (mut configuration, warnings) = loaded?;
         configuration.keep_rules_of(&self.current);
@@ -229,6 +231,7 @@ impl Reloader {
             changes: changes(&self.current, &configuration),
             warnings: (!warnings.is_empty()).then(|| warnings.to_string()),
         };
+        self.components.configuration.show(read, &by.to_string(), reloaded.changes.clone());
         (self.current, self.sinks) = (configuration, sinks);
         Ok(reloaded)
     }

@@ -19,9 +19,12 @@ use crate::track::Track;
 #[derive(Clone)]
 pub struct ProgressBoard(Arc<Board>);
 
+/// What has been reported of each lane; of a shard, which has no sink, too.
+type Tracks = BTreeMap<(Option<Arc<str>>, u16), Arc<Track>>;
+
 struct Board {
     files: Files,
-    tracks: Mutex<BTreeMap<(Option<Arc<str>>, u16), Arc<Track>>>,
+    tracks: Mutex<Tracks>,
     /// Whether a failed write was reported.
     is_failing: AtomicBool,
 }
@@ -56,7 +59,7 @@ impl ProgressBoard {
         Self(Arc::new(Board { files, tracks, is_failing: AtomicBool::new(false) }))
     }
 
-    fn tracks(&self) -> MutexGuard<'_, BTreeMap<(Option<Arc<str>>, u16), Arc<Track>>> {
+    fn tracks(&self) -> MutexGuard<'_, Tracks> {
         self.0.tracks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

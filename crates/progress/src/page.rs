@@ -6,13 +6,13 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Bytes of a page.
-pub(crate) const PAGE_BYTES: u64 = 16 * 1024;
+pub(crate) const PAGE_BYTES: usize = 16 * 1024;
 /// Bytes of its header.
 pub(crate) const HEADER_BYTES: usize = 48;
 /// Bytes of a pair.
 pub(crate) const PAIR_BYTES: usize = 16;
 /// Pairs of a page.
-pub(crate) const PAIRS: usize = (PAGE_BYTES as usize - HEADER_BYTES) / PAIR_BYTES;
+pub(crate) const PAIRS: usize = (PAGE_BYTES - HEADER_BYTES) / PAIR_BYTES;
 
 const MAGIC: [u8; 4] = *b"FBPG";
 const VERSION: u32 = 1;

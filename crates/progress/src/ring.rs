@@ -13,7 +13,7 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES, PAIR_BYTES, PAIRS, PageHeader, Sampl
 /// Pages of a file.
 pub(crate) const PAGES: u64 = 64;
 /// The greatest length of a file.
-pub(crate) const RING_BYTES: u64 = PAGES * PAGE_BYTES;
+pub(crate) const RING_BYTES: u64 = PAGES * PAGE_BYTES as u64;
 
 /// The place of the next pair in a ring; it is read from the file before the first.
 #[derive(Debug, Default)]
@@ -82,15 +82,15 @@ fn write(file: &dyn DiskFile, place: Option<Place>, sample: Sample) -> io::Resul
 }
 
 const fn offset_of(page: &PageHeader) -> u64 {
-    page.number % PAGES * PAGE_BYTES
+    page.number % PAGES * PAGE_BYTES as u64
 }
 
 /// The headers of a ring's pages, the oldest first.
 pub(crate) fn headers(file: &dyn DiskFile) -> io::Result<Vec<PageHeader>> {
-    let (mut found, pages) = (Vec::new(), file.length()?.div_ceil(PAGE_BYTES).min(PAGES));
+    let (mut found, pages) = (Vec::new(), file.length()?.div_ceil(PAGE_BYTES as u64).min(PAGES));
     for at in 0..pages {
         let mut bytes = [0; HEADER_BYTES];
-        file.read_full_at(&mut bytes, at * PAGE_BYTES)?;
+        file.read_full_at(&mut bytes, at * PAGE_BYTES as u64)?;
         found.extend(PageHeader::decode(&bytes).filter(|page| page.number % PAGES == at));
     }
     found.sort_unstable_by_key(|page| page.number);
@@ -99,7 +99,7 @@ pub(crate) fn headers(file: &dyn DiskFile) -> io::Result<Vec<PageHeader>> {
 
 /// The bytes of a page as far as the file has them.
 pub(crate) fn read_page(file: &dyn DiskFile, page: &PageHeader) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; PAGE_BYTES as usize];
+    let mut bytes = vec![0; PAGE_BYTES];
     let read = file.read_full_at(&mut bytes, offset_of(page))?;
     bytes.truncate(read);
     Ok(bytes)

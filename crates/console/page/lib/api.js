@@ -188,7 +188,8 @@ export function resource(fetcher, options = {}) {
       .then(
         (value) => {
           if (abort.signal.aborted) return;
-          data.value = value;
+          // An equal answer changes nothing: parts of the page with the focus, a scroll position or a selection stay.
+          if (JSON.stringify(value) !== JSON.stringify(data.peek())) data.value = value;
           error.value = null;
         },
         (reason) => {

@@ -67,7 +67,7 @@ pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
 pub(crate) use status::{ServerStatus, status};
-pub(crate) use views::{Refusals, Views};
+pub(crate) use views::{Aggregates, Refusals, ServerSinks, Sinks, Views};
 use write_timeout::WriteTimeout;
 
 /// Open connections at most: a few scrapers and users. More wait.

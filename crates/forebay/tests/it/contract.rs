@@ -140,7 +140,7 @@ fn answers_of_a_writer_keep_the_contract() {
 #[test]
 fn reference_names_each_request_of_the_contract() {
     let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/http-admin.md")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/admin-api.md")).unwrap();
     let requests = contract().requests;
     assert!(requests.len() > 30, "{requests:?}");
     let mut missing: Vec<String> = requests
@@ -151,5 +151,5 @@ fn reference_names_each_request_of_the_contract() {
         .filter(|request| !page.contains(&format!("`{request}`")) && !page.contains(&format!("`{request}?")))
         .collect();
     missing.sort();
-    assert!(missing.is_empty(), "docs/reference/http-admin.md lacks {missing:?}");
+    assert!(missing.is_empty(), "docs/reference/admin-api.md lacks {missing:?}");
 }

@@ -11,14 +11,14 @@ const REFUSE: &str = "create trigger refuse before insert on events when new.pay
                       begin select raise(abort, 'no bad ones'); end";
 
 /// A data directory whose store refuses payloads with `bad` in them, and the server on it.
-struct Fixture {
+pub(crate) struct Fixture {
     /// Killed before its directory is removed.
     server: Option<Server>,
-    folder: Folder,
+    pub(crate) folder: Folder,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut fixture = Self { server: None, folder: Folder::new() };
         std::fs::create_dir(fixture.folder.data()).unwrap();
         fixture.sql(TABLE);
@@ -27,7 +27,7 @@ impl Fixture {
         fixture
     }
 
-    fn sql(&self, text: &str) {
+    pub(crate) fn sql(&self, text: &str) {
         let store = rusqlite::Connection::open(self.folder.data().join("events.db")).unwrap();
         store.execute_batch(text).unwrap();
     }
@@ -40,7 +40,7 @@ impl Fixture {
         self.server.take().unwrap().stop(signal);
     }
 
-    fn server(&self) -> &Server {
+    pub(crate) fn server(&self) -> &Server {
         self.server.as_ref().unwrap()
     }
 
@@ -58,7 +58,7 @@ impl Fixture {
         }
     }
 
-    fn api(&self, method: &str, target: &str, headers: &str) -> (u16, String) {
+    pub(crate) fn api(&self, method: &str, target: &str, headers: &str) -> (u16, String) {
         let admin = self.server().admin;
         let host = if headers.contains("Host:") { String::new() } else { format!("Host: {admin}\r\n") };
         exchange(admin, &format!("{method} {target} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n"))
@@ -85,7 +85,7 @@ impl Fixture {
     }
 
     /// Asks the running server.
-    fn dead(&self, arguments: &[&str]) -> (i32, String) {
+    pub(crate) fn dead(&self, arguments: &[&str]) -> (i32, String) {
         let admin = self.server().admin.to_string();
         let arguments = [arguments, &["--admin", &admin]].concat();
         let (code, output, error) = self.command(&arguments);
@@ -281,7 +281,10 @@ fn api_rejects_invalid_requests() {
     assert_eq!(fixture.of_type("forebay_dead_letters", "job"), 1, "nothing was dropped");
     let (status, body) = fixture.api("POST", "/api/dead/drop?all=true", "");
     assert!(status == 200 && body.contains("\"dropped\":2"), "{body}");
-    assert_eq!(fixture.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false,\"lost\":0}\n".to_owned()));
+    assert_eq!(
+        fixture.api("GET", "/api/dead", ""),
+        (200, "{\"letters\":[],\"more\":false,\"lost\":0,\"next\":null}\n".to_owned())
+    );
 }
 
 #[test]
