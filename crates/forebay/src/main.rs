@@ -6,6 +6,7 @@ mod bus_events;
 mod commands;
 mod compose;
 mod configuration_report;
+mod configuration_sources;
 mod dry_run;
 mod file_stamp;
 mod findings;

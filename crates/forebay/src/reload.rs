@@ -27,8 +27,9 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, ConfigurationSources, Fleet};
+use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, Fleet};
 use crate::bus_events::Readers;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};

@@ -58,7 +58,7 @@ use admin_api::reload::ReloadJson;
 pub(crate) use auth::{AccessSettings, AdminAuth, Caller};
 pub(crate) use body::AdminBody;
 pub(crate) use dead_reads::DeadReads;
-pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
+pub(crate) use diagnostics::Diagnostics;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use events::Events;
 pub(crate) use fleet::Fleet;

@@ -23,11 +23,12 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, Aggregates, ConfigurationSources, DeadReads, Diagnostics, DryRuns,
-    Events, Fleet, Jobs, Payloads, Refusals, Routes, ServerSinks, ServerStatus, Sinks, Views,
+    AccessSettings, Actions, Admin, AdminAuth, Aggregates, DeadReads, Diagnostics, DryRuns, Events, Fleet, Jobs,
+    Payloads, Refusals, Routes, ServerSinks, ServerStatus, Sinks, Views,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::{Findings, ServerSources};
 use crate::memory_use::MemoryUse;
 use crate::metrics::collect::Metrics;
