@@ -184,6 +184,8 @@ fn aggregate_has_its_state() {
     let folder = Folder::new();
     let server = start(&folder, AGGREGATING);
     assert_eq!(server.post("/ingest/event/access", r#"{"path":"/"}"#).0, 200);
+    // The store has no table before.
+    server.wait("forebay_events_stored_total{type=\"access\"", |stored| stored == 1);
     let answer = wait_for(&server, "/api/aggregates", |answer| answer["aggregates"][0]["groups"] != 0);
     let aggregate = &answer["aggregates"][0];
     assert_eq!((&aggregate["name"], &aggregate["of"]), (&json!("access.hits"), &json!("access")));
