@@ -19,20 +19,23 @@ use delivery::{DeliveryControl, LaneBoard, SinkSetup};
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
 use limits::memory::Budgets;
-use metrics::Counter;
 use settings::Environment;
 use sink::SinkError;
 use sink_remote::Upstream;
 use tokio::signal::unix::Signal;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, ConfigurationSources, Fleet};
+use crate::actions::Actions;
+use crate::admin::{AccessSettings, AdminAuth, Fleet};
 use crate::bus_events::Readers;
+use crate::caller::Caller;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::read_back::SinkReader;
+use crate::reload_requests::{ReloadCounters, ReloadError, ReloadRequests, stopping};
 use crate::retention::RetentionBoard;
 use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
@@ -43,58 +46,6 @@ use discovery::UpstreamBoard;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Callers of the admin API that may wait at a time.
-const WAITING_MAX: usize = 4;
-
-/// Why nothing has changed when a reload is cancelled.
-const STOPPING: &str = "the reload was cancelled, because Forebay is stopping";
-
-/// How often the configuration was read again.
-#[derive(Debug, Default)]
-pub(crate) struct ReloadCounters {
-    /// The new configuration is in use.
-    pub(crate) applied: Counter,
-    /// Nothing has changed.
-    pub(crate) refused: Counter,
-}
-
-/// Why a reload changed nothing.
-#[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum ReloadError {
-    /// The configuration can't be used; the text for the operator says why.
-    #[error("{0}")]
-    Configuration(String),
-    /// The configuration is right and could not be applied now.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// The receiver of a reload's result.
-type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
-
-/// The admin API's handle for reloads. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct ReloadHandle(mpsc::Sender<(Caller, Reply)>);
-
-/// The reload requests that wait.
-pub(crate) struct ReloadRequests(mpsc::Receiver<(Caller, Reply)>);
-
-impl ReloadHandle {
-    pub(crate) fn new() -> (Self, ReloadRequests) {
-        let (handle, requests) = mpsc::channel(WAITING_MAX);
-        (Self(handle), ReloadRequests(requests))
-    }
-
-    /// Reads the configuration again for this caller.
-    ///
-    /// # Errors
-    /// What is wrong with it, in a text for the operator; nothing has changed.
-    pub(crate) async fn reload(&self, by: Caller) -> Result<ReloadJson, ReloadError> {
-        let (reply, answer) = oneshot::channel();
-        self.0.send((by, reply)).await.map_err(|_| stopping())?;
-        answer.await.unwrap_or_else(|_| Err(stopping()))
-    }
-}
 
 /// The sources of a configuration, for each time that it is read.
 #[derive(Clone)]
@@ -316,8 +267,4 @@ impl GatewayState {
 /// Shards may be in the middle of a commit: other tasks run during this time.
 async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), ReloadError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
-}
-
-fn stopping() -> ReloadError {
-    ReloadError::Failed(STOPPING.to_owned())
 }

@@ -2,17 +2,18 @@
 //! loopback is let in; from then on only clients with such a token, or with a session that one has opened. After the last such token is
 //! revoked, no client is let in.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use access::{Demand, Denied, Digest, Name, Now, Scope, Session, SessionId, Sessions, ShownToken, Token, Tokens};
+use access::{Demand, Denied, Digest, Now, Scope, Session, SessionId, Sessions, ShownToken, Token, Tokens};
 use eventlog::unix_microseconds;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::browser_rules::BrowserRules;
-use super::{AdminBody, response, session};
+use super::halves::Halves;
+use super::{AdminBody, response};
+use crate::caller::Caller;
 
 /// Lets requests in. Cheap to clone.
 #[derive(Clone)]
@@ -43,27 +44,6 @@ impl AccessSettings {
 }
 
 pub(super) type Refused = Box<Response<AdminBody>>;
-
-/// The sender of an admitted request, for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
-    /// The owner of the token of this name.
-    Token(Name),
-    /// A client that reaches the loopback address, which needs no token.
-    Loopback,
-    /// A process of this machine that sent SIGHUP.
-    Hangup,
-}
-
-impl fmt::Display for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Token(name) => write!(f, "token {name}"),
-            Self::Loopback => f.write_str("loopback without token"),
-            Self::Hangup => f.write_str("SIGHUP"),
-        }
-    }
-}
 
 /// What let a request in.
 #[derive(Clone, Debug)]
@@ -166,7 +146,7 @@ impl AdminAuth {
         // Only scripts and commands send a bearer token. A browser adds the password of Basic to each request, also for another host's page.
         let shown = shown.and_then(ShownToken::bearer);
         let (tokens, now) = (self.0.tokens.current(), now());
-        let halves = session::Halves::of(headers, self.cookie()).filter(|_| shown.is_none());
+        let halves = Halves::of(headers, self.cookie()).filter(|_| shown.is_none());
         if let Some(halves) = halves {
             browsers.check_host(headers).map_err(cross_origin)?;
             let found = halves.find(&self.0.sessions, &tokens, now);

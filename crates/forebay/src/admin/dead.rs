@@ -16,11 +16,11 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
 use super::Admin;
-use super::auth::Caller;
 use super::dead_act::{self, answer, record};
 use super::dead_query;
 use super::jobs::JobAction;
 use super::response::{AdminResponse, json, not_allowed, problem};
+use crate::caller::Caller;
 use admin_api::dead::{GroupsJson, ListJson};
 use admin_api::query::DeadQuery;
 

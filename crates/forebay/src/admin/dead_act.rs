@@ -14,11 +14,11 @@ use hyper::{HeaderMap, Request, StatusCode};
 use tokio::sync::oneshot;
 
 use super::Admin;
-use super::actions::Actions;
-use super::auth::Caller;
 use super::dead_reads::DeadReads;
 use super::jobs::{Job, JobAction, Jobs};
 use super::response::{AdminResponse, json, problem, stopping};
+use crate::actions::Actions;
+use crate::caller::Caller;
 use crate::log::UNLIMITED;
 use admin_api::dead::{OutcomeJson, OutcomesJson, PlanJson};
 use admin_api::jobs::JobStartedJson;

@@ -22,12 +22,14 @@ use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
+use crate::actions::Actions;
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, Aggregates, ConfigurationSources, DeadReads, Diagnostics, DryRuns,
-    Events, Fleet, Jobs, Payloads, Refusals, Routes, ServerSinks, ServerStatus, Sinks, Views,
+    AccessSettings, Admin, AdminAuth, Aggregates, DeadReads, Diagnostics, DryRuns, Events, Fleet, Jobs, Payloads,
+    Refusals, Routes, ServerSinks, ServerStatus, Sinks, Views,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::{Findings, ServerSources};
 use crate::memory_use::MemoryUse;
 use crate::metrics::collect::Metrics;
@@ -39,7 +41,8 @@ use crate::process::service_manager::{ServiceManager, State};
 use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
 use crate::recent_refusals::RecentRefusals;
-use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
+use crate::reload::{Components, Inputs, Reloader};
+use crate::reload_requests::{ReloadCounters, ReloadHandle};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
 use crate::signals::{delayed, end_at_once, runtime_with_signals};

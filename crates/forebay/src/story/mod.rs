@@ -26,7 +26,7 @@ use ledger::{EventRoute, Ledger};
 use text::rfc3339;
 use tokio::task::spawn_blocking;
 
-use crate::admin::Actions;
+use crate::actions::Actions;
 use crate::bus_events::Readers;
 use crate::type_info::TypeInfo;
 use known::KnownEvent;

@@ -28,18 +28,18 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
 use super::Views;
-use super::actions::Actions;
-use super::auth::Caller;
 use super::fleet::{self, Fleet};
 use super::response::{AdminResponse, json, not_allowed};
 use super::{is_below, is_read};
+use crate::actions::Actions;
+use crate::caller::Caller;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::Findings;
 use crate::memory_use::MemoryUse;
 use crate::overview::{HISTORY_BYTES_MAX, Overviews};
 use crate::tapping::Tapping;
 use admin_api::debug::{MemoryJson, OwnerJson};
 use admin_api::paths;
-pub(crate) use config::ConfigurationSources;
 
 /// What every role answers about itself.
 #[derive(Clone)]
@@ -94,8 +94,8 @@ impl Diagnostics {
         Some(match request.uri().path() {
             path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
             paths::ACTIONS => json(StatusCode::OK, &self.actions.now()),
-            paths::CONFIG => self.configuration.respond().await,
-            paths::CONFIG_HISTORY => self.configuration.respond_with_history(),
+            paths::CONFIG => config::respond(&self.configuration).await,
+            paths::CONFIG_HISTORY => config::history(&self.configuration),
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),

@@ -67,12 +67,12 @@ impl Aggregates {
 
     /// Answers a request whose path continues with `rest` after [`AGGREGATES`](admin_api::paths::AGGREGATES).
     pub(super) async fn respond(&self, method: &Method, rest: &str) -> AdminResponse {
-        let parts: Vec<&str> = rest.split('/').skip(1).collect();
-        match parts[..] {
-            [] if is_read(method) => self.all(),
-            [name, "results"] if is_read(method) => self.results(name).await,
-            [] | [_, "results"] => not_allowed("GET, HEAD"),
-            _ => {
+        let rest = rest.strip_prefix('/').unwrap_or(rest);
+        match rest.strip_suffix("/results") {
+            _ if !is_read(method) => not_allowed("GET, HEAD"),
+            Some(name) => self.results(name).await,
+            None if rest.is_empty() => self.all(),
+            None => {
                 let paths = "the paths are /api/aggregates and /api/aggregates/NAME/results";
                 problem(StatusCode::NOT_FOUND, "path", paths.into())
             }
@@ -97,7 +97,7 @@ impl Aggregates {
         match serde_json::from_slice::<PageJson<'_>>(body.as_ref()) {
             Ok(PageJson { events, sink }) => json(StatusCode::OK, &ResultsJson { results: events, sink }),
             Err(error) => {
-                problem(StatusCode::SERVICE_UNAVAILABLE, "store", format!("BUG: the page is no JSON: {error}"))
+                problem(StatusCode::INTERNAL_SERVER_ERROR, "bug", format!("BUG: the page is no JSON: {error}"))
             }
         }
     }

@@ -17,9 +17,9 @@ mod sinks;
 use hyper::Request;
 use hyper::body::Incoming;
 
-use super::auth::Caller;
 use super::response::{AdminResponse, not_allowed};
 use super::{is_below, is_read};
+use crate::caller::Caller;
 use crate::overview::Overviews;
 use admin_api::paths;
 pub(crate) use aggregates::Aggregates;

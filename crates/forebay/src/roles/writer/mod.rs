@@ -19,9 +19,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet, Sinks, Views};
+use crate::actions::Actions;
+use crate::admin::{AccessSettings, AdminAuth, Diagnostics, Fleet, Sinks, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
 use crate::memory_use::MemoryUse;

@@ -8,7 +8,7 @@ use event::read::{Bookmark, Page, Query, StoredEvent};
 use expression::Expression;
 
 use super::choice::Choice;
-use super::stored_events::of_reader;
+use super::operator_problem::shown_to_operators;
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
@@ -85,7 +85,7 @@ impl Scan {
             bytes_max: self.bytes_max,
             only_type: None,
         };
-        let page = self.choice.reader.read(query).await.map_err(|error| of_reader(&error))?;
+        let page = self.choice.reader.read(query).await.map_err(|error| shown_to_operators(&error))?;
         let Some(condition) = self.condition.clone() else {
             let all = vec![true; page.events.len()];
             return Ok((page, all));

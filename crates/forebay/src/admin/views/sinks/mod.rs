@@ -20,26 +20,22 @@ struct SinksJson {
 
 /// Answers a request whose path continues with `rest` after [`SINKS`](admin_api::paths::SINKS).
 pub(super) async fn respond(sinks: &Sinks, method: &Method, rest: &str) -> AdminResponse {
-    let parts: Vec<&str> = rest.split('/').skip(1).collect();
-    match parts[..] {
-        [] if is_read(method) => json(StatusCode::OK, &SinksJson { sinks: sinks.all() }),
-        [name] if is_read(method) => {
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    if let Some(name) = rest.strip_suffix("/test") {
+        let name = decoded(name);
+        return match sinks.store(&name) {
+            _ if *method != Method::POST => not_allowed("POST"),
+            Some(store) => test::respond(&sinks.tests, store).await,
+            None => unknown(&name),
+        };
+    }
+    match rest {
+        _ if !is_read(method) => not_allowed("GET, HEAD"),
+        "" => json(StatusCode::OK, &SinksJson { sinks: sinks.all() }),
+        name => {
             let name = decoded(name);
             let found = sinks.all().into_iter().find(|sink| sink.name() == name);
             found.map_or_else(|| unknown(&name), |sink| json(StatusCode::OK, &sink))
-        }
-        [] | [_] => not_allowed("GET, HEAD"),
-        [name, "test"] if *method == Method::POST => {
-            let name = decoded(name);
-            match sinks.store(&name) {
-                Some(store) => test::respond(&sinks.tests, store).await,
-                None => unknown(&name),
-            }
-        }
-        [_, "test"] => not_allowed("POST"),
-        _ => {
-            let paths = "the paths are /api/sinks, /api/sinks/NAME and /api/sinks/NAME/test";
-            problem(StatusCode::NOT_FOUND, "path", paths.into())
         }
     }
 }

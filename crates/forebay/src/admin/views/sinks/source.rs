@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use writer::Writer;
 
 use super::sink::{CallsJson, FailureJson, LaneJson, SinkJson};
-use crate::admin::ConfigurationSources;
+use crate::configuration_sources::ConfigurationSources;
 use crate::offered_status;
 use crate::type_info::TypeInfo;
 

@@ -1,8 +1,6 @@
 //! `GET /api/config`: the configuration as it is in its file and in the variables now, with stars instead of secrets; where each setting of the
 //! running configuration comes from; and the errors that a reload would report. `GET /api/config/history`: its last changes.
 
-mod sources;
-
 use config::{SettingOrigin, SettingSource, masked};
 use hyper::StatusCode;
 use serde::Serialize;
@@ -10,8 +8,7 @@ use settings::Mistake;
 use text::rfc3339;
 
 use crate::admin::response::{AdminResponse, json, stopping};
-use sources::ConfigurationChange;
-pub(crate) use sources::ConfigurationSources;
+use crate::configuration_sources::{ConfigurationChange, ConfigurationSources};
 
 #[derive(Serialize)]
 struct ConfigJson<'s> {
@@ -50,33 +47,31 @@ struct HistoryJson {
     history: Vec<ConfigurationChange>,
 }
 
-impl ConfigurationSources {
-    /// The configuration.
-    pub(super) async fn respond(&self) -> AdminResponse {
-        let Some((read, mistakes)) = self.check().await else { return stopping() };
-        let (changed, loaded) = self.compare(&read);
-        let (text, error) = match read {
-            Some(Ok(bytes)) => (Some(masked(&String::from_utf8_lossy(&bytes))), None),
-            Some(Err(error)) => (None, Some(error.to_string())),
-            None => (None, None),
-        };
-        let answer = ConfigJson {
-            file: self.file().map(|path| path.display().to_string()),
-            text,
-            error,
-            variables: self.variables(),
-            settings: self.settings().into_iter().map(SettingJson::of).collect(),
-            mistakes: mistakes.into_iter().map(MistakeJson::of).collect(),
-            changed,
-            loaded: rfc3339::format(loaded),
-        };
-        json(StatusCode::OK, &answer)
-    }
+/// The configuration.
+pub(super) async fn respond(sources: &ConfigurationSources) -> AdminResponse {
+    let Some((read, mistakes)) = sources.check().await else { return stopping() };
+    let (changed, loaded) = sources.compare(&read);
+    let (text, error) = match read {
+        Some(Ok(bytes)) => (Some(masked(&String::from_utf8_lossy(&bytes))), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
+    };
+    let answer = ConfigJson {
+        file: sources.file().map(|path| path.display().to_string()),
+        text,
+        error,
+        variables: sources.variables(),
+        settings: sources.settings().into_iter().map(SettingJson::of).collect(),
+        mistakes: mistakes.into_iter().map(MistakeJson::of).collect(),
+        changed,
+        loaded: rfc3339::format(loaded),
+    };
+    json(StatusCode::OK, &answer)
+}
 
-    /// The last changes.
-    pub(super) fn respond_with_history(&self) -> AdminResponse {
-        json(StatusCode::OK, &HistoryJson { history: self.history() })
-    }
+/// The last changes.
+pub(super) fn history(sources: &ConfigurationSources) -> AdminResponse {
+    json(StatusCode::OK, &HistoryJson { history: sources.history() })
 }
 
 impl SettingJson {

@@ -44,7 +44,7 @@ struct Running {
 
 /// A change of the configuration in use.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct ConfigurationChange {
+pub(crate) struct ConfigurationChange {
     at: String,
     by: String,
     changes: Vec<String>,
@@ -89,7 +89,7 @@ impl ConfigurationSources {
     }
 
     /// The file's content, and the errors that a reload would find now. `None` if the process ends.
-    pub(super) async fn check(&self) -> Option<(FileContent, Vec<Mistake>)> {
+    pub(crate) async fn check(&self) -> Option<(FileContent, Vec<Mistake>)> {
         let _permit = self.0.checks.acquire().await.ok()?;
         let sources = self.clone();
         // A file system may hang.
@@ -113,7 +113,7 @@ impl ConfigurationSources {
     }
 
     /// Whether this content differs from the configuration in use, and when that was loaded.
-    pub(super) fn compare(&self, read: &FileContent) -> (bool, i64) {
+    pub(crate) fn compare(&self, read: &FileContent) -> (bool, i64) {
         let running = self.running();
         (content(read) != &*running.bytes, running.loaded)
     }
@@ -123,15 +123,15 @@ impl ConfigurationSources {
         setting_origins(&self.running().bytes, &self.0.environment, &self.0.common.flags())
     }
 
-    pub(super) fn history(&self) -> Vec<ConfigurationChange> {
+    pub(crate) fn history(&self) -> Vec<ConfigurationChange> {
         self.running().history.iter().cloned().collect()
     }
 
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.0.common.config.as_deref()
     }
 
-    pub(super) fn variables(&self) -> &[String] {
+    pub(crate) fn variables(&self) -> &[String] {
         &self.0.variables
     }
 
