@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::EventId;
-use event::read::{Lookup, ReadOrder, StoreReader, StoredEvent};
+use event::read::{Lookup, ReadError, ReadOrder, StoreReader, StoredEvent};
 use expression::Expression;
 use http::StatusCode;
 use text::rfc3339;
