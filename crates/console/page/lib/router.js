@@ -104,7 +104,7 @@ export function queryParam(name, initial = "") {
 }
 
 /**
- * Changes some filters of the current address at once; empty values remove them.
+ * Changes some filters of the current address together; empty values remove them.
  * @param {Query} changes
  */
 export function setQuery(changes) {

@@ -7,7 +7,7 @@ import { empty, newId, outside } from "./text.js";
 import { h, when } from "./view.js";
 
 /**
- * A titled surface. `note` stands next to the title, `actions` at the right.
+ * A titled surface. `note` is next to the title, `actions` are at the right.
  * @param {{ title?: unknown, note?: unknown, actions?: unknown, class?: string, level?: 2 | 3, id?: string }} options
  * @param {...unknown} children
  */
@@ -34,7 +34,7 @@ export function card(options, ...children) {
 /**
  * The head of a page.
  * @param {unknown} title
- * @param {...unknown} children what stands next to it
+ * @param {...unknown} children they are next to the title
  */
 export function pageHead(title, ...children) {
   return h("div", { class: "page-head" }, h("h1", { tabindex: "-1" }, title), ...children);

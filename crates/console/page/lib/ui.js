@@ -1,4 +1,4 @@
-// The parts that pages are made of, in one place for them.
+// The parts of pages, from the modules that have them.
 
 /** @typedef {import("./text.js").Level} Level */
 /**
