@@ -78,6 +78,9 @@ async function confirm(name, text) {
   await dialog.first().waitFor({ timeout: 5000 });
   if (text !== undefined) await dialog.getByRole('textbox').or(dialog.getByRole('spinbutton')).first().fill(String(text));
   await dialog.getByRole('button', { name }).last().click({ timeout: 5000 });
+  const said = tab.page.getByRole('status', { name: 'Messages' });
+  await said.waitFor({ timeout: 3000 }).catch(() => undefined);
+  console.log(`  the page says: ${(await said.allInnerTexts()).join(' ').replaceAll(/\s+/g, ' ')}`);
 }
 
 async function deadLetters() {
