@@ -1,7 +1,7 @@
 // Hostile input: payloads, keys, names and reasons are text; other ports, hosts, frames and half sessions get nothing.
 import { request } from 'node:http';
 import { closeBrowser, openBrowser, Tab } from './browser.mjs';
-import { attempt, check, end, figure, Fleet, newToken, order, pause, revokeToken, sql } from './site.mjs';
+import { attempt, check, end, figure, Fleet, newToken, order, pause, revokeToken, sql, until } from './site.mjs';
 import { Receiver, strangerPage } from './servers.mjs';
 
 const SCRIPT = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload="window.hacked=1">`;
@@ -138,7 +138,9 @@ async function refusePage(what, url) {
 
 async function session(token) {
   const url = fleet.url('gateway-1');
-  const answer = await fetch(`${url}/api/session`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
+  const ask = () => fetch(`${url}/api/session`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
+  // A process reads the file of tokens every two seconds.
+  const answer = await until('the token is known', () => ask().then((one) => one.ok && one), 5000);
   const cookie = answer.headers.getSetCookie().map((one) => one.split(';')[0]).join('; ');
   check('a session has a cookie that scripts cannot read', /HttpOnly/i.test(answer.headers.get('set-cookie') ?? '') && /SameSite=Strict/i.test(answer.headers.get('set-cookie') ?? ''), answer.headers.get('set-cookie'));
   const { check: half } = await answer.json();
@@ -183,7 +185,7 @@ async function refuseRead() {
   const changes = [
     ['PUT', `/api/dead/${id}?sink=warehouse`], ['POST', '/api/dead/replay?sink=warehouse'], ['POST', '/api/dead/drop?sink=warehouse'],
     ['POST', '/api/routes/drop?sink=live'], ['POST', '/api/routes/accept?sink=live'], ['POST', '/api/reload'],
-    ['POST', '/api/try/order'], ['PUT', '/api/log'], ['POST', '/debug/profile'], ['POST', '/debug/heap'], ['POST', '/api/report'],
+    ['PUT', '/api/log'], ['POST', '/debug/profile'], ['POST', '/debug/heap'], ['POST', '/api/report'],
     ['POST', '/api/sinks/warehouse/test'], ['DELETE', '/api/jobs/1'],
   ];
   const { url, cookie, half } = await session(fleet.tokens.rob);

@@ -86,7 +86,7 @@ function questions() {
     }],
     ['what changed?', async () => {
       await tab.click(/^Configuration/, 'link');
-      await tab.shows(/parcel/, /anna/);
+      await tab.shows(/token anna[^]*type parcel/);
     }],
     ['why nothing from the sensor?', async () => {
       await tab.click(/^Rejected/, 'link');

@@ -205,13 +205,23 @@ pub(super) fn now() -> Now {
 
 /// The scopes that a request needs; one of them is enough. What changes something or costs CPU needs `admin`. A dry run changes nothing.
 fn scopes(method: &Method, path: &str) -> &'static [Scope] {
-    let is_below = |prefix: &str| path.strip_prefix(prefix).is_some_and(super::is_below);
-    let is_dry_run = *method == Method::POST && is_below(admin_api::paths::TRY);
+    let is_dry_run = *method == Method::POST && is_dry_run(of_peer(path));
     if super::is_read(method) || is_dry_run || path == admin_api::paths::SESSION {
         &[Scope::Read, Scope::Admin]
     } else {
         &[Scope::Admin]
     }
+}
+
+/// The path of a request to a peer as the peer gets it; other paths as they are.
+fn of_peer(path: &str) -> &str {
+    let peer = path.strip_prefix(admin_api::paths::PEERS).and_then(|rest| rest.strip_prefix('/'));
+    peer.and_then(|rest| rest.find('/').map(|end| &rest[end..])).unwrap_or(path)
+}
+
+/// Whether the path is that of dry runs. The fleet passes on no path with `..` or an escape.
+fn is_dry_run(path: &str) -> bool {
+    path.strip_prefix(admin_api::paths::TRY).is_some_and(super::is_below)
 }
 
 /// The answer to a request that a page of another origin may have sent.
@@ -227,4 +237,28 @@ fn unauthorized(detail: String) -> Refused {
 
 fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
     Box::new(response::problem(status, code, detail).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_may_read_and_try_only() {
+        let is_free = |method, path| scopes(&method, path).contains(&Scope::Read);
+        for path in ["/api/try", "/api/try/", "/api/try/access", "/api/peers/b/api/try/access.b", "/api/session"] {
+            assert!(is_free(Method::POST, path), "{path}");
+        }
+        for path in [
+            "/api/tryout",
+            "/api/reload",
+            "/api/peers/b/api/reload",
+            "/api/peers/api/try",
+            "/api/peers/b/api/session",
+            "/api/session/x",
+        ] {
+            assert!(!is_free(Method::POST, path) && is_free(Method::GET, path), "{path}");
+        }
+        assert!(!is_free(Method::PUT, "/api/try") && is_free(Method::HEAD, "/metrics"));
+    }
 }

@@ -110,8 +110,8 @@ impl RunningJob {
         let _ = accept.send(Ok(()));
         let action = self.job.action.of_dead_letters();
         let outcomes = self.reads.letters().act_on(&action, &selection, &self.job.progress).await;
-        self.job.end();
         record((&self.caller, &self.actions), self.job.action.recorded(), self.query.shown(), &outcomes);
+        self.job.end();
         outcomes
     }
 

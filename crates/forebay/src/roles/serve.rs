@@ -43,7 +43,7 @@ use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
 use crate::signals::{delayed, end_at_once, runtime_with_signals};
-use crate::story::{NoProgress, Stories};
+use crate::story::Stories;
 use crate::tapping::Tapping;
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
@@ -304,7 +304,7 @@ impl Running {
             types: types.clone(),
             stored: gateway.control().stored_events(),
             actions: actions.clone(),
-            progress: Arc::new(NoProgress),
+            progress: Arc::new(delivery.progress().clone()),
         };
         let admin = Arc::new(Admin {
             metrics,

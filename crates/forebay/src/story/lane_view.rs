@@ -77,8 +77,12 @@ impl LaneViews {
                 continue;
             }
             let passed = |position| progress.passed(lane.shard, sink, position);
-            match passed(first).zip(passed(last)) {
-                Some((first, last)) => all = Some(joined(all, Bounds { from: first.from, to: last.to })),
+            match passed(last) {
+                // It isn't stored before its receipt, whatever is known of events before it.
+                Some(Bounds { to, .. }) => {
+                    let from = passed(first).map_or(received_at, |first| first.from.max(received_at)).min(to);
+                    all = Some(joined(all, Bounds { from, to }));
+                }
                 None => is_bounded = false,
             }
         }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin_api::story::{NotFoundJson, StoryJson};
+use admin_api::story::{NotFoundJson, OutcomeJson, SinkStoryJson, StoryJson};
 use dead_letters::DeadLetterService;
 use delivery::LaneBoard;
 use event::read::StoreReader;
@@ -23,6 +23,7 @@ use event::{EventId, TypeName};
 use eventlog::{EventLog, LostFrom};
 use gateway::{ReadRefused, StoredEvents, look_up};
 use ledger::{EventRoute, Ledger};
+use text::rfc3339;
 use tokio::task::spawn_blocking;
 
 use crate::admin::Actions;
@@ -31,7 +32,7 @@ use crate::type_info::TypeInfo;
 use known::KnownEvent;
 use lane_view::LaneViews;
 use outcome::StoreSays;
-pub(crate) use progress::{NoProgress, ProgressSource};
+pub(crate) use progress::ProgressSource;
 pub(crate) use query::StoryQuery;
 use search::InLog;
 use sinks::Asked;
@@ -162,7 +163,7 @@ impl Stories {
             aggregates: config.as_ref().zip(event.as_ref()).map(|(c, e)| answer::windows(c, e)).unwrap_or_default(),
             ..StoryJson::default()
         };
-        found.say_unknown(&mut story, event.as_ref(), is_original, self.types.loaded());
+        found.say_unknown(&story, event.as_ref(), (is_original, self.types.loaded()), &*self.progress);
         (story.payload, story.payload_bytes) = answer::payload(event.and_then(|event| event.payload));
         story.payload_omitted = story.payload_bytes.map(|_| true);
         (story.known_from, story.not_known) = (found.known_from, found.not_known);
@@ -195,7 +196,14 @@ impl Found {
         }
     }
 
-    fn say_unknown(&mut self, story: &mut StoryJson, event: Option<&KnownEvent>, is_original: bool, loaded: i64) {
+    /// Says what isn't known, and why.
+    fn say_unknown(
+        &mut self,
+        story: &StoryJson,
+        event: Option<&KnownEvent>,
+        (is_original, loaded): (bool, i64),
+        progress: &dyn ProgressSource,
+    ) {
         let mut say = |text: &str| self.not_known.push(text.to_owned());
         if story.r#type.is_none() {
             say("its type, and so its sinks: add type=TYPE to the request");
@@ -217,15 +225,13 @@ impl Found {
         } else if self.in_log.exact_position().is_none() {
             say("its own position: the one that is shown is that of the first event of its request");
         }
-        let has_no_time = |sink: &admin_api::story::SinkStoryJson| {
-            sink.outcome == admin_api::story::OutcomeJson::Stored && sink.at.is_none()
-        };
-        let timeless: Vec<&str> = story.sinks.iter().filter(|sink| has_no_time(sink)).map(|sink| &*sink.sink).collect();
-        if !timeless.is_empty() {
-            say(&format!(
-                "when it was stored in {}: the progress of lanes doesn't reach that time",
-                timeless.join(", ")
-            ));
+        let has_no_time = |sink: &&SinkStoryJson| sink.outcome == OutcomeJson::Stored && sink.at.is_none();
+        let shard = self.in_log.position.map_or(0, |position| position.shard);
+        for sink in story.sinks.iter().filter(has_no_time) {
+            let reach = progress.reaches_back_to(shard, &sink.sink);
+            let reach = reach
+                .map_or_else(|| "aren't kept yet".to_owned(), |at| format!("reach back to {}", rfc3339::format(at)));
+            say(&format!("when it was stored in {}: the times of this sink {reach}", sink.sink));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! When lanes passed positions, and when they could not deliver: kept for some hours, also after the journal has freed its segments.
 
 use admin_api::story::{BoundsJson, FailureJson};
+use progress::{Failure, Passed, ProgressBoard};
 use text::rfc3339;
 
 /// Bounds of a time: microseconds since 1970, UTC.
@@ -22,7 +23,7 @@ impl Bounds {
 
 /// The progress of lanes and shards. Its functions read files.
 pub(crate) trait ProgressSource: Send + Sync {
-    /// When a lane passed a position. `None` if it has not, or if that is too long ago.
+    /// When a lane passed a position that it has passed. `None` if that is too long ago.
     fn passed(&self, shard: u16, sink: &str, position: u64) -> Option<Bounds>;
 
     /// When a position of a shard was durable.
@@ -41,31 +42,38 @@ pub(crate) trait ProgressSource: Send + Sync {
     fn reaches_back_to(&self, shard: u16, sink: &str) -> Option<i64>;
 }
 
-/// Progress that isn't kept.
-pub(crate) struct NoProgress;
-
-impl ProgressSource for NoProgress {
-    fn passed(&self, _shard: u16, _sink: &str, _position: u64) -> Option<Bounds> {
-        None
+impl ProgressSource for ProgressBoard {
+    fn passed(&self, shard: u16, sink: &str, position: u64) -> Option<Bounds> {
+        let kept = Self::passed(self, shard, sink, position).map(|Passed { from, to, .. }| Bounds { from, to });
+        let before = || self.last_sample(shard, sink).filter(|sample| sample.cursor < position);
+        let since = || Some(Bounds { from: before()?.time, to: clock::unix_microseconds() });
+        kept.or_else(since)
     }
 
-    fn durable(&self, _shard: u16, _position: u64) -> Option<Bounds> {
-        None
+    fn durable(&self, shard: u16, position: u64) -> Option<Bounds> {
+        Self::durable(self, shard, position).map(|Passed { from, to, .. }| Bounds { from, to })
     }
 
-    fn durable_range_at(&self, _shard: u16, _time: i64) -> Option<(u64, u64)> {
-        None
+    fn durable_range_at(&self, shard: u16, time: i64) -> Option<(u64, u64)> {
+        self.cursor_range_at(shard, time)
     }
 
-    fn failures(&self, _shard: u16, _sink: &str, _from: i64, _to: Option<i64>) -> Vec<FailureJson> {
-        Vec::new()
+    fn failures(&self, shard: u16, sink: &str, from: i64, to: Option<i64>) -> Vec<FailureJson> {
+        let json = |failure: Failure| FailureJson {
+            from: rfc3339::format(failure.from),
+            to: failure.to.map(rfc3339::format),
+            tries: failure.tries,
+            reason: failure.reason,
+            server: failure.server,
+        };
+        Self::failures(self, shard, sink, from, to).into_iter().map(json).collect()
     }
 
-    fn object_of(&self, _shard: u16, _sink: &str, _position: u64, _type_name: &str) -> Option<String> {
-        None
+    fn object_of(&self, shard: u16, sink: &str, position: u64, type_name: &str) -> Option<String> {
+        Self::object_of(self, shard, sink, position, type_name)
     }
 
-    fn reaches_back_to(&self, _shard: u16, _sink: &str) -> Option<i64> {
-        None
+    fn reaches_back_to(&self, shard: u16, sink: &str) -> Option<i64> {
+        Self::reaches_back_to(self, shard, sink)
     }
 }

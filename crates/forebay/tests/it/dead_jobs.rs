@@ -174,8 +174,9 @@ fn job_ends_without_its_client() {
     assert_eq!(fixture.api("GET", "/api/jobs/77", "").1["code"], "job");
     let actions = fixture.api("GET", "/api/actions", "").1;
     assert_eq!(actions["actions"][0]["result"], "hook: 50 stored", "{actions}");
-    let log = std::fs::read_to_string(fixture.folder.path("log")).unwrap();
-    assert!(log.contains("dead replay") && log.contains("stored=50"), "{log}");
+    let log = || std::fs::read_to_string(fixture.folder.path("log")).unwrap();
+    let is_logged = || log().lines().any(|line| line.contains("dead replay") && line.contains("stored=50"));
+    assert!(wait_until(is_logged), "{}", log());
 }
 
 #[test]

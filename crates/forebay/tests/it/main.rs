@@ -72,6 +72,7 @@ mod stop;
 mod stop_times;
 mod store_ids;
 mod stored_times;
+mod story;
 mod support;
 mod swift;
 mod taps;
