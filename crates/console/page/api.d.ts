@@ -610,6 +610,8 @@ export interface Peer {
   /** Requests to `/api/peers/NAME/api/…` go there. */
   name: string;
   url: string;
+  /** Whether it is the process that answers. */
+  this: boolean;
   role: string | null;
   /** Its last answer. */
   seen: Time | null;

@@ -16,12 +16,11 @@ use tokio::sync::oneshot;
 use super::Admin;
 use super::actions::Actions;
 use super::auth::Caller;
-use super::dead::answer;
 use super::dead_reads::DeadReads;
 use super::jobs::{Job, JobAction, Jobs};
 use super::response::{AdminResponse, json, problem, stopping};
 use crate::log::UNLIMITED;
-use admin_api::dead::PlanJson;
+use admin_api::dead::{OutcomeJson, OutcomesJson, PlanJson};
 use admin_api::jobs::JobStartedJson;
 use admin_api::query::DeadQuery;
 
@@ -131,6 +130,11 @@ impl RunningJob {
             }
         }
     }
+}
+
+/// The outcome of each sink.
+pub(super) fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
+    json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
 }
 
 /// Logs the client that changed dead letters, and how many of each sink, and keeps it in the list of actions.
