@@ -8,6 +8,7 @@ use super::Finding;
 /// Each of the project's crates with those that it may use. Tests may use more: dev-dependencies are free.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("clock", &[]),
+    ("console", &[]),
     ("random", &[]),
     ("limits", &[]),
     ("metrics", &[]),
@@ -42,6 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("bench", &["event", "generator", "harness", "limits", "random", "sink", "sink-remote", "testkit"]),
     ("journal", &["event", "limits", "random", "text"]),
     ("eventlog", &["clock", "event", "journal", "limits", "metrics", "text"]),
+    ("progress", &["journal"]),
     ("ledger", &["event", "eventlog", "expression", "limits", "metrics", "sink", "text"]),
     ("dead_letters", &["clock", "event", "eventlog", "ledger", "limits", "metrics", "sink", "text"]),
     ("aggregation", &["aggregate", "clock", "event", "eventlog", "metrics", "text"]),
@@ -56,6 +58,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "limits",
             "metrics",
             "objects",
+            "progress",
             "random",
             "sink",
             "spans",
@@ -176,6 +179,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "config",
             "dead_letters",
             "delivery",
+            "console",
             "discovery",
             "event",
             "eventlog",
