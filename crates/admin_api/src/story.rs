@@ -63,7 +63,7 @@ pub struct WindowJson {
 /// The outcome of the event in a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OutcomeJson {
+pub enum SinkOutcomeJson {
     Stored,
     Pending,
     Deferred,
@@ -78,7 +78,7 @@ pub enum OutcomeJson {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SinkStoryJson {
     pub sink: String,
-    pub outcome: OutcomeJson,
+    pub outcome: SinkOutcomeJson,
     pub at: Option<BoundsJson>,
     pub before_it: Option<u64>,
     pub failures: Vec<FailureJson>,

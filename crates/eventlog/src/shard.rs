@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use event::Position;
+use event::{EventId, Position};
 use journal::{Block, CommitError, Committer, JournalRecord, OpenBlock, OpenShard, RecordBuffer, Segments};
 use limits::BLOCK_BYTES_MAX;
 

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use access::{Demand, Denied, Digest, Now, Scope, Session, SessionId, Sessions, ShownToken, Token, Tokens};
+use access::{Demand, Denied, Digest, Now, OpenSession, Scope, SessionId, Sessions, ShownToken, Token, Tokens};
 use eventlog::unix_microseconds;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -53,7 +53,7 @@ pub(crate) enum Pass {
     /// A bearer token.
     Bearer(Box<Token>),
     /// A session, which a token has opened.
-    Session(SessionId, Session),
+    Session(SessionId, OpenSession),
 }
 
 impl Pass {

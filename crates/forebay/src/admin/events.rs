@@ -15,7 +15,7 @@ use super::is_read;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::story::{Stories, StoryQuery, Told};
 
-/// Reads events and tells their stories.
+/// Reads events, and answers with their stories.
 pub(crate) struct Events {
     pub(crate) stories: Stories,
 }

@@ -1,6 +1,6 @@
 //! The halves of a session in a request: a cookie, which the browser sends to every port of the host, and a header.
 
-use access::{Now, Session, SessionId, Sessions, TokenSet};
+use access::{Now, OpenSession, SessionId, Sessions, TokenSet};
 use hyper::HeaderMap;
 use hyper::header::{COOKIE, HeaderName, HeaderValue};
 
@@ -26,7 +26,7 @@ impl<'h> Halves<'h> {
     }
 
     /// The session of both halves.
-    pub(super) fn find(&self, sessions: &Sessions, tokens: &TokenSet, now: Now) -> Option<(SessionId, Session)> {
+    pub(super) fn find(&self, sessions: &Sessions, tokens: &TokenSet, now: Now) -> Option<(SessionId, OpenSession)> {
         self.cookies.iter().find_map(|cookie| sessions.find(cookie, self.check, tokens, now))
     }
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin_api::story::{NotFoundJson, OutcomeJson, SinkStoryJson, StoryJson};
+use admin_api::story::{NotFoundJson, SinkOutcomeJson, SinkStoryJson, StoryJson};
 use dead_letters::DeadLetterService;
 use delivery::LaneBoard;
 use event::read::StoreReader;
@@ -91,7 +91,7 @@ impl Stories {
 
     fn find_in_log(&self, query: StoryQuery) -> Found {
         let in_log = InLog::search(&self.log, &query);
-        // The lanes come before the stores: what a lane has passed by now is in its store, or never gets there.
+        // The lanes are read first, then the stores: what a lane has passed by now is in its store, or never gets there.
         let lanes = LaneViews::now(&self.log, &self.lanes);
         let event = in_log.journaled.as_ref().map(|journaled| journaled.event.clone());
         let mut known_from = Vec::new();
@@ -146,9 +146,7 @@ impl Stories {
             is_lost: self.is_lost(&found),
             actions: &actions,
         };
-        let in_sink = |route: &EventRoute| {
-            asked.in_sink(route, dead.get(&route.sink), deferred.iter().any(|sink| *sink == route.sink))
-        };
+        let in_sink = |route: &EventRoute| asked.in_sink(route, dead.get(&route.sink), deferred.contains(&route.sink));
         let sinks = routes.iter().map(in_sink).collect();
         let config = name.as_ref().and_then(|name| self.types.config_of(name));
         let event = found.event.take();
@@ -225,7 +223,7 @@ impl Found {
         } else if self.in_log.exact_position().is_none() {
             say("its own position: the one that is shown is that of the first event of its request");
         }
-        let has_no_time = |sink: &&SinkStoryJson| sink.outcome == OutcomeJson::Stored && sink.at.is_none();
+        let has_no_time = |sink: &&SinkStoryJson| sink.outcome == SinkOutcomeJson::Stored && sink.at.is_none();
         let shard = self.in_log.position.map_or(0, |position| position.shard);
         for sink in story.sinks.iter().filter(has_no_time) {
             let reach = progress.reaches_back_to(shard, &sink.sink);

@@ -1,6 +1,6 @@
 //! The outcome of an event in one sink, from what the dead letters, the store, the route and the lane say. No I/O.
 
-use admin_api::story::OutcomeJson;
+use admin_api::story::SinkOutcomeJson;
 use dead_letters::TracedOutcome;
 use ledger::EventDecision;
 
@@ -41,18 +41,18 @@ pub(super) enum LaneSays {
 /// The outcome, and what else there is to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) outcome: OutcomeJson,
+    pub(super) outcome: SinkOutcomeJson,
     pub(super) reason: Option<String>,
     pub(super) condition: Option<String>,
     pub(super) before_it: Option<u64>,
 }
 
 impl Outcome {
-    const fn plain(outcome: OutcomeJson) -> Self {
+    const fn plain(outcome: SinkOutcomeJson) -> Self {
         Self { outcome, reason: None, condition: None, before_it: None }
     }
 
-    fn with(outcome: OutcomeJson, reason: impl Into<String>) -> Self {
+    fn with(outcome: SinkOutcomeJson, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()).filter(|reason: &String| !reason.is_empty()), ..Self::plain(outcome) }
     }
 }
@@ -67,44 +67,44 @@ const NO_PAYLOAD: &str =
 /// The outcome of an event with these facts.
 pub(super) fn of(facts: &SinkFacts) -> Outcome {
     match &facts.dead {
-        Some((TracedOutcome::Held, reason)) => return Outcome::with(OutcomeJson::Dead, reason),
-        Some((TracedOutcome::Dropped, _)) => return Outcome::plain(OutcomeJson::Dropped),
-        Some((TracedOutcome::Replayed, _)) => return Outcome::with(OutcomeJson::Stored, REPLAYED),
+        Some((TracedOutcome::Held, reason)) => return Outcome::with(SinkOutcomeJson::Dead, reason),
+        Some((TracedOutcome::Dropped, _)) => return Outcome::plain(SinkOutcomeJson::Dropped),
+        Some((TracedOutcome::Replayed, _)) => return Outcome::with(SinkOutcomeJson::Stored, REPLAYED),
         None => {}
     }
     if facts.store == StoreSays::Has {
-        return Outcome::plain(OutcomeJson::Stored);
+        return Outcome::plain(SinkOutcomeJson::Stored);
     }
     if facts.is_deferred {
-        return Outcome::plain(OutcomeJson::Deferred);
+        return Outcome::plain(SinkOutcomeJson::Deferred);
     }
     match &facts.decision {
-        EventDecision::Outside => return Outcome::with(OutcomeJson::Skipped, OUTSIDE),
+        EventDecision::Outside => return Outcome::with(SinkOutcomeJson::Skipped, OUTSIDE),
         EventDecision::Skipped(condition) => {
-            return Outcome { condition: Some(condition.clone()), ..Outcome::plain(OutcomeJson::Skipped) };
+            return Outcome { condition: Some(condition.clone()), ..Outcome::plain(SinkOutcomeJson::Skipped) };
         }
         EventDecision::Taken | EventDecision::Undecided(_) | EventDecision::Unknown => {}
     }
     if facts.is_lost {
-        return Outcome::plain(OutcomeJson::Lost);
+        return Outcome::plain(SinkOutcomeJson::Lost);
     }
     match facts.lane {
         LaneSays::Pending(before_it) => {
-            let pending = Outcome { before_it, ..Outcome::plain(OutcomeJson::Pending) };
+            let pending = Outcome { before_it, ..Outcome::plain(SinkOutcomeJson::Pending) };
             if facts.is_configured { pending } else { Outcome { reason: Some(REMOVED.into()), ..pending } }
         }
         LaneSays::Passed => passed(facts),
-        LaneSays::Unknown => Outcome::with(OutcomeJson::Unknown, "its position isn't known"),
+        LaneSays::Unknown => Outcome::with(SinkOutcomeJson::Unknown, "its position isn't known"),
     }
 }
 
 /// The lane has passed the event, and it is no dead letter.
 fn passed(facts: &SinkFacts) -> Outcome {
     match (&facts.decision, &facts.store) {
-        (EventDecision::Unknown, _) => Outcome::with(OutcomeJson::Unknown, NO_PAYLOAD),
-        (EventDecision::Undecided(reason), _) => Outcome::with(OutcomeJson::Unknown, reason.as_str()),
-        (_, StoreSays::HasNot) => Outcome::with(OutcomeJson::Stored, DELETED),
-        _ => Outcome::plain(OutcomeJson::Stored),
+        (EventDecision::Unknown, _) => Outcome::with(SinkOutcomeJson::Unknown, NO_PAYLOAD),
+        (EventDecision::Undecided(reason), _) => Outcome::with(SinkOutcomeJson::Unknown, reason.as_str()),
+        (_, StoreSays::HasNot) => Outcome::with(SinkOutcomeJson::Stored, DELETED),
+        _ => Outcome::plain(SinkOutcomeJson::Stored),
     }
 }
 
@@ -122,41 +122,41 @@ mod tests {
         is_configured: true,
     };
 
-    fn outcome(facts: SinkFacts) -> OutcomeJson {
+    fn outcome(facts: SinkFacts) -> SinkOutcomeJson {
         of(&facts).outcome
     }
 
     #[test]
     fn passed_event_is_stored_unless_skipped() {
-        assert_eq!(outcome(FACTS), OutcomeJson::Stored);
+        assert_eq!(outcome(FACTS), SinkOutcomeJson::Stored);
         let skipped = of(&SinkFacts { decision: EventDecision::Skipped("paid".into()), ..FACTS });
-        assert_eq!((skipped.outcome, skipped.condition.as_deref()), (OutcomeJson::Skipped, Some("paid")));
-        assert_eq!(outcome(SinkFacts { decision: EventDecision::Outside, ..FACTS }), OutcomeJson::Skipped);
+        assert_eq!((skipped.outcome, skipped.condition.as_deref()), (SinkOutcomeJson::Skipped, Some("paid")));
+        assert_eq!(outcome(SinkFacts { decision: EventDecision::Outside, ..FACTS }), SinkOutcomeJson::Skipped);
         let unknown = SinkFacts { decision: EventDecision::Unknown, ..FACTS };
-        assert_eq!(outcome(unknown.clone()), OutcomeJson::Unknown);
-        assert_eq!(outcome(SinkFacts { store: StoreSays::Has, ..unknown }), OutcomeJson::Stored);
+        assert_eq!(outcome(unknown.clone()), SinkOutcomeJson::Unknown);
+        assert_eq!(outcome(SinkFacts { store: StoreSays::Has, ..unknown }), SinkOutcomeJson::Stored);
         let deleted = of(&SinkFacts { store: StoreSays::HasNot, ..FACTS });
-        assert_eq!((deleted.outcome, deleted.reason.as_deref()), (OutcomeJson::Stored, Some(DELETED)));
-        assert_eq!(outcome(SinkFacts { is_lost: true, ..FACTS }), OutcomeJson::Lost);
+        assert_eq!((deleted.outcome, deleted.reason.as_deref()), (SinkOutcomeJson::Stored, Some(DELETED)));
+        assert_eq!(outcome(SinkFacts { is_lost: true, ..FACTS }), SinkOutcomeJson::Lost);
     }
 
     #[test]
     fn event_after_the_cursor_is_pending() {
         let pending = SinkFacts { lane: LaneSays::Pending(Some(7)), ..FACTS };
-        assert_eq!((outcome(pending.clone()), of(&pending).before_it), (OutcomeJson::Pending, Some(7)));
+        assert_eq!((outcome(pending.clone()), of(&pending).before_it), (SinkOutcomeJson::Pending, Some(7)));
         let removed = of(&SinkFacts { is_configured: false, ..pending.clone() });
-        assert_eq!((removed.outcome, removed.reason.as_deref()), (OutcomeJson::Pending, Some(REMOVED)));
-        assert_eq!(outcome(SinkFacts { store: StoreSays::Has, ..pending.clone() }), OutcomeJson::Stored);
-        assert_eq!(outcome(SinkFacts { is_deferred: true, ..FACTS }), OutcomeJson::Deferred);
-        assert_eq!(outcome(SinkFacts { lane: LaneSays::Unknown, ..FACTS }), OutcomeJson::Unknown);
+        assert_eq!((removed.outcome, removed.reason.as_deref()), (SinkOutcomeJson::Pending, Some(REMOVED)));
+        assert_eq!(outcome(SinkFacts { store: StoreSays::Has, ..pending.clone() }), SinkOutcomeJson::Stored);
+        assert_eq!(outcome(SinkFacts { is_deferred: true, ..FACTS }), SinkOutcomeJson::Deferred);
+        assert_eq!(outcome(SinkFacts { lane: LaneSays::Unknown, ..FACTS }), SinkOutcomeJson::Unknown);
     }
 
     #[test]
     fn newest_record_of_dead_letter_decides() {
         let dead = |outcome| SinkFacts { dead: Some((outcome, "410 Gone".into())), ..FACTS };
         let held = of(&dead(TracedOutcome::Held));
-        assert_eq!((held.outcome, held.reason.as_deref()), (OutcomeJson::Dead, Some("410 Gone")));
-        assert_eq!(outcome(dead(TracedOutcome::Dropped)), OutcomeJson::Dropped);
-        assert_eq!(outcome(dead(TracedOutcome::Replayed)), OutcomeJson::Stored);
+        assert_eq!((held.outcome, held.reason.as_deref()), (SinkOutcomeJson::Dead, Some("410 Gone")));
+        assert_eq!(outcome(dead(TracedOutcome::Dropped)), SinkOutcomeJson::Dropped);
+        assert_eq!(outcome(dead(TracedOutcome::Replayed)), SinkOutcomeJson::Stored);
     }
 }

@@ -45,9 +45,15 @@ pub(crate) trait ProgressSource: Send + Sync {
 impl ProgressSource for ProgressBoard {
     fn passed(&self, shard: u16, sink: &str, position: u64) -> Option<Bounds> {
         let kept = Self::passed(self, shard, sink, position).map(|Passed { from, to, .. }| Bounds { from, to });
-        let before = || self.last_sample(shard, sink).filter(|sample| sample.cursor < position);
-        let since = || Some(Bounds { from: before()?.time, to: clock::unix_microseconds() });
-        kept.or_else(since)
+        kept.or_else(|| {
+            let last = self.last_sample(shard, sink)?;
+            if last.cursor < position {
+                return Some(Bounds { from: last.time, to: clock::unix_microseconds() });
+            }
+            // It was passed before the oldest sample.
+            let oldest = Self::reaches_back_to(self, shard, sink).unwrap_or(last.time);
+            Some(Bounds { from: i64::MIN, to: oldest })
+        })
     }
 
     fn durable(&self, shard: u16, position: u64) -> Option<Bounds> {

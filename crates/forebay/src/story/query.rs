@@ -8,7 +8,7 @@ use text::percent;
 /// The path's part instead of an id, for an event that is found by its key.
 const BY_KEY: &str = "by-key";
 
-/// The event whose story is told.
+/// The event whose story is requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoryQuery {
     pub(super) target: Target,

@@ -29,7 +29,7 @@ impl InLog {
         let Some(any) = shards.first() else { return Self::default() };
         let remembered = query.remembered_as().into_iter().find_map(|id| Some((id, any.position_of(id)?)));
         let of_event = remembered.filter(|(id, _)| ids.contains(id)).map(|(id, _)| id);
-        // The key of a batch leads to its first event, whatever its id.
+        // The key of a batch finds its first event, regardless of its id.
         let wanted = if remembered.is_some() { of_event } else { ids.first().copied() };
         let asked = query.position.filter(|position| any.has_durable(*position));
         let position = remembered.map(|(_, position)| position).or(asked);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use admin_api::actions::ActionJson;
-use admin_api::story::{EditJson, OutcomeJson, SinkStoryJson};
+use admin_api::story::{EditJson, SinkOutcomeJson, SinkStoryJson};
 use dead_letters::{DeadLetterService, DeadTrace, SinkQueue, TracedOutcome};
 use event::{EventId, Position};
 use ledger::EventRoute;
@@ -68,14 +68,17 @@ impl Asked<'_> {
         };
         let Outcome { outcome, reason, condition, before_it } = outcome::of(&facts);
         let at = match outcome {
-            OutcomeJson::Dead | OutcomeJson::Dropped => dead.and_then(|dead| dead.at).map(Bounds::exactly),
-            OutcomeJson::Stored if dead.is_some() => dead.and_then(|dead| dead.at).map(Bounds::exactly),
-            OutcomeJson::Stored => self.passed(sink).or(by_time),
+            SinkOutcomeJson::Dead | SinkOutcomeJson::Dropped => dead.and_then(|dead| dead.at).map(Bounds::exactly),
+            SinkOutcomeJson::Stored if dead.is_some() => dead.and_then(|dead| dead.at).map(Bounds::exactly),
+            SinkOutcomeJson::Stored => self.passed(sink).or(by_time),
             _ => None,
         };
         let position = self.position;
         let failures = match (self.event, outcome) {
-            (Some(event), OutcomeJson::Stored | OutcomeJson::Pending | OutcomeJson::Dead | OutcomeJson::Deferred) => {
+            (
+                Some(event),
+                SinkOutcomeJson::Stored | SinkOutcomeJson::Pending | SinkOutcomeJson::Dead | SinkOutcomeJson::Deferred,
+            ) => {
                 let shard = position.map_or(0, |position| position.shard);
                 self.progress.failures(shard, sink, event.received_at, at.map(|at| at.to))
             }
@@ -84,7 +87,7 @@ impl Asked<'_> {
         let object = self
             .event
             .zip(self.exact)
-            .filter(|_| outcome == OutcomeJson::Stored)
+            .filter(|_| outcome == SinkOutcomeJson::Stored)
             .and_then(|(event, at)| self.progress.object_of(at.shard, sink, at.sequence, &event.type_name));
         SinkStoryJson {
             sink: sink.to_owned(),
@@ -110,7 +113,11 @@ impl Asked<'_> {
 
     fn passed(&self, sink: &str) -> Option<Bounds> {
         let Position { shard, sequence } = self.position?;
-        self.progress.passed(shard, sink, sequence)
+        let received_at = self.event.map_or(i64::MIN, |event| event.received_at);
+        let passed = self.progress.passed(shard, sink, sequence)?;
+        let bounds = Bounds { from: passed.from.max(received_at), ..passed };
+        // Without a lower bound, or if the clock was set back, they say nothing.
+        (i64::MIN < bounds.from && bounds.from <= bounds.to).then_some(bounds)
     }
 
     /// The edits among the last actions.

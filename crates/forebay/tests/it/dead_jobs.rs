@@ -217,7 +217,7 @@ fn stopped_job_ends_after_its_batch() {
 }
 
 #[test]
-fn job_leaves_letters_that_die_again() {
+fn job_skips_events_that_die_again() {
     let fixture = Fixture::with(30, 10);
     fixture.receiver.set(Mood::Waits);
     let id = fixture.start("/api/dead/replay?sink=hook");
@@ -244,6 +244,6 @@ fn stopping_server_ends_a_job() {
     assert!(!log.contains("panicked") && !log.contains("BUG"), "{log}");
     let configuration = folder.path("forebay.toml");
     let server = Server::start_configured(&folder.data(), &configuration, &folder.path("log"));
-    server.wait("forebay_dead_letters{", |dead| dead as usize + receiver.accepted().0 == 600);
+    server.wait("forebay_dead_letters{", |dead| dead + receiver.accepted().0 as u64 == 600);
     assert!(!receiver.accepted().1, "none was sent twice");
 }

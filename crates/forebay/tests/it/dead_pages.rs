@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::dead::Fixture;
+use crate::dead::DeadFixture;
 use crate::support::payloads;
 
 /// A number in a reason is a value: both triggers make one group.
@@ -14,7 +14,7 @@ const NUMBERED: &str = "drop trigger refuse;
     create trigger other before insert on events when new.payload like '%2}' begin select raise(abort, 'no twos'); end;";
 const LETTERS: usize = 2_500;
 
-fn json(fixture: &Fixture, method: &str, target: &str) -> (u16, Value) {
+fn json(fixture: &DeadFixture, method: &str, target: &str) -> (u16, Value) {
     let (status, body) = fixture.api(method, target, "");
     (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}")))
 }
@@ -24,7 +24,7 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 /// All pages in this order; `between` runs after each.
-fn pages(fixture: &Fixture, order: &str, mut between: impl FnMut(usize)) -> Vec<String> {
+fn pages(fixture: &DeadFixture, order: &str, mut between: impl FnMut(usize)) -> Vec<String> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     for number in 1.. {
         let (status, page) = json(fixture, "GET", &format!("/api/dead?limit=400&order={order}{cursor}"));
@@ -38,7 +38,7 @@ fn pages(fixture: &Fixture, order: &str, mut between: impl FnMut(usize)) -> Vec<
     found
 }
 
-fn post_bad(fixture: &Fixture, numbers: std::ops::Range<usize>) {
+fn post_bad(fixture: &DeadFixture, numbers: std::ops::Range<usize>) {
     let lines: String = numbers.map(|number| format!("{{\"bad\":{number}}}\n")).collect();
     assert_eq!(fixture.server().post("/ingest/batch/access", &lines).0, 200);
     fixture.server().wait_delivered();
@@ -46,7 +46,7 @@ fn post_bad(fixture: &Fixture, numbers: std::ops::Range<usize>) {
 
 #[test]
 fn pages_stay_valid_in_both_orders() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     post_bad(&fixture, 0..LETTERS);
     let ascending = pages(&fixture, "asc", |_| {});
     assert_eq!(ascending.iter().collect::<BTreeSet<_>>().len(), LETTERS, "each once");
@@ -75,7 +75,7 @@ fn pages_stay_valid_in_both_orders() {
 
 #[test]
 fn dry_run_of_a_group_equals_its_outcome() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     fixture.sql(NUMBERED);
     post_bad(&fixture, 0..100);
     let (status, found) = json(&fixture, "GET", "/api/dead/groups");

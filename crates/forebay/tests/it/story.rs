@@ -128,12 +128,15 @@ fn story_is_told_after_journal_freed_event() {
     fixture.server().wait_delivered();
     fixture.server().wait("forebay_journal_freed_segments_total", |freed| freed > 0);
     for path in [format!("/api/events/{id}/story?position={position}"), format!("/api/events/{id}/story")] {
+        assert!(wait_until(|| sink(&fixture.read(&path), "local")["at"].is_object()), "{}", fixture.read(&path));
         let story = fixture.read(&path);
         assert_eq!(
             (&sink(&story, "local")["outcome"], &story["known_from"]),
             (&"stored".into(), &serde_json::json!(["store local"]))
         );
         assert_eq!(story["payload"]["n"], 1);
+        let (at, received) = (&sink(&story, "local")["at"], story["received"]["at"].as_str().unwrap());
+        assert!(at["to"].as_str().unwrap() >= received, "{story}");
     }
 }
 

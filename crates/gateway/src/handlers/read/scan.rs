@@ -48,7 +48,7 @@ pub(super) struct Scanned {
 }
 
 impl Scan {
-    /// Reads until the page is full, the store has no more, or the limit of a request is reached.
+    /// Reads until the page is full, the store is at its end, or the limit of a request is reached.
     ///
     /// # Errors
     /// The store can't be read.
@@ -56,7 +56,7 @@ impl Scan {
         let (began, mut found) = (Instant::now(), Scanned::default());
         loop {
             let room = self.limit - found.events.len();
-            // Pages from the newest event on differ from read to read. The first part has no more events than the page.
+            // Pages from the newest event on differ from read to read. The first part has at most as many events as the page.
             let events = if self.condition.is_some() && self.after.is_some() { PART_EVENTS.max(room) } else { room };
             let (mut page, mut matches) = self.part(events).await?;
             let without_room = positions(&matches).nth(room);
