@@ -607,8 +607,9 @@ export interface Peers {
   peers: Peer[];
 }
 export interface Peer {
-  /** Requests to `/api/peers/NAME/api/…` go there. */
+  /** Host and port: requests to `/api/peers/NAME/api/…` go there. Of the process that answers: the name of its host. */
   name: string;
+  /** Empty for the process that answers. */
   url: string;
   /** Whether it is the process that answers. */
   this: boolean;

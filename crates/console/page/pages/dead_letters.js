@@ -131,7 +131,7 @@ function table(data, state) {
         "aria-pressed": () => String(state.open.value === letterKey(letter)),
         onclick: () => open(letter),
       },
-      `${letter.id.slice(0, 8)}…${letter.id.slice(-4)}`,
+      `${letter.id.slice(0, 13)}…${letter.id.slice(-4)}`,
     );
   return dataTable({
     label: "Dead letters",
