@@ -197,6 +197,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "net",
             "objects",
             "otlp",
+            "progress",
             "schema",
             "settings",
             "sink",

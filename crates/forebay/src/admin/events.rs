@@ -15,6 +15,9 @@ use super::is_read;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::story::{Stories, StoryQuery, Told};
 
+/// The end of a path to a story.
+const STORY: &str = "/story";
+
 /// Reads events, and answers with their stories.
 pub(crate) struct Events {
     pub(crate) stories: Stories,
@@ -26,11 +29,11 @@ impl Events {
         if !is_read(method) {
             return not_allowed("GET, HEAD");
         }
-        let parts: Vec<&str> = rest.split('/').skip(1).collect();
-        match *parts {
-            [] => answer(self.stories.stored.page(query, &self.stories.readers.current()).await),
-            [id] => answer(self.stories.stored.event(id, query).await),
-            [event, "story"] => self.story(event, query).await,
+        let event = rest.trim_start_matches('/');
+        match event.strip_suffix(STORY) {
+            Some(event) if !event.contains('/') => self.story(event, query).await,
+            None if rest.is_empty() => answer(self.stories.stored.page(query, &self.stories.readers.current()).await),
+            None if !event.contains('/') => answer(self.stories.stored.event(event, query).await),
             _ => {
                 let paths = "the paths are /api/events, /api/events/ID and /api/events/ID/story";
                 problem(StatusCode::NOT_FOUND, "path", paths.into())

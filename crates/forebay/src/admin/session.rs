@@ -77,7 +77,7 @@ fn is_secure(headers: &HeaderMap, auth: &AdminAuth) -> bool {
 
 fn set_cookie(response: &mut Response<AdminBody>, auth: &AdminAuth, value: &str, more: &str) {
     let cookie = format!("{}={value}; HttpOnly; SameSite=Strict; Path=/{more}", auth.cookie());
-    // It has only digits, letters and signs of this line.
+    // It has only visible ASCII.
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
     }

@@ -78,7 +78,7 @@ impl LaneViews {
             }
             let passed = |position| progress.passed(lane.shard, sink, position);
             match passed(last) {
-                // It isn't stored before its receipt, whatever is known of events before it.
+                // It isn't stored before its receipt, regardless of earlier events.
                 Some(Bounds { to, .. }) => {
                     let from = passed(first).map_or(received_at, |first| first.from.max(received_at)).min(to);
                     all = Some(joined(all, Bounds { from, to }));

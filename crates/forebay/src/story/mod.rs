@@ -91,7 +91,7 @@ impl Stories {
 
     fn find_in_log(&self, query: StoryQuery) -> Found {
         let in_log = InLog::search(&self.log, &query);
-        // The lanes are read first, then the stores: what a lane has passed by now is in its store, or never gets there.
+        // The lanes are read first, then the stores: an event that is at or before a lane's cursor is in its store, or never gets there.
         let lanes = LaneViews::now(&self.log, &self.lanes);
         let event = in_log.journaled.as_ref().map(|journaled| journaled.event.clone());
         let mut known_from = Vec::new();
@@ -215,7 +215,7 @@ impl Found {
                 if event.received_at < loaded {
                     say("the rules at its receipt: the configuration was loaded later");
                 }
-                say("the payload as it was received, before the steps of its type, and the time of each step");
+                say("the payload before the steps of its type, and the time of each step");
             }
         }
         if story.journal.is_none() {
@@ -279,7 +279,7 @@ async fn ask_for(found: &mut Found, stores: Vec<Arc<dyn StoreReader>>, id: Event
 }
 
 fn not_found(looked_in: Vec<String>) -> NotFoundJson {
-    let detail = "no source knows the event: check the id, or ask by its position or key. GET /api/refused lists rejected events; they have no id";
+    let detail = "no source knows the event: check the id, or ask by its position or key. Rejected events have no id: see the last rejections";
     NotFoundJson { status: 404, code: "unknown_event", detail: detail.to_owned(), looked_in }
 }
 

@@ -118,7 +118,7 @@ fn story_follows_dead_letter_to_its_replay() {
 }
 
 #[test]
-fn story_is_told_after_journal_freed_event() {
+fn story_is_known_after_journal_freed_event() {
     let fixture = Fixture::new(PLAIN);
     let (id, position) = fixture.order("", r#"{"n": 1}"#);
     let long = format!("\"{}\"", "x".repeat(900_000));
