@@ -1,4 +1,5 @@
 //! Compresses the files of the page once, and lists them for the library. It needs nothing but Rust: no node, no network.
+//! Lines of comments in modules become empty: they are a fifth of the compressed size, and all others keep their number.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -21,7 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.sort();
     let mut table = "&[\n".to_owned();
     for (number, file) in files.iter().enumerate() {
-        let bytes = fs::read(file)?;
+        let mut bytes = fs::read(file)?;
+        if file.extension().is_some_and(|extension| extension == "js") {
+            bytes = without_comments(&String::from_utf8(bytes)?).into_bytes();
+        }
         let packed = out.join(format!("{number}.gz"));
         fs::write(&packed, compressed(&bytes)?)?;
         let path = file.strip_prefix(PAGE)?.to_str().ok_or("the name of a file of the page is not UTF-8")?;
@@ -65,6 +69,24 @@ fn content_type(path: &Path) -> Option<&'static str> {
         "svg" => "image/svg+xml",
         _ => return None,
     })
+}
+
+/// A module with empty lines instead of comments that have whole lines. Comments in lines of code stay.
+fn without_comments(module: &str) -> String {
+    let mut kept = String::with_capacity(module.len());
+    let mut inside = false;
+    for line in module.lines() {
+        let text = line.trim();
+        let begins = !inside && text.starts_with("/**");
+        let ends = text.find("*/").map(|at| at + 2);
+        let is_comment = text.starts_with("//") || ((inside || begins) && ends.is_none_or(|end| end == text.len()));
+        if !is_comment {
+            kept.push_str(line);
+        }
+        kept.push('\n');
+        inside = (inside || begins) && ends.is_none();
+    }
+    kept
 }
 
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {

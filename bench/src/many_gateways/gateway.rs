@@ -53,7 +53,16 @@ impl Gateway {
             Upstream::new(UpstreamConfig { name, writers, sends_to_all, spread, token, ca, response_timeout });
         let sink = SINK.into();
         let parts = BTreeMap::new();
-        let config = RemoteConfig { upstream, server: None, sink, store, is_fenced: true, parts, reads: false };
+        let config = RemoteConfig {
+            upstream,
+            server: None,
+            sink,
+            store,
+            is_fenced: true,
+            parts,
+            reads: false,
+            recognises_ids: false,
+        };
         let sink = Sink::new(Remote::new(config));
         sink.connect().await?;
         let claim = Claim(bits(&mut self.random));

@@ -23,7 +23,7 @@ pub use page::{is_known_host, is_own_origin};
 pub use partial::{InvalidPartialStatus, PartialStatus};
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use secret::{Digest, InvalidDigest, InvalidToken, NewToken, RANDOM_BYTES};
-pub use sessions::{HALF_BYTES, NewSession, Now, Session, SessionId, Sessions};
+pub use sessions::{HALF_BYTES, NewSession, Now, OpenSession, SessionId, Sessions};
 pub use set::{Demand, Denied, TokenSet};
 pub use shown::{SeveralCredentials, ShownToken};
 pub use spilt::{contains_token, hide_tokens, token_ranges};

@@ -35,7 +35,7 @@ struct Kept {
     id: SessionId,
     cookie: [u8; HALF_DIGITS],
     check: [u8; HALF_DIGITS],
-    session: Session,
+    session: OpenSession,
     opened: Instant,
     used: Instant,
 }
@@ -46,7 +46,7 @@ pub struct SessionId(u64);
 
 /// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct OpenSession {
     /// The name of its token.
     pub name: Name,
     /// The scopes of its token.
@@ -63,7 +63,7 @@ pub struct NewSession {
     /// The half for the header.
     pub check: String,
     /// The session.
-    pub session: Session,
+    pub session: OpenSession,
 }
 
 /// The time by two clocks: one never jumps, the other is that of tokens.
@@ -80,7 +80,7 @@ impl Sessions {
     pub fn open(&self, token: &Token, halves: [[u8; HALF_BYTES]; 2], now: Now) -> NewSession {
         let lifetime = i64::try_from(LIFETIME.as_micros()).unwrap_or(i64::MAX);
         let expires = now.unix.saturating_add(lifetime).min(token.expires.unwrap_or(i64::MAX));
-        let session = Session { name: token.name.clone(), scopes: token.scopes, expires, token: token.digest };
+        let session = OpenSession { name: token.name.clone(), scopes: token.scopes, expires, token: token.digest };
         let [cookie, check] = halves.map(|half| hex::encode(&half));
         let mut open = self.lock();
         open.sessions.retain(|kept| !kept.is_over(now.instant));
@@ -99,7 +99,7 @@ impl Sessions {
     }
 
     /// The session with these two halves, if it is open and its token is still the same. The time that this takes reveals nothing of a half.
-    pub fn find(&self, cookie: &[u8], check: &[u8], tokens: &TokenSet, now: Now) -> Option<(SessionId, Session)> {
+    pub fn find(&self, cookie: &[u8], check: &[u8], tokens: &TokenSet, now: Now) -> Option<(SessionId, OpenSession)> {
         let (cookie, check) = (digits(cookie)?, digits(check)?);
         let mut open = self.lock();
         let mut found = None;
@@ -130,7 +130,7 @@ impl Sessions {
 
 impl Open {
     /// The session, which is used now. One that is over is removed.
-    fn used(&mut self, id: SessionId, tokens: &TokenSet, now: Now) -> Option<Session> {
+    fn used(&mut self, id: SessionId, tokens: &TokenSet, now: Now) -> Option<OpenSession> {
         let at = self.sessions.iter().position(|kept| kept.id == id)?;
         let kept = &mut self.sessions[at];
         let token = tokens.with_digest(&kept.session.token, now.unix);

@@ -23,7 +23,7 @@ pub struct JobJson {
     pub job: String,
     /// `replay` or `drop`.
     pub action: &'static str,
-    /// The filter, for people.
+    /// The filter, for the operator.
     pub filter: String,
     pub by: String,
     pub started: String,

@@ -16,4 +16,5 @@ pub mod reload;
 pub mod route;
 pub mod session;
 pub mod status;
+pub mod story;
 pub mod upstream;

@@ -13,7 +13,7 @@ pub struct PeersJson {
 /// One process.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct PeerJson {
-    /// Host and port, for paths below [`PEERS`](crate::paths::PEERS). Empty for the process that answers.
+    /// Host and port, for paths below [`PEERS`](crate::paths::PEERS). The name of the host for the process that answers.
     pub name: String,
     /// Whether it is the process that answers.
     pub this: bool,

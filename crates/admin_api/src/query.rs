@@ -84,7 +84,7 @@ impl DeadQuery {
         format!("?{}", set.collect::<Vec<_>>().join("&"))
     }
 
-    /// The filter and the limit for people, not encoded.
+    /// The filter and the limit for the operator, not encoded.
     #[must_use]
     pub fn shown(&self) -> String {
         let limit = [("limit", self.limit.map(|limit| limit.to_string()))];

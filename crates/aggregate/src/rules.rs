@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::accumulator::Kind;
 use super::extract::Extractor;
 use super::measure::{Measure, Read};
-use super::window::{Span, microseconds};
+use super::window::{Span, microseconds, starts};
 use json::JsonPointer;
 use timestamp::TimeRule;
 
@@ -242,6 +242,16 @@ impl AggregateRules {
     pub fn time_of(&self, payload: &str) -> Option<i64> {
         let rule = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?;
         rule.read(payload).ok().flatten()
+    }
+
+    /// The start of the latest window that holds an event: microseconds since 1970, UTC. `None` for sessions, whose windows depend on the
+    /// other events.
+    #[must_use]
+    pub fn window_start(&self, payload: &str, event_time: Option<i64>, received_at: i64) -> Option<i64> {
+        let Span::TimeWindows { size, hop } = self.span else { return None };
+        let own = || self.time_of(payload).or(event_time).unwrap_or(received_at);
+        let time = if self.time == TimeBasis::Event { own() } else { received_at };
+        starts(size, hop, time).next()
     }
 
     /// Bytes for the groups of all windows.

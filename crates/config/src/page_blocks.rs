@@ -183,6 +183,7 @@ fn write_files(text: &str, folder: &Path) {
             Some("json") if name.contains("tokens") => TOKENS.to_owned(),
             Some("json") => JSON.to_owned(),
             Some("tokens") => TOKENS.to_owned(),
+            Some("token") => "fb_a\n".to_owned(),
             Some("csv") => CSV.to_owned(),
             Some("pem") => pair.cert.pem(),
             Some("key") => pair.signing_key.serialize_pem(),

@@ -38,6 +38,8 @@ test("times are local, with the date of another day", () => {
   assert.equal(clock(today, { now }), "10:04:11");
   assert.equal(clock(today, { now, exact: true }), "10:04:11.402");
   assert.equal(clock(new Date(2026, 10, 25, 18, 2, 0).toISOString(), { now }), "2026-11-25 18:02:00");
+  const midnight = new Date(2026, 10, 26, 0, 1, 0).getTime();
+  assert.equal(clock(new Date(2026, 10, 25, 23, 58, 0).toISOString(), { now: midnight }), "23:58:00");
   assert.equal(clock("nonsense"), "–");
   assert.equal(age(today, now), "1 h");
 });

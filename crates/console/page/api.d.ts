@@ -152,7 +152,7 @@ export interface History {
 
 // ---------------------------------------------------------------------------------------------------------------- Events
 
-/** An event as its store has it. */
+/** GET /api/events/ID: an event as its store has it. */
 export interface StoredEvent {
   id: string;
   type: string;
@@ -176,8 +176,9 @@ export interface Events {
   looked_to: Time | null;
 }
 
-/** GET /api/events/ID/story */
+/** GET /api/events/ID/story, GET /api/events/SHARD:SEQUENCE/story, GET /api/events/by-key/story?key=&type=&source= */
 export interface Story {
+  /** Empty if only its position is known. */
   id: string;
   type: string | null;
   /** "journal", "store warehouse", "progress", "dead letters of search", "quarantine refused". */
@@ -339,7 +340,7 @@ export interface Jobs {
 export interface Job {
   job: string;
   action: "replay" | "drop";
-  /** The query, for people. */
+  /** The filter, for the operator. */
   filter: string;
   by: string;
   started: Time;
@@ -606,9 +607,12 @@ export interface Peers {
   peers: Peer[];
 }
 export interface Peer {
-  /** Requests to `/api/peers/NAME/api/…` go there. */
+  /** Host and port: requests to `/api/peers/NAME/api/…` go there. Of the process that answers: the name of its host. */
   name: string;
+  /** Empty for the process that answers. */
   url: string;
+  /** Whether it is the process that answers. */
+  this: boolean;
   role: string | null;
   /** Its last answer. */
   seen: Time | null;

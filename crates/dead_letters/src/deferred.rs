@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use event::{EventId, Lane, TypeName};
+use event::{EventId, Lane, Position, TypeName};
 use eventlog::{JournalRecord, PendingLane, SequenceRange, WatchRequest};
 use ledger::Recount;
 use limits::DELIVERY_BYTES_MAX;
@@ -266,6 +266,17 @@ impl DeadLetters {
     /// The deferred events of `shard` after `cursor`.
     pub fn deferred_beyond(&self, shard: u16, cursor: u64) -> Vec<u64> {
         self.deferred().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
+    }
+
+    /// Whether the event with this id is deferred; only the one at `position` if it is known.
+    #[must_use]
+    pub fn is_deferred(&self, id: Option<EventId>, position: Option<Position>) -> bool {
+        let deferred = self.deferred();
+        let is_same = |event: &Event| id.is_none_or(|id| id == event.id);
+        match position {
+            Some(at) => deferred.events.get(&(at.shard, at.sequence)).is_some_and(is_same),
+            None => id.is_some() && deferred.events.values().any(is_same),
+        }
     }
 
     /// Reads deferred events of `shard`, at most `limit`: those after `after`, up to `cursor`, which their lane has

@@ -145,7 +145,7 @@ mod tests {
         count.add(&sink, &letter("a", 1, "b"));
         assert_eq!((count.groups.len(), count.others.len()), (COUNTED_MAX, 100));
         let found = count.largest();
-        assert_eq!((found.groups.len(), found.more as usize), (LISTED_MAX, COUNTED_MAX + 100 - LISTED_MAX));
+        assert_eq!((found.groups.len(), found.more), (LISTED_MAX, (COUNTED_MAX + 100 - LISTED_MAX) as u64));
         assert_eq!((&*found.groups[0].reason, found.groups[0].letters), ("b", 2));
     }
 }

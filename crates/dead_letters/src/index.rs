@@ -72,6 +72,11 @@ impl Index {
         }
     }
 
+    /// The newest record of an event.
+    pub(crate) fn entry(&self, shard: u16, sequence: u64) -> Option<Entry> {
+        self.entries.get(&shard)?.get(sequence)
+    }
+
     fn state(&self, shard: u16, sequence: u64) -> Option<DeadLetterState> {
         self.entries.get(&shard)?.get(sequence).map(|entry| entry.state)
     }

@@ -25,11 +25,13 @@ mod page;
 mod reader;
 mod reason_group;
 mod reasons;
+mod repeatable;
 mod replay;
 mod selection;
 mod sent_record;
 mod service;
 mod state;
+mod trace;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -59,10 +61,12 @@ pub use offline::{
     damaged_dead_letters, deferred_events, each_dead_letter, read_dead_letters, sinks_with_dead_letters,
 };
 pub use reasons::{SINK_CHANGED, not_stored_in_time};
+pub use repeatable::Repeatable;
 pub use replay::{DeadAction, DeadOutcome, DeadProgress, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
-pub use selection::{PlannedSink, Repeatable, Selection};
+pub use selection::{PlannedSink, Selection};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
+pub use trace::{DeadTrace, TracedOutcome};
 
 use dead_record::{DeadRecord, RecordKind};
 use deferred::Deferred;

@@ -6,7 +6,7 @@ const VALUE: char = '…';
 const REASON_BYTES_MAX: usize = 512;
 const QUOTES: [char; 3] = ['\'', '"', '`'];
 
-/// A reason with `…` instead of each quoted part and each word with a digit. A word has letters, digits, `-` and `_`.
+/// A reason with `…` instead of each quoted part and each word with a digit. A word has alphabetic characters, digits, `-` and `_`.
 pub(crate) fn group_reason(reason: &str) -> String {
     let (mut group, mut rest) = (String::with_capacity(reason.len().min(REASON_BYTES_MAX)), reason);
     while let Some(first) = rest.chars().next() {

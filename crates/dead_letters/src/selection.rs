@@ -8,17 +8,9 @@ use ledger::SinkName;
 use crate::blocked::Blocked;
 use crate::filter::DeadFilter;
 use crate::reader::DeadLetterReader;
+use crate::repeatable::Repeatable;
 use crate::replay::SinkQueue;
 use crate::{DeadLetters, later};
-
-/// Whether a store recognises an event that it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeatable {
-    /// An event that is sent again is stored once.
-    Once,
-    /// The store may store an event again that is sent again.
-    Again,
-}
 
 /// The dead letters of one sink in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]

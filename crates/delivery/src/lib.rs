@@ -28,7 +28,7 @@ mod timer;
 pub use command::{ChangeError, DeliveryControl};
 pub use delivery::Delivery;
 pub use options::Options;
-pub use progress::{Failure, Passed, ProgressBoard, Sample};
+pub use progress::{Failure, Passed, ProgressBoard, ProgressSample};
 pub use setup::{Setup, SinkSetup};
 pub use start_error::StartError;
 pub use status::{CheckpointCounters, LaneBoard, LaneState, LaneStatus};

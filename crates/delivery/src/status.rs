@@ -7,7 +7,7 @@ use dead_letters::ContactLog;
 use event::Lane;
 use eventlog::{Shard, unix_microseconds};
 use metrics::{Counter, Histogram, SizeHistogram};
-use progress::LaneProgress;
+use progress::LaneReporter;
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct LaneStatus {
     sent_up_to: AtomicU64,
     /// Whether the cursor is the one that the store confirmed, or that delivery keeps for it.
     has_begun: AtomicBool,
-    pub(crate) progress: LaneProgress,
+    pub(crate) progress: LaneReporter,
     pub(crate) contacts: ContactLog,
     /// Batches that were written, empty ones too.
     pub batches: Counter,
@@ -64,7 +64,7 @@ pub struct LaneStatus {
 }
 
 impl LaneStatus {
-    pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64, progress: LaneProgress) -> Self {
+    pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64, progress: LaneReporter) -> Self {
         // It is unknown how far an earlier lane of the sink got, but it was not beyond this position.
         let sent_up_to = AtomicU64::new(shard.durable());
         Self {
@@ -131,7 +131,7 @@ impl LaneStatus {
         Some(self.oldest.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }
 
-    /// Whether the lane has ever delivered. Before that its cursor may be behind the store's.
+    /// Whether the lane has ever delivered. Before that its cursor may be lower than the store's.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)
     }

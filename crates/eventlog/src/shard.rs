@@ -4,9 +4,10 @@
 //! less than a millisecond. A large block, and any block on a slower disk, goes to the commit thread with the
 //! committer. Then the shard's loop resumes immediately and can still reject events.
 
+mod event_lookup;
+
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -26,7 +27,6 @@ use crate::dedup::{AppendBatch, BatchConflict, Conflict, DedupIndex, DedupLookup
 use crate::disk_watermark::DiskGuard;
 use crate::journal_failure::JournalFailure;
 use crate::log_reader::LogReader;
-use crate::logged_event::LoggedEvent;
 use crate::request_range::RequestRange;
 use crate::shard_counters::ShardCounters;
 use crate::shard_head::{self, Head};
@@ -169,29 +169,6 @@ impl Shard {
     /// The file system's error.
     pub fn request_range(&self, sequence: u64) -> std::io::Result<Option<RequestRange>> {
         RequestRange::read(&self.committed, sequence)
-    }
-
-    /// The event at a sequence. `None` if the log no longer has it, or if there is none. Reads the disk: call it from a
-    /// thread that may block.
-    ///
-    /// # Errors
-    /// The file system's error.
-    pub fn event_at(&self, sequence: u64) -> std::io::Result<Option<LoggedEvent>> {
-        LoggedEvent::find(&self.committed, sequence..=sequence, Duration::MAX, |_, _| true)
-    }
-
-    /// The first event with an id among these sequences. `None` if the log has none there, or none within `longest`.
-    /// Reads the disk: call it from a thread that may block.
-    ///
-    /// # Errors
-    /// The file system's error.
-    pub fn event_with_id(
-        &self,
-        id: EventId,
-        sequences: RangeInclusive<u64>,
-        longest: Duration,
-    ) -> std::io::Result<Option<LoggedEvent>> {
-        LoggedEvent::find(&self.committed, sequences, longest, |_, record| record.id == id)
     }
 
     /// Appends a request's only event; the future is done when it is durable. The event is committed even if the future is dropped.

@@ -1,11 +1,14 @@
 //! Forebay accepts JSON over HTTP, makes it durable, and stores it once in every database it is routed to.
 
+mod actions;
 mod admin;
 mod allocator;
 mod bus_events;
+mod caller;
 mod commands;
 mod compose;
 mod configuration_report;
+mod configuration_sources;
 mod dry_run;
 mod file_stamp;
 mod findings;
@@ -24,9 +27,11 @@ mod push;
 mod read_back;
 mod recent_refusals;
 mod reload;
+mod reload_requests;
 mod retention;
 mod roles;
 mod signals;
+mod story;
 mod tapping;
 mod tls;
 mod token_watch;

@@ -19,7 +19,7 @@ const OVERVIEW: &str = "overview";
 pub(crate) struct Problems {
     /// Because of these the process is unhealthy.
     unhealthy: Vec<FindingJson>,
-    /// What an operator should look at although the process is healthy.
+    /// What an operator should check although the process is healthy.
     other: Vec<FindingJson>,
 }
 

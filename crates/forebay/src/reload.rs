@@ -19,20 +19,23 @@ use delivery::{DeliveryControl, LaneBoard, SinkSetup};
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
 use limits::memory::Budgets;
-use metrics::Counter;
 use settings::Environment;
 use sink::SinkError;
 use sink_remote::Upstream;
 use tokio::signal::unix::Signal;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, Caller, Fleet};
+use crate::actions::Actions;
+use crate::admin::{AccessSettings, AdminAuth, Fleet};
 use crate::bus_events::Readers;
+use crate::caller::Caller;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::read_back::SinkReader;
+use crate::reload_requests::{ReloadCounters, ReloadError, ReloadRequests, stopping};
 use crate::retention::RetentionBoard;
 use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
@@ -43,58 +46,6 @@ use discovery::UpstreamBoard;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Callers of the admin API that may wait at a time.
-const WAITING_MAX: usize = 4;
-
-/// Why nothing has changed when a reload is cancelled.
-const STOPPING: &str = "the reload was cancelled, because Forebay is stopping";
-
-/// How often the configuration was read again.
-#[derive(Debug, Default)]
-pub(crate) struct ReloadCounters {
-    /// The new configuration is in use.
-    pub(crate) applied: Counter,
-    /// Nothing has changed.
-    pub(crate) refused: Counter,
-}
-
-/// Why a reload changed nothing.
-#[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum ReloadError {
-    /// The configuration can't be used; the text for the operator says why.
-    #[error("{0}")]
-    Configuration(String),
-    /// The configuration is right and could not be applied now.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// The receiver of a reload's result.
-type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
-
-/// The admin API's handle for reloads. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct ReloadHandle(mpsc::Sender<(Caller, Reply)>);
-
-/// The reload requests that wait.
-pub(crate) struct ReloadRequests(mpsc::Receiver<(Caller, Reply)>);
-
-impl ReloadHandle {
-    pub(crate) fn new() -> (Self, ReloadRequests) {
-        let (handle, requests) = mpsc::channel(WAITING_MAX);
-        (Self(handle), ReloadRequests(requests))
-    }
-
-    /// Reads the configuration again for this caller.
-    ///
-    /// # Errors
-    /// What is wrong with it, in a text for the operator; nothing has changed.
-    pub(crate) async fn reload(&self, by: Caller) -> Result<ReloadJson, ReloadError> {
-        let (reply, answer) = oneshot::channel();
-        self.0.send((by, reply)).await.map_err(|_| stopping())?;
-        answer.await.unwrap_or_else(|_| Err(stopping()))
-    }
-}
 
 /// The sources of a configuration, for each time that it is read.
 #[derive(Clone)]
@@ -129,6 +80,7 @@ pub(crate) struct Components {
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
     pub(crate) actions: Actions,
+    pub(crate) configuration: ConfigurationSources,
     pub(crate) auth: AdminAuth,
     pub(crate) fleet: Fleet,
 }
@@ -153,7 +105,7 @@ impl Reloader {
                 Some((by, reply)) = requests.0.recv() => (by, Some(reply)),
             };
             manager.notify(State::Reloading);
-            let result = self.reload().await;
+            let result = self.reload(&by).await;
             self.record(&by, &result);
             // Also if the reload failed: the server still accepts requests.
             manager.notify(State::Ready);
@@ -189,7 +141,8 @@ impl Reloader {
         self.components.actions.record(by, "reload", file, result);
     }
 
-    async fn reload(&mut self) -> Result<ReloadJson, ReloadError> {
+    async fn reload(&mut self, by: &Caller) -> Result<ReloadJson, ReloadError> {
+        let read = self.components.configuration.read();
         let loaded = self.inputs.load().map_err(|error| ReloadError::Configuration(error.to_string()));
         let (mut configuration, warnings) = loaded?;
         configuration.keep_rules_of(&self.current);
@@ -229,6 +182,7 @@ impl Reloader {
             changes: changes(&self.current, &configuration),
             warnings: (!warnings.is_empty()).then(|| warnings.to_string()),
         };
+        self.components.configuration.show(read, &by.to_string(), reloaded.changes.clone());
         (self.current, self.sinks) = (configuration, sinks);
         Ok(reloaded)
     }
@@ -313,8 +267,4 @@ impl GatewayState {
 /// Shards may be in the middle of a commit: other tasks run during this time.
 async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), ReloadError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
-}
-
-fn stopping() -> ReloadError {
-    ReloadError::Failed(STOPPING.to_owned())
 }

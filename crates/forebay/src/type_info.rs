@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use config::{Configuration, Route, SinkName, SinkSettings, TypeConfig, TypeSchema};
+use config::{AggregateConfig, Configuration, Route, SinkConfig, SinkName, SinkSettings, TypeConfig, TypeSchema};
 use event::TypeName;
 use gateway::{DryRunTypes, IdRule, TextRule};
 use json::store_compat::Incompatibilities;
@@ -22,6 +22,10 @@ struct Shown {
     finder: Arc<DryRunTypes>,
     /// The kind of store of each sink.
     kinds: BTreeMap<Arc<str>, &'static str>,
+    /// When they were loaded: microseconds since 1970, UTC.
+    loaded: i64,
+    /// The configuration of each sink's store.
+    stores: BTreeMap<Arc<str>, SinkConfig>,
 }
 
 /// A type in the answer.
@@ -97,6 +101,8 @@ impl TypeInfo {
             types: named.chain(others).collect(),
             finder: Arc::new(dry_run::finder(configuration)),
             kinds: configuration.sinks.iter().map(kind).collect(),
+            loaded: clock::unix_microseconds(),
+            stores: configuration.sinks.iter().map(|(name, of)| (name.as_arc().clone(), of.store.clone())).collect(),
         };
         *self.held() = shown;
     }
@@ -109,9 +115,28 @@ impl TypeInfo {
         self.held().types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
     }
 
+    /// When the running configuration was loaded: microseconds since 1970, UTC.
+    pub(crate) fn loaded(&self) -> i64 {
+        self.held().loaded
+    }
+
     /// The kind of a sink's store. `None` if the configuration has no such sink.
     pub(crate) fn kind_of(&self, sink: &str) -> Option<&'static str> {
         self.held().kinds.get(sink).copied()
+    }
+
+    /// The configuration of a sink's store. `None` if the configuration has no such sink.
+    pub(crate) fn store_of(&self, sink: &str) -> Option<SinkConfig> {
+        self.held().stores.get(sink).cloned()
+    }
+
+    /// All aggregates, each with the type whose events it aggregates.
+    pub(crate) fn aggregate_configs(&self) -> Vec<(String, AggregateConfig)> {
+        let held = self.held();
+        let of_type = |(of, config): (&String, &TypeConfig)| -> Vec<_> {
+            config.aggregates.iter().map(|aggregate| (of.clone(), aggregate.clone())).collect()
+        };
+        held.types.iter().flat_map(of_type).collect()
     }
 
     /// The types that are results of aggregates, each with the type whose events it aggregates.

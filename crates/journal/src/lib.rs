@@ -34,6 +34,7 @@ mod shard_options;
 pub mod simulated_disk;
 mod state_file;
 mod survey;
+mod time_search;
 mod torn_tail;
 mod type_bits;
 

@@ -87,6 +87,21 @@ impl Scan {
         Ok(())
     }
 
+    /// When the next block was written: microseconds since 1970, UTC. `None` at the end, or if its header is damaged.
+    pub(crate) fn next_written_at(&mut self, known: KnownExtent) -> io::Result<Option<i64>> {
+        Ok(self.valid_header(known)?.map(|header| header.written_at))
+    }
+
+    /// Skips blocks that were written before `time`, without reading their records.
+    pub(crate) fn skip_before(&mut self, time: i64, known: KnownExtent) -> io::Result<()> {
+        while let Some(header) = self.valid_header(known)?
+            && header.written_at < time
+        {
+            self.pass(&header);
+        }
+        Ok(())
+    }
+
     /// Classifies the next place and advances past it.
     pub(crate) fn step(&mut self, known: KnownExtent) -> io::Result<ScanItem> {
         if known.next_segment.is_some_and(|next| self.expected >= next) {

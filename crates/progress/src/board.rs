@@ -10,7 +10,7 @@ use journal::disk::DiskFile;
 use crate::failure::{FAILURES_MAX, Failure};
 use crate::files::{FileKind, Files};
 use crate::object_record::{OBJECTS_MAX, WrittenObject};
-use crate::page::Sample;
+use crate::page::ProgressSample;
 use crate::records::RecordFile;
 use crate::search::{Passed, newest, oldest_time, passed, range_at};
 use crate::track::Track;
@@ -19,18 +19,21 @@ use crate::track::Track;
 #[derive(Clone)]
 pub struct ProgressBoard(Arc<Board>);
 
+/// What has been reported of each lane; of a shard, which has no sink, too.
+type Tracks = BTreeMap<(Option<Arc<str>>, u16), Arc<Track>>;
+
 struct Board {
     files: Files,
-    tracks: Mutex<BTreeMap<(Option<Arc<str>>, u16), Arc<Track>>>,
+    tracks: Mutex<Tracks>,
     /// Whether a failed write was reported.
     is_failing: AtomicBool,
 }
 
 /// A lane's handle on the board. Cheap to clone; nothing that is called on it touches the disk.
 #[derive(Clone)]
-pub struct LaneProgress(Arc<Track>);
+pub struct LaneReporter(Arc<Track>);
 
-impl LaneProgress {
+impl LaneReporter {
     /// An attempt of the lane has failed at `now`, in microseconds since 1970, UTC; `server` is the writer that it
     /// asked.
     pub fn failed(&self, now: i64, reason: &str, server: Option<&Arc<str>>) {
@@ -56,7 +59,7 @@ impl ProgressBoard {
         Self(Arc::new(Board { files, tracks, is_failing: AtomicBool::new(false) }))
     }
 
-    fn tracks(&self) -> MutexGuard<'_, BTreeMap<(Option<Arc<str>>, u16), Arc<Track>>> {
+    fn tracks(&self) -> MutexGuard<'_, Tracks> {
         self.0.tracks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,8 +70,8 @@ impl ProgressBoard {
 
     /// The handle of a lane.
     #[must_use]
-    pub fn lane(&self, shard: u16, sink: &Arc<str>) -> LaneProgress {
-        LaneProgress(self.track(shard, Some(sink)))
+    pub fn lane(&self, shard: u16, sink: &Arc<str>) -> LaneReporter {
+        LaneReporter(self.track(shard, Some(sink)))
     }
 
     /// Removes the files of sinks that are not kept.
@@ -78,20 +81,20 @@ impl ProgressBoard {
 
     /// Samples the cursor of a lane, as of `now`. Call it about twice a second with the cursors of all lanes, which were
     /// read together.
-    pub fn sample_lane(&self, lane: &LaneProgress, now: i64, cursor: u64) {
-        let sampled = lane.0.sample(&self.0.files, Sample { time: now, cursor });
+    pub fn sample_lane(&self, lane: &LaneReporter, now: i64, cursor: u64) {
+        let sampled = lane.0.sample(&self.0.files, ProgressSample { time: now, cursor });
         self.report(sampled.and(lane.0.save_reports(&self.0.files, now, true)));
     }
 
     /// Writes failures of a lane whose cursor isn't known yet.
-    pub fn save_failures(&self, lane: &LaneProgress, now: i64) {
+    pub fn save_failures(&self, lane: &LaneReporter, now: i64) {
         self.report(lane.0.save_reports(&self.0.files, now, false));
     }
 
     /// Samples the last durable sequence of a shard, as of `now`.
     pub fn sample_shard(&self, shard: u16, now: i64, durable: u64) {
         let track = self.track(shard, None);
-        self.report(track.sample(&self.0.files, Sample { time: now, cursor: durable }));
+        self.report(track.sample(&self.0.files, ProgressSample { time: now, cursor: durable }));
     }
 
     fn report(&self, written: std::io::Result<()>) {
@@ -129,7 +132,7 @@ impl ProgressBoard {
 
     /// The last sample of a lane: a position after it that the lane has passed was passed after this time.
     #[must_use]
-    pub fn last_sample(&self, shard: u16, sink: &str) -> Option<Sample> {
+    pub fn last_sample(&self, shard: u16, sink: &str) -> Option<ProgressSample> {
         let key = (Some(sink.into()), shard);
         let track = self.tracks().get(&key).cloned();
         track.and_then(|track| track.seen())

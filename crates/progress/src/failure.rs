@@ -71,7 +71,7 @@ pub(crate) struct Outages {
 }
 
 impl Outages {
-    /// An attempt has failed. An outage that ended since the last save goes on.
+    /// An attempt has failed. An outage that ended since the last save continues.
     pub(crate) fn failed(&mut self, now: i64, reason: &str, server: Option<&Arc<str>>) {
         let is_over = self.current.as_ref().is_none_or(|current| current.to.is_some() && !self.changed);
         if is_over {
@@ -102,7 +102,7 @@ impl Outages {
         self.current.as_ref().filter(|_| self.changed)
     }
 
-    /// The newest failure in the file, which an earlier process wrote, goes on if it had not ended, or has ended now.
+    /// The newest failure in the file, which an earlier process wrote, continues if it had not ended, or has ended now.
     pub(crate) fn resume(&mut self, newest: Option<(u64, Failure)>, now: i64) {
         self.has_resumed = true;
         let Some((number, before)) = newest.filter(|(_, before)| before.to.is_none()) else { return };

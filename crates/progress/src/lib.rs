@@ -20,8 +20,8 @@ mod search;
 mod tests;
 mod track;
 
-pub use board::{LaneProgress, ProgressBoard};
+pub use board::{LaneReporter, ProgressBoard};
 pub use failure::Failure;
 pub use object_record::WrittenObject;
-pub use page::Sample;
+pub use page::ProgressSample;
 pub use search::Passed;

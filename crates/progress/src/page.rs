@@ -6,13 +6,13 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Bytes of a page.
-pub(crate) const PAGE_BYTES: u64 = 16 * 1024;
+pub(crate) const PAGE_BYTES: usize = 16 * 1024;
 /// Bytes of its header.
 pub(crate) const HEADER_BYTES: usize = 48;
 /// Bytes of a pair.
 pub(crate) const PAIR_BYTES: usize = 16;
 /// Pairs of a page.
-pub(crate) const PAIRS: usize = (PAGE_BYTES as usize - HEADER_BYTES) / PAIR_BYTES;
+pub(crate) const PAIRS: usize = (PAGE_BYTES - HEADER_BYTES) / PAIR_BYTES;
 
 const MAGIC: [u8; 4] = *b"FBPG";
 const VERSION: u32 = 1;
@@ -22,7 +22,7 @@ const CHECKED_BYTES: usize = TIME_BYTES + CURSOR_BYTES;
 
 /// A cursor at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub struct ProgressSample {
     /// Microseconds since 1970, UTC.
     pub time: i64,
     /// The position up to which everything was done.
@@ -37,7 +37,7 @@ pub(crate) struct PageHeader {
     /// Grows when the cursor went back.
     pub(crate) generation: u64,
     /// The first pair of the page.
-    pub(crate) first: Sample,
+    pub(crate) first: ProgressSample,
 }
 
 impl PageHeader {
@@ -62,7 +62,7 @@ impl PageHeader {
         (is_valid && version == VERSION).then(|| Self {
             number: word(bytes, 8),
             generation: word(bytes, 16),
-            first: Sample { time: word(bytes, 24).cast_signed(), cursor: word(bytes, 32) },
+            first: ProgressSample { time: word(bytes, 24).cast_signed(), cursor: word(bytes, 32) },
         })
     }
 
@@ -72,7 +72,7 @@ impl PageHeader {
     }
 
     /// A pair in a slot; `None` if it is too far from the header's, or before it.
-    pub(crate) fn encode_pair(&self, slot: usize, sample: Sample) -> Option<[u8; PAIR_BYTES]> {
+    pub(crate) fn encode_pair(&self, slot: usize, sample: ProgressSample) -> Option<[u8; PAIR_BYTES]> {
         let time = sample.time.checked_sub(self.first.time).and_then(|delta| u64::try_from(delta).ok())?;
         let cursor = sample.cursor.checked_sub(self.first.cursor)?;
         if time >> (8 * TIME_BYTES) != 0 || cursor >> (8 * CURSOR_BYTES) != 0 {
@@ -87,7 +87,7 @@ impl PageHeader {
     }
 
     /// The valid pairs of the page, with their slots. `bytes` begins with the header.
-    pub(crate) fn pairs<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (usize, Sample)> + use<'a> {
+    pub(crate) fn pairs<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (usize, ProgressSample)> + use<'a> {
         let (seed, first) = (self.seed(), self.first);
         let slots = bytes.get(HEADER_BYTES..).unwrap_or_default().chunks_exact(PAIR_BYTES).take(PAIRS);
         slots.enumerate().filter_map(move |(slot, bytes)| {
@@ -96,7 +96,7 @@ impl PageHeader {
             let time = i64::try_from(short_word(&bytes[..TIME_BYTES])).ok()?;
             Some((
                 slot,
-                Sample {
+                ProgressSample {
                     time: first.time.checked_add(time)?,
                     cursor: first.cursor.checked_add(short_word(&bytes[TIME_BYTES..CHECKED_BYTES]))?,
                 },
@@ -130,7 +130,8 @@ fn short_word(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    const HEADER: PageHeader = PageHeader { number: 5, generation: 2, first: Sample { time: 1_000_000, cursor: 70 } };
+    const HEADER: PageHeader =
+        PageHeader { number: 5, generation: 2, first: ProgressSample { time: 1_000_000, cursor: 70 } };
 
     #[test]
     fn header_is_read_back() {
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn pairs_of_an_earlier_use_are_ignored() {
-        let sample = Sample { time: 1_500_000, cursor: 90 };
+        let sample = ProgressSample { time: 1_500_000, cursor: 90 };
         let page = |header: &PageHeader| {
             let pair = HEADER.encode_pair(1, sample).unwrap();
             [&header.encode()[..], &[7; PAIR_BYTES], &pair, &pair].concat()
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn distant_pairs_begin_another_page() {
-        let pair = |time, cursor| HEADER.encode_pair(0, Sample { time, cursor }).is_some();
+        let pair = |time, cursor| HEADER.encode_pair(0, ProgressSample { time, cursor }).is_some();
         assert!(pair(1_000_000, 70) && pair(1_000_000 + (1 << 40) - 1, 69 + (1 << 48)));
         assert!(!pair(999_999, 70) && !pair(1_000_000, 69));
         assert!(!pair(1_000_000 + (1 << 40), 70) && !pair(1_000_000, 70 + (1 << 48)));

@@ -8,12 +8,12 @@ use std::path::Path;
 use journal::disk::DiskFile;
 
 use crate::files::Files;
-use crate::page::{HEADER_BYTES, PAGE_BYTES, PAIR_BYTES, PAIRS, PageHeader, Sample};
+use crate::page::{HEADER_BYTES, PAGE_BYTES, PAIR_BYTES, PAIRS, PageHeader, ProgressSample};
 
 /// Pages of a file.
 pub(crate) const PAGES: u64 = 64;
 /// The greatest length of a file.
-pub(crate) const RING_BYTES: u64 = PAGES * PAGE_BYTES;
+pub(crate) const RING_BYTES: u64 = PAGES * PAGE_BYTES as u64;
 
 /// The place of the next pair in a ring; it is read from the file before the first.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct RingWriter(Option<Place>);
 struct Place {
     page: PageHeader,
     slot: usize,
-    last: Sample,
+    last: ProgressSample,
 }
 
 impl RingWriter {
@@ -31,7 +31,7 @@ impl RingWriter {
     ///
     /// # Errors
     /// The file system's error; the ring may have some of the pairs. The next call reads the place again.
-    pub(crate) fn append(&mut self, files: &Files, path: &Path, samples: &[Sample]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, files: &Files, path: &Path, samples: &[ProgressSample]) -> io::Result<()> {
         let file = files.open(path)?;
         let mut place = match self.0.take() {
             Some(place) => Some(place),
@@ -61,7 +61,7 @@ fn find(file: &dyn DiskFile) -> io::Result<Option<Place>> {
 }
 
 /// Writes a pair after `place`, and returns the place after it.
-fn write(file: &dyn DiskFile, place: Option<Place>, sample: Sample) -> io::Result<Place> {
+fn write(file: &dyn DiskFile, place: Option<Place>, sample: ProgressSample) -> io::Result<Place> {
     let next = place.filter(|place| place.slot < PAIRS && place.last.cursor <= sample.cursor);
     let pair = next
         .filter(|place| place.last.time <= sample.time)
@@ -82,24 +82,24 @@ fn write(file: &dyn DiskFile, place: Option<Place>, sample: Sample) -> io::Resul
 }
 
 const fn offset_of(page: &PageHeader) -> u64 {
-    page.number % PAGES * PAGE_BYTES
+    page.number % PAGES * PAGE_BYTES as u64
 }
 
 /// The headers of a ring's pages, the oldest first.
 pub(crate) fn headers(file: &dyn DiskFile) -> io::Result<Vec<PageHeader>> {
-    let (mut found, pages) = (Vec::new(), file.length()?.div_ceil(PAGE_BYTES).min(PAGES));
+    let (mut found, pages) = (Vec::new(), file.length()?.div_ceil(PAGE_BYTES as u64).min(PAGES));
     for at in 0..pages {
         let mut bytes = [0; HEADER_BYTES];
-        file.read_full_at(&mut bytes, at * PAGE_BYTES)?;
+        file.read_full_at(&mut bytes, at * PAGE_BYTES as u64)?;
         found.extend(PageHeader::decode(&bytes).filter(|page| page.number % PAGES == at));
     }
     found.sort_unstable_by_key(|page| page.number);
     Ok(found)
 }
 
-/// The bytes of a page as far as the file has them.
+/// The bytes of a page that the file has.
 pub(crate) fn read_page(file: &dyn DiskFile, page: &PageHeader) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; PAGE_BYTES as usize];
+    let mut bytes = vec![0; PAGE_BYTES];
     let read = file.read_full_at(&mut bytes, offset_of(page))?;
     bytes.truncate(read);
     Ok(bytes)

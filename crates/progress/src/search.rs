@@ -4,7 +4,7 @@ use std::io;
 
 use journal::disk::DiskFile;
 
-use crate::page::{PageHeader, Sample};
+use crate::page::{PageHeader, ProgressSample};
 use crate::ring::{headers, read_page};
 
 /// How far the wall clock may have got between two samples, in microseconds: if it was set back in between, the time
@@ -23,7 +23,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    const fn between(before: Sample, after: Sample) -> Self {
+    const fn between(before: ProgressSample, after: ProgressSample) -> Self {
         if before.time <= after.time {
             return Self { from: before.time, to: after.time, is_vague: false };
         }
@@ -70,7 +70,12 @@ pub(crate) fn range_at(file: &dyn DiskFile, time: i64) -> io::Result<Option<(u64
 }
 
 /// The range with that of two successive samples, if `time` is between them.
-fn widen(range: Option<(u64, u64)>, before: Option<Sample>, after: Sample, time: i64) -> Option<(u64, u64)> {
+fn widen(
+    range: Option<(u64, u64)>,
+    before: Option<ProgressSample>,
+    after: ProgressSample,
+    time: i64,
+) -> Option<(u64, u64)> {
     let between = before.filter(|before| {
         let passed = Passed::between(*before, after);
         (passed.from..=passed.to).contains(&time)
@@ -81,7 +86,7 @@ fn widen(range: Option<(u64, u64)>, before: Option<Sample>, after: Sample, time:
 }
 
 /// The newest pair of a ring.
-pub(crate) fn newest(file: &dyn DiskFile) -> io::Result<Option<Sample>> {
+pub(crate) fn newest(file: &dyn DiskFile) -> io::Result<Option<ProgressSample>> {
     let Some(page) = headers(file)?.last().copied() else { return Ok(None) };
     let bytes = read_page(file, &page)?;
     Ok(Some(page.pairs(&bytes).last().map_or(page.first, |(_, sample)| sample)))

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::page::PAIRS;
 use crate::ring::{PAGES, RING_BYTES};
-use crate::{LaneProgress, Passed, ProgressBoard, WrittenObject};
+use crate::{LaneReporter, Passed, ProgressBoard, WrittenObject};
 
 const SECOND: i64 = 1_000_000;
 const RING: &str = "/data/progress/shop.0000";
@@ -19,7 +19,7 @@ struct Process {
     disk: SimulatedDisk,
     directory: Option<DataDirectory>,
     board: ProgressBoard,
-    lane: LaneProgress,
+    lane: LaneReporter,
 }
 
 impl Process {
@@ -114,7 +114,7 @@ fn restart_continues_the_ring() {
     }
     assert_eq!(process.passed(2), Some((1, 2)));
     assert_eq!(process.passed(12), Some((101, 102)));
-    assert_eq!(process.passed(8), Some((3, 101)), "it passed while no sample was taken");
+    assert_eq!(process.passed(8), Some((3, 101)), "it passed between two samples");
     assert_eq!(process.passed(43), Some((402, 403)));
 }
 
@@ -211,7 +211,7 @@ fn outage_is_one_failure() {
     assert_eq!((found[0].reason.len(), found[0].server.as_deref()), (200, Some("writer-1")));
     process.lane.failed(50, "again", None);
     process.sample(51, 2);
-    // A process that fails no more ends it.
+    // A process that doesn't fail ends it.
     process = process.restart();
     process.sample(60, 2);
     assert_eq!(

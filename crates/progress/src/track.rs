@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::failure::{FAILURES_MAX, Failure, Outages};
 use crate::files::{FileKind, Files};
 use crate::object_record::{OBJECTS_MAX, WrittenObject};
-use crate::page::Sample;
+use crate::page::ProgressSample;
 use crate::records::RecordFile;
 use crate::ring::RingWriter;
 
@@ -25,7 +25,7 @@ pub(crate) struct Track {
 #[derive(Default)]
 struct State {
     /// The cursor at the last sample, and the time of that sample.
-    seen: Option<Sample>,
+    seen: Option<ProgressSample>,
     /// Whether the ring has a pair with this time and cursor.
     is_written: bool,
     ring: RingWriter,
@@ -49,7 +49,7 @@ impl Track {
     }
 
     /// The last sample.
-    pub(crate) fn seen(&self) -> Option<Sample> {
+    pub(crate) fn seen(&self) -> Option<ProgressSample> {
         self.state().seen
     }
 
@@ -73,7 +73,7 @@ impl Track {
     ///
     /// # Errors
     /// The file system's error. The next sample that finds the cursor moved writes wider bounds.
-    pub(crate) fn sample(&self, files: &Files, now: Sample) -> io::Result<()> {
+    pub(crate) fn sample(&self, files: &Files, now: ProgressSample) -> io::Result<()> {
         let mut state = self.state();
         let Some(before) = state.seen else {
             state.seen = Some(now);

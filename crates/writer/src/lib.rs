@@ -5,6 +5,7 @@
 
 mod answer;
 mod auth;
+mod callers;
 mod connection;
 mod frame_check;
 mod objects;
@@ -24,6 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use access::{Demand, Tokens};
+use event::Origin;
 use limits::memory::{WriterBudgets, WriterParts};
 use metrics::{Counter, Histogram};
 use net::connections::ConnectionLimiter;
@@ -39,6 +41,7 @@ use writer_protocol::frame::FRAME_BYTES_MAX;
 
 pub use sink_health::LastCall;
 
+use callers::Callers;
 use reads::ReadRoom;
 use sink_health::LastCallCell;
 
@@ -69,6 +72,17 @@ pub struct SinkWork {
     pub records: Counter,
     /// How long its store took for a batch, failed ones too.
     pub batch_time: Histogram,
+    /// Batches that failed in the store.
+    pub failed: Counter,
+    callers: Callers,
+}
+
+impl SinkWork {
+    /// The last gateways that sent batches, at most 64, each with the time of its last batch: microseconds since 1970.
+    #[must_use]
+    pub fn callers(&self) -> Vec<(Origin, i64)> {
+        self.callers.list()
+    }
 }
 
 impl Offered {

@@ -229,6 +229,8 @@ fn store(writer: Arc<Writer>, name: String, offered: Offered, batch: Batch, perm
         let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
         let took = begun.elapsed();
         offered.work.batch_time.record(took);
+        offered.work.callers.note(batch.lane().origin, clock::unix_microseconds());
+        offered.work.failed.add(u64::from(report.is_err()));
         if let Some(spans) = writer.spans
             && !batch.traces().is_empty()
         {

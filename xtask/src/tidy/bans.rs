@@ -47,7 +47,7 @@ const BANS: &[Ban] = &[
     Ban {
         texts: &["std::env", "env::var"],
         within: &["crates/"],
-        except: &["crates/cli/", "crates/forebay/", "crates/harness/", "crates/testkit/"],
+        except: &["crates/cli/", "crates/console/build.rs", "crates/forebay/", "crates/harness/", "crates/testkit/"],
         tests_too: false,
         instead: "take it as an argument: only crates `cli` and `forebay` read configuration and the environment",
     },

@@ -27,6 +27,7 @@ const STATUSES: &[(&str, u16)] = &[
     ("TOO_MANY_REQUESTS", 429),
     ("INTERNAL_SERVER_ERROR", 500),
     ("NOT_IMPLEMENTED", 501),
+    ("BAD_GATEWAY", 502),
     ("SERVICE_UNAVAILABLE", 503),
 ];
 

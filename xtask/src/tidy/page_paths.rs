@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Finding;
 use super::source::Source;
 
-const PAGE: &str = "docs/reference/http-admin.md";
+const PAGE: &str = "docs/reference/admin-api.md";
 /// The paths, and the crate's code that has parts after them.
 const PATHS: &str = "crates/admin_api/src/paths.rs";
 const SERVER: &str = "crates/forebay/src/admin/";

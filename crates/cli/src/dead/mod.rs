@@ -27,7 +27,7 @@ use crate::errors::{at as failed_at, unusable};
 use crate::flags::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 use crate::output::{Output, print as printed};
 use crate::table::terminal_width;
-use admin_api::dead::{DeadLetterJson, ListJson, OutcomesJson};
+use admin_api::dead::{DeadLetterJson, ListJson, OutcomesJson, PlanJson};
 use admin_api::paths;
 use admin_api::query::DeadQuery;
 pub use print::{json as letter_as_json, on_one_line};
@@ -185,18 +185,41 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
 }
 
 fn act(letters: &DeadLetters, action: &str, all: bool) -> anyhow::Result<u8> {
-    order(&letters.at, "POST", action, query(&letters.choice, letters.limit, all), &[])
+    let query = query(&letters.choice, letters.limit, all);
+    if letters.dry_run {
+        return plan(&letters.at, action, query);
+    }
+    order(&letters.at, "POST", action, query, &[])
 }
 
-/// Has the running server replay, edit or drop dead letters, and prints the outcome.
-fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
-    let server = match DeadLetterSource::find(at)? {
-        DeadLetterSource::Server(server) => server,
+/// Prints how many dead letters an action would handle.
+fn plan(at: &DeadAt, action: &str, query: DeadQuery) -> anyhow::Result<u8> {
+    let query = DeadQuery { dry_run: true, ..query };
+    let answer: Option<PlanJson> =
+        running_server(at)?.ask(at, "POST", &format!("{}/{action}", paths::DEAD), query, &[])?;
+    let sinks = answer.map(|plan| plan.sinks).unwrap_or_default();
+    printed(|output| {
+        if sinks.is_empty() {
+            writeln!(output, "no dead letters match")?;
+        }
+        sinks.iter().try_for_each(|sink| print::planned(output, sink))
+    })?;
+    Ok(0)
+}
+
+fn running_server(at: &DeadAt) -> anyhow::Result<RunningServer> {
+    match DeadLetterSource::find(at)? {
+        DeadLetterSource::Server(server) => Ok(server),
         DeadLetterSource::Directory(directory) => bail!(
             "no Forebay is running on {}: start it to edit, replay or drop; only list and show work without it",
             directory.path().display()
         ),
-    };
+    }
+}
+
+/// Has the running server replay, edit or drop dead letters, and prints the outcome.
+fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
+    let server = running_server(at)?;
     let answer = server.ask(at, method, &format!("{}/{path}", paths::DEAD), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
         tracing::warn!("there is no dead letter with this id: it was replayed or dropped, or the id is mistyped");

@@ -7,7 +7,7 @@ use text::rfc3339;
 
 use crate::figures;
 use crate::table::{Column, Table};
-use admin_api::dead::{DeadLetterJson, OutcomeJson};
+use admin_api::dead::{DeadLetterJson, OutcomeJson, PlannedSinkJson, RepeatableJson};
 
 /// Dead letters as a table. In a terminal of this width it has their age instead of the time of receipt, to leave room for the reason.
 pub(super) fn table(letters: &[DeadLetterJson], terminal: Option<usize>, now: i64) -> String {
@@ -76,6 +76,15 @@ pub fn json(output: &mut impl Write, letter: &DeadLetterJson) -> io::Result<()> 
     // Programs get the bytes as they are.
     let shown = if io::stdout().is_terminal() { json_shown(&text) } else { text };
     writeln!(output, "{shown}")
+}
+
+/// How many dead letters of a sink an action would handle.
+pub(super) fn planned(output: &mut impl Write, planned: &PlannedSinkJson) -> io::Result<()> {
+    let repeated = match planned.repeatable {
+        RepeatableJson::Once => "a repeat is stored once",
+        RepeatableJson::Again => "a repeat may be stored twice",
+    };
+    writeln!(output, "{}: {}; {repeated}", planned.sink, text::counted(planned.letters, "dead letter"))
 }
 
 /// The outcome for a sink's dead letters.

@@ -135,6 +135,9 @@ pub(crate) struct DeadLetters {
     /// At most this many of each sink
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
+    /// Only show how many dead letters match
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// An address in the form of the server's `--admin`, or a URL.

@@ -3,7 +3,7 @@
 import { effect, onDispose, signal, untracked } from "./view.js";
 
 /** @typedef {import("../api").Session} Session */
-/** @typedef {{ signal?: AbortSignal, query?: import("./router.js").Query, here?: boolean, headers?: Record<string, string> }} Options */
+/** @typedef {{ signal?: AbortSignal, query?: import("./router.js").Query, here?: boolean, at?: string, headers?: Record<string, string> }} Options */
 
 /** An answer that isn't 2xx, or no answer: then `status` is 0. */
 export class ApiError extends Error {
@@ -47,7 +47,8 @@ export function adminReason() {
  * @param {Options} [options]
  */
 export function address(path, options) {
-  const name = options?.here ? null : untracked(() => instance.value);
+  // `at` names a peer, whichever instance the pages show.
+  const name = options?.here ? null : (options?.at ?? untracked(() => instance.value));
   const url = new URL(name === null ? path : `api/peers/${encodeURIComponent(name)}/${path}`, base);
   for (const [key, value] of Object.entries(options?.query ?? {})) {
     if (value !== null && value !== undefined && value !== "" && value !== false) url.searchParams.set(key, String(value));
@@ -188,7 +189,8 @@ export function resource(fetcher, options = {}) {
       .then(
         (value) => {
           if (abort.signal.aborted) return;
-          data.value = value;
+          // An equal answer changes nothing: parts of the page with the focus, a scroll position or a selection stay.
+          if (JSON.stringify(value) !== JSON.stringify(data.peek())) data.value = value;
           error.value = null;
         },
         (reason) => {

@@ -119,7 +119,7 @@ export function age(time, now = Date.now()) {
 const pad = (n, width = 2) => String(n).padStart(width, "0");
 
 /**
- * The local time, with the date if it isn't today: 10:04:11, 2026-11-25 18:02:00. `exact` adds milliseconds.
+ * The local time, with the date if it is neither today nor within 12 hours: 10:04:11, 2026-11-25 18:02:00. `exact` adds milliseconds.
  * @param {string | null | undefined} time RFC 3339
  * @param {{ exact?: boolean, now?: number, date?: boolean }} [options]
  */
@@ -130,7 +130,8 @@ export function clock(time, options = {}) {
   const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
   const today = `${now.getFullYear()}-${pad(now.getMonth() + 1)}-${pad(now.getDate())}`;
   const text = `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}${options.exact ? `.${pad(at.getMilliseconds(), 3)}` : ""}`;
-  return day === today && !options.date ? text : `${day} ${text}`;
+  const near = day === today || Math.abs(now.getTime() - at.getTime()) < 12 * 3600 * 1000;
+  return near && !options.date ? text : `${day} ${text}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 // One stream of lines a tab. It is closed while the tab is hidden, since browsers open six connections to a host, and opened again when it
-// breaks: within 2 s after a cut, at most every 10 s while the server is down.
+// breaks: within 2 s after a cut, at most every 5 s while the server is down.
 
 import { ApiError, get, instance, needsLogin, send } from "./api.js";
 import { batch, effect, onDispose, signal } from "./view.js";
@@ -10,7 +10,7 @@ import { batch, effect, onDispose, signal } from "./view.js";
 /** Servers send a line every 10 s at least. */
 const SILENCE_MS = 15_000;
 const RETRY_MS = 300;
-const MAX_RETRY_MS = 10_000;
+const MAX_RETRY_MS = 5_000;
 /** For instances that have no stream. */
 const POLL_MS = 3_000;
 
@@ -120,6 +120,28 @@ export function stream(path, onLine, options = {}) {
     abort?.abort();
     state("closed");
   };
+}
+
+/**
+ * What is wrong with an instance. An older version does not list it: then it follows from the states of its sinks.
+ * @param {Overview} overview
+ * @returns {import("../api").Finding[]}
+ */
+export function problemsOf({ problems, sinks, ready, reason }) {
+  if (problems) return problems;
+  const held = sinks.filter((sink) => ["waiting", "stopped", "failing", "removed"].includes(sink.state));
+  return [
+    ...(ready
+      ? []
+      : [{ code: "not_ready", level: /** @type {const} */ ("error"), since: "", text: `not ready: ${reason ?? "no reason is known"}` }]),
+    ...held.map((sink) => ({
+      code: `sink_${sink.state}`,
+      level: /** @type {const} */ ("error"),
+      since: sink.since ?? "",
+      text: `sink ${sink.sink} is ${sink.state}${sink.reason ? `: ${sink.reason}` : ""}`,
+      page: `sinks/${encodeURIComponent(sink.sink)}`,
+    })),
+  ];
 }
 
 /** @param {Overview} overview */

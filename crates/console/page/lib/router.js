@@ -45,6 +45,12 @@ export function link(page, rest, query) {
   return `#/${encodeURIComponent(page)}${tail}${filters ? `?${filters}` : ""}`;
 }
 
+/** The address of a finding's page, which the server gives as "sinks/search". @param {string} page */
+export function findingLink(page) {
+  const { page: name, rest, query } = parse(page);
+  return link(name, rest, query);
+}
+
 /** @param {Query} query */
 export function toSearch(query) {
   const search = new URLSearchParams();
@@ -98,7 +104,7 @@ export function queryParam(name, initial = "") {
 }
 
 /**
- * Changes some filters of the current address at once; empty values remove them.
+ * Changes some filters of the current address together; empty values remove them.
  * @param {Query} changes
  */
 export function setQuery(changes) {

@@ -2,10 +2,10 @@
 
 import { get, instance, logout, resource, session } from "./api.js";
 import { age, count, number } from "./format.js";
-import { live, now } from "./live.js";
+import { live, now, problemsOf } from "./live.js";
 import { go, link, route } from "./router.js";
 import { button, outside, pill, select } from "./ui.js";
-import { computed, effect, h, signal } from "./view.js";
+import { computed, effect, h, signal, when } from "./view.js";
 
 /**
  * A page of the console. `key` opens it; a writer has only those with `writer`.
@@ -14,10 +14,7 @@ import { computed, effect, h, signal } from "./view.js";
  */
 
 /** How many problems the instance has; null before its first answer. */
-export const problems = computed(() => {
-  const overview = live.overview.value;
-  return overview ? (overview.problems ?? []).length + (overview.ready ? 0 : Number((overview.problems ?? []).length === 0)) : null;
-});
+export const problems = computed(() => (live.overview.value ? problemsOf(live.overview.value).length : null));
 
 /** What is seen of the fleet; empty without peers. Asked every 10 s, for the choice of the instance. */
 function peers() {
@@ -26,13 +23,18 @@ function peers() {
 }
 
 function stateLink() {
-  return () => {
+  const state = computed(() => {
     const n = problems.value;
     if (n === null) return null;
     const findings = live.overview.value?.findings.length ?? 0;
-    const [level, text] =
-      n > 0 ? ["bad", count(n, "problem")] : findings > 0 ? ["warn", `healthy, ${count(findings, "finding")}`] : ["ok", "healthy"];
-    return h("a", { href: link("overview"), class: "plain", "aria-label": `State: ${text}` }, pill(level, text));
+    if (n > 0) return `bad ${count(n, "problem")}`;
+    return findings > 0 ? `warn healthy, ${count(findings, "finding")}` : "ok healthy";
+  });
+  return () => {
+    const [level = "", text = ""] = state.value?.split(/ (.*)/) ?? [];
+    return state.value === null
+      ? null
+      : h("a", { href: link("overview"), class: "plain", "aria-label": `State: ${text}` }, pill(level, text));
   };
 }
 
@@ -90,15 +92,18 @@ function instanceChoice(chosen, all) {
     },
     peek: () => instance.peek() ?? "",
   };
-  const names = () =>
-    all().map((peer, i) => /** @type {const} */ ([i === 0 ? "" : peer.name, i === 0 ? `${peer.name} (this)` : peer.name]));
-  return () =>
-    all().length > 1
-      ? select(bound, names, { "aria-label": "Instance" })
-      : h("span", { class: "where" }, () => {
-          const overview = live.overview.value;
-          return overview ? [outside(overview.instance, 64), ` · ${overview.role} ${overview.version}`] : null;
-        });
+  const names = computed(() =>
+    JSON.stringify(all().map((peer, i) => [i === 0 ? "" : peer.name, i === 0 ? `${peer.name} (this)` : peer.name])),
+  );
+  return when(
+    () => all().length > 1,
+    () => select(bound, () => JSON.parse(names.value), { "aria-label": "Instance" }),
+    () =>
+      h("span", { class: "where" }, () => {
+        const overview = live.overview.value;
+        return overview ? [outside(overview.instance, 64), ` · ${overview.role} ${overview.version}`] : null;
+      }),
+  );
 }
 
 /**

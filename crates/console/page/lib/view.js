@@ -232,18 +232,19 @@ export function onDispose(fn) {
 }
 
 /**
- * Builds a part of the page whose effects end together.
+ * Builds a part of the page whose effects end together. Its reads subscribe to nothing, unless it is `tracked`.
  * @template T
  * @param {() => T} fn
+ * @param {boolean} [tracked]
  * @returns {{ node: T, dispose: () => void }}
  */
-export function scope(fn) {
+export function scope(fn, tracked = false) {
   /** @type {(() => void)[]} */
   const owned = [];
   const outer = owner;
   owner = owned;
   try {
-    const node = untracked(fn);
+    const node = tracked ? fn() : untracked(fn);
     return {
       node,
       dispose() {
@@ -332,7 +333,7 @@ export function svg(tag, props, ...children) {
   return element;
 }
 
-/** @param {Node} parent @param {unknown} child */
+/** Adds a child as `h` does. @param {Node} parent @param {unknown} child */
 export function append(parent, child) {
   if (child === null || child === undefined || child === false || child === true) return;
   if (Array.isArray(child)) for (const one of child) append(parent, one);

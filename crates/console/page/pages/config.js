@@ -2,6 +2,7 @@
 
 import { ApiError, adminReason, get, post, resource } from "../lib/api.js";
 import { count, number, safe } from "../lib/format.js";
+import { live } from "../lib/live.js";
 import {
   ago,
   button,
@@ -58,6 +59,7 @@ function stateRow(config, again) {
   const why = () => {
     const reason = adminReason();
     if (reason) return reason;
+    if (live.overview.value?.role === "writer") return "A writer reads its configuration only at its start: restart it.";
     const n = mistakes(config()).length;
     return n > 0 ? `The file has ${count(n, "mistake")}: correct ${n === 1 ? "it" : "them"} first.` : null;
   };

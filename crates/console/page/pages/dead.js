@@ -5,7 +5,7 @@ import { acting } from "./dead_act.js";
 import { deadFilters, groupCard } from "./dead_groups.js";
 import { oneLetter } from "./dead_letter.js";
 import { letterCard } from "./dead_letters.js";
-import { deadState } from "./dead_state.js";
+import { deadState, OPEN } from "./dead_state.js";
 import { actionTable, busyReason, jobFeed, jobTable, runningJobs } from "./jobs.js";
 import { results } from "./words.js";
 
@@ -35,7 +35,7 @@ export default function deadPage() {
       h("div", { class: "stack" }, groupCard(state), letterCard(state, busy)),
       when(
         () => state.open.value !== "",
-        () => h("div", { class: "sticky" }, () => oneLetter(state.open.value, state, busy)),
+        () => h("div", { class: "sticky", id: OPEN, tabindex: "-1" }, () => oneLetter(state.open.value, state, busy)),
       ),
     ),
     card({ title: "Replays and drops", note: "the last 64" }, jobTable(jobs)),

@@ -79,7 +79,7 @@ function groupTable(data, state, isChosen) {
       key: keyOf,
       selected: isChosen,
       onrow: choose,
-      empty: Object.keys(state.filter()).length ? "No dead letter matches." : "There are no dead letters.",
+      empty: () => (Object.keys(state.filter()).length ? "No dead letter matches." : "There are no dead letters."),
       columns: [
         { title: "Sink", cell: (group) => outside(group.sink) },
         { title: "Type", cell: (group) => outside(group.type) },

@@ -29,7 +29,7 @@ export function oneLetter(key, state, busy) {
     return /** @type {DeadLetter} */ (answer.letters[0]);
   });
   const gone = () => letter.error.value instanceof ApiError && letter.error.value.code === "letter";
-  const close = button("Close", { small: true, onclick: () => (state.open.value = "") });
+  const close = button("Close", { small: true, onclick: () => closeLetter(key, state) });
   return card({ title: h("span", { class: "m break" }, outside(id)), note: pill("dead", "dead letter"), actions: close }, () =>
     gone()
       ? h(
@@ -40,6 +40,13 @@ export function oneLetter(key, state, busy) {
         )
       : shown(letter, (data) => () => content(data.value, key, state, busy, letter.reload)),
   );
+}
+
+/** The focus returns to the dead letter's row. @param {string} key @param {DeadState} state */
+function closeLetter(key, state) {
+  state.open.value = "";
+  const row = document.querySelector(`[data-letter="${CSS.escape(key)}"]`);
+  if (row instanceof HTMLElement) row.focus();
 }
 
 /** @param {DeadLetter} letter @param {string} key @param {DeadState} state @param {() => string | null} busy @param {() => void} reload */

@@ -4,7 +4,7 @@ import { count, number, safe } from "../lib/format.js";
 import { button, card, code, dataTable, outside, shown, time } from "../lib/ui.js";
 import { effect, h, signal, untracked } from "../lib/view.js";
 import { act, actOnChoice } from "./dead_act.js";
-import { letterKey } from "./dead_state.js";
+import { letterKey, OPEN } from "./dead_state.js";
 import { listed } from "./words.js";
 
 /** @typedef {import("./dead_state.js").DeadState} DeadState */
@@ -115,7 +115,11 @@ function table(data, state) {
       checked: () => chosen.value.has(letterKey(letter)),
       onchange: (/** @type {Event} */ event) => choose([letter], isOn(event)),
     });
-  const open = (/** @type {DeadLetter} */ letter) => (state.open.value = letterKey(letter));
+  const open = (/** @type {DeadLetter} */ letter) => {
+    state.open.value = letterKey(letter);
+    // On a narrow screen it is above the list.
+    document.getElementById(OPEN)?.focus();
+  };
   const id = (/** @type {DeadLetter} */ letter) =>
     h(
       "button",
@@ -123,10 +127,11 @@ function table(data, state) {
         type: "button",
         class: "as-link m nowrap",
         title: letter.id,
+        "data-letter": letterKey(letter),
         "aria-pressed": () => String(state.open.value === letterKey(letter)),
         onclick: () => open(letter),
       },
-      `${letter.id.slice(0, 8)}…${letter.id.slice(-4)}`,
+      `${letter.id.slice(0, 13)}…${letter.id.slice(-4)}`,
     );
   return dataTable({
     label: "Dead letters",

@@ -14,6 +14,9 @@ const FREE = /** @type {const} */ (["id", "reason", "where", "since", "until"]);
 /** The key of a dead letter: an event may have one in each sink. @param {{ sink: string, id: string }} letter */
 export const letterKey = ({ sink, id }) => `${sink}/${id}`;
 
+/** The element with the open dead letter. */
+export const OPEN = "open-letter";
+
 export function deadState() {
   /** The filter as text: it changes only if the filter does. */
   const key = computed(() => {

@@ -1,6 +1,7 @@
 // The page of one event: its story, found by id, key or position.
-import { ApiError, resource } from "../lib/api.js";
+import { ApiError, get, instance, resource } from "../lib/api.js";
 import { safe } from "../lib/format.js";
+import { live } from "../lib/live.js";
 import { go, link, route } from "../lib/router.js";
 import { button, card, code, field, outside, pageHead, shown } from "../lib/ui.js";
 import { computed, h } from "../lib/view.js";
@@ -12,6 +13,8 @@ import { storyView } from "./story.js";
 /** @typedef {{ id?: string, key?: string, position?: string, type?: string, source?: string }} Asked */
 
 const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
+/** Types that are tried for a key. */
+const MOST_TYPES = 8;
 const POSITION = /^\d+:\d+$/;
 
 /**
@@ -27,24 +30,79 @@ export function findLink(text, type = "", source = "") {
   return link("event", "", { key: wanted, type, source });
 }
 
-/** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Story>} */
-function ask({ id, key, position, type, source }, signal) {
-  if (id) return getKeepingPayloads(`api/events/${encodeURIComponent(id)}/story`, { signal, query: { type, position } });
-  if (key) return getKeepingPayloads("api/events/by-key/story", { signal, query: { key, type, source } });
-  return getKeepingPayloads(`api/events/${encodeURIComponent(position ?? "")}/story`, { signal, query: { type } });
+/** Which instance to ask, and until when. @typedef {{ signal: AbortSignal, here?: boolean, at?: string }} Target */
+/** A story, and the other instance that knows it. @typedef {{ story: Story, elsewhere: string | null }} Found */
+
+/** @param {Asked} asked @param {Target} to @returns {Promise<Story>} */
+function ask({ id, key, position, type, source }, to) {
+  if (id) return getKeepingPayloads(`api/events/${encodeURIComponent(id)}/story`, { ...to, query: { type, position } });
+  if (key) return type ? askByKey(key, type, source, to) : askAllTypes(key, source, to);
+  return getKeepingPayloads(`api/events/${encodeURIComponent(position ?? "")}/story`, { ...to, query: { type } });
+}
+
+/** Asks the shown instance, then all other gateways at the same time. A position belongs to one gateway. @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Found>} */
+async function askFleet(asked, signal) {
+  const first = await ask(asked, { signal }).catch(notFound);
+  if (!(first instanceof ApiError)) return { story: first, elsewhere: null };
+  const found = asked.position ? null : await askOthers(asked, signal);
+  if (found) return found;
+  throw first;
+}
+
+/** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Found | null>} */
+async function askOthers(asked, signal) {
+  /** @type {import("../api").Peer[]} */
+  const peers = (await get("api/peers", { signal, here: true }).catch(() => null))?.peers ?? [];
+  const isShown = (/** @type {import("../api").Peer} */ peer) => (peer.this ? instance.peek() === null : instance.peek() === peer.name);
+  const others = peers.filter((peer) => !isShown(peer) && peer.error === null && peer.role !== "writer");
+  const answers = others.map(async (peer) => {
+    const story = await ask(asked, peer.this ? { signal, here: true } : { signal, at: peer.name }).catch(() => null);
+    return story && { story, elsewhere: peer.overview?.instance ?? peer.name };
+  });
+  return (await Promise.all(answers)).find((found) => found !== null) ?? null;
+}
+
+/** @param {string} key @param {string} type @param {string | undefined} source @param {Target} to @returns {Promise<Story>} */
+const askByKey = (key, type, source, to) => getKeepingPayloads("api/events/by-key/story", { ...to, query: { key, type, source } });
+
+/**
+ * A key belongs to a type: without one the busiest are tried.
+ * @param {string} key @param {string | undefined} source @param {Target} to @returns {Promise<Story>}
+ */
+async function askAllTypes(key, source, to) {
+  const busiest = (live.overview.peek()?.types ?? []).filter((type) => type.aggregate_of === null).map((type) => type.type);
+  let last = await askByKey(key, "", source, to).catch(notFound);
+  for (const type of busiest.slice(0, MOST_TYPES)) {
+    if (!(last instanceof ApiError)) return last;
+    last = await askByKey(key, type, source, to).catch(notFound);
+  }
+  if (last instanceof ApiError) throw last;
+  return last;
+}
+
+/** @param {unknown} error @returns {ApiError} */
+function notFound(error) {
+  if (error instanceof ApiError && error.status === 404) return error;
+  throw error;
 }
 
 /** The story of an event, while it loads, and what was looked at if it isn't found. @param {Asked} asked @param {{ alone?: boolean }} [options] */
 export function storyById(asked, options) {
-  const story = resource((signal) => ask(asked, signal));
-  const notFound = () => {
+  const story = resource((signal) => askFleet(asked, signal));
+  const isMissing = () => {
     const error = story.error.value;
     return error instanceof ApiError && error.status === 404 && lookedIn(error) ? error : null;
   };
   return h("div", null, () => {
-    const error = notFound();
+    const error = isMissing();
     if (error) return missing(asked, error, story.reload);
-    return shown(story, (data) => () => storyView(data.value, options));
+    return shown(story, (data) => () => {
+      const { story: known, elsewhere } = data.value;
+      return [
+        elsewhere === null ? null : h("p", null, "Instance ", h("b", null, safe(elsewhere)), " has this event."),
+        storyView(known, options),
+      ];
+    });
   });
 }
 
@@ -79,7 +137,7 @@ function missing({ id, key, position, type }, error, again) {
     h(
       "p",
       { class: "mu" },
-      "A key belongs to a type and to the source of its token: enter both. A rejected event has no story: see ",
+      "A key belongs to a type and to the source of its token: enter both; without a type, the busiest are tried. A rejected event has no story: see ",
       h("a", { href: link("refused") }, "the last rejections"),
       ".",
     ),
@@ -125,7 +183,12 @@ export default function eventPage() {
   const asked = computed(() => {
     const { rest, query } = route.value;
     const of = (/** @type {string} */ name) => query.get(name) ?? "";
-    return JSON.stringify({ id: rest, key: of("key"), position: of("position"), type: of("type"), source: of("source") });
+    // The header's field finds by any of them.
+    const isId = rest === "" || UUID.test(rest);
+    const isPosition = POSITION.test(rest);
+    const key = isId || isPosition ? of("key") : rest;
+    const position = isPosition ? rest : of("position");
+    return JSON.stringify({ id: isId ? rest : "", key, position, type: of("type"), source: of("source") });
   });
   return h("div", null, () => {
     const wanted = /** @type {Asked} */ (JSON.parse(asked.value));

@@ -1,7 +1,7 @@
 // The page "Events": events as their store has them, the newest first, with one event's story next to the list.
 import { ApiError } from "../lib/api.js";
 import { histogram } from "../lib/charts.js";
-import { clock, count, duration, number, safe } from "../lib/format.js";
+import { clock, count, millis, number, safe } from "../lib/format.js";
 import { go, link, queryParam } from "../lib/router.js";
 import { button, card, code, empty, errorBox, outside, pageHead, time } from "../lib/ui.js";
 import { h, list, signal, when } from "../lib/view.js";
@@ -92,7 +92,7 @@ function chart(feed) {
     const bars = new Array(BARS).fill(0);
     for (const at of times) bars[Math.min(BARS - 1, Math.floor(((at - from) / (to - from)) * BARS))] += 1;
     const [first, last] = [new Date(from).toISOString(), new Date(to).toISOString()];
-    const label = `${count(times.length, "loaded event")} from ${clock(first)} to ${clock(last)}; a bar is ${duration((to - from) / BARS / 1000)}`;
+    const label = `${count(times.length, "loaded event")} from ${clock(first)} to ${clock(last)}; a bar is ${millis((to - from) / BARS)}`;
     return h(
       "figure",
       { class: "chart" },
@@ -126,7 +126,7 @@ function table(feed, filter, chosen, wide) {
         "aria-current": () => (isChosen() ? "true" : null),
         title: event.id,
       },
-      safe(event.id.length > 20 ? `${event.id.slice(0, 8)}…${event.id.slice(-4)}` : event.id),
+      safe(event.id.length > 20 ? `${event.id.slice(0, 13)}…${event.id.slice(-4)}` : event.id),
     );
     return h(
       "tr",

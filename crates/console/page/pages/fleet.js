@@ -1,7 +1,8 @@
 // The fleet: all instances that this one knows. Choosing one shows its pages through this port.
 
 import { get, instance, resource } from "../lib/api.js";
-import { bytes, count, duration, millis, number, percent, rate } from "../lib/format.js";
+import { bytes, count, duration, millis, number, rate } from "../lib/format.js";
+import { problemsOf } from "../lib/live.js";
 import { go, link } from "../lib/router.js";
 import { ago, card, code, dataTable, empty, outside, pageHead, pill, shown } from "../lib/ui.js";
 import { computed, h, when } from "../lib/view.js";
@@ -48,7 +49,7 @@ function summary(peers) {
 }
 
 /** @param {Overview | null} overview */
-const problems = (overview) => (overview ? Math.max((overview.problems ?? []).length, overview.ready ? 0 : 1) : 0);
+const problems = (overview) => (overview ? problemsOf(overview).length : 0);
 
 /** @param {() => Peer[]} peers */
 function table(peers) {
@@ -81,7 +82,7 @@ function table(peers) {
     window: 100,
     selected: (peer) => (instance.value ?? own.value) === peer.name,
     columns: [
-      { title: "Instance", cell: name, sort: (peer) => peer.name },
+      { title: "Instance", cell: name, by: () => own.value, sort: (peer) => peer.name },
       { title: "Role", cell: (peer) => peer.role ?? "–", sort: (peer) => peer.role },
       { title: "State", class: "text", cell: stateCell, sort: (peer) => (peer.error ? 1e6 : problems(peer.overview)) },
       { title: "Version", cell: (peer) => versionCell(peer, newest.value), sort: (peer) => peer.overview?.version ?? null },
@@ -95,7 +96,7 @@ function table(peers) {
       { title: "Oldest", class: "n", cell: (peer) => duration(oldest(peer)), sort: oldest },
       { title: "Dead", class: "n", cell: (peer) => number(total("dead")(peer)), sort: total("dead") },
       {
-        title: "Post, p99",
+        title: "p99",
         class: "n",
         cell: (peer) => millis(peer.overview?.totals.post_p99_ms),
         sort: (peer) => peer.overview?.totals.post_p99_ms ?? null,
@@ -122,10 +123,7 @@ function stateCell(peer) {
   if (!peer.overview) return pill("none", "not asked yet");
   const n = problems(peer.overview);
   if (n > 0)
-    return [
-      pill("bad", count(n, "problem")),
-      h("div", { class: "reason" }, outside(peer.overview.problems?.[0]?.text ?? peer.overview.reason ?? "", 200)),
-    ];
+    return [pill("bad", count(n, "problem")), h("div", { class: "reason" }, outside(problemsOf(peer.overview)[0]?.text ?? "", 200))];
   const findings = peer.overview.findings.length;
   return findings > 0 ? pill("warn", count(findings, "finding")) : pill("ok", "healthy");
 }
@@ -143,7 +141,7 @@ function versionCell(peer, newest) {
 function cpuCell({ overview }) {
   if (overview?.host.cpu === undefined) return "–";
   const { cpu, cpu_limit: limit, throttled } = overview.host;
-  const slow = (throttled ?? 0) > 0.05 ? h("div", { class: "warn-text" }, `▲ throttled ${percent(throttled)}`) : null;
+  const slow = (throttled ?? 0) > 0.05 ? h("div", { class: "warn-text" }, "▲ throttled") : null;
   return [`${number(cpu)}${limit === undefined ? "" : ` of ${number(limit)}`}`, slow];
 }
 

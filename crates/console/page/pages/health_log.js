@@ -62,8 +62,9 @@ function lines(all) {
   const search = signal("");
   const matching = computed(() => {
     const text = search.value.trim().toLowerCase();
-    const numbered = all().map((line, i) => ({ line, key: `${i} ${line}` }));
-    return numbered.filter((one) => text === "" || one.line.toLowerCase().includes(text)).slice(-MAX_LINES);
+    return all()
+      .filter((line) => text === "" || line.toLowerCase().includes(text))
+      .slice(-MAX_LINES);
   });
   const input = h("input", {
     class: "in",
@@ -79,8 +80,8 @@ function lines(all) {
       { class: "log wrap", tabindex: "0", role: "region", "aria-label": "Last lines of the log" },
       list(
         () => matching.value,
-        (one) => one.key,
-        (one) => h("span", { class: `line ${levelClass(one.peek().line)}`, dir: "auto" }, safe(one.peek().line, 4000)),
+        (line) => line,
+        (one) => h("span", { class: `line ${levelClass(one.peek())}`, dir: "auto" }, safe(one.peek(), 4000)),
       ),
       () => (matching.value.length === 0 ? "No line." : null),
     ),

@@ -20,8 +20,8 @@ const runs = (job) => job.ended === null;
  */
 export function jobFeed(onend, again) {
   const every = signal(SLOW_MS);
-  /** @type {Set<string>} */
-  const running = new Set();
+  /** Those that are known to have ended; null before the first answer. @type {Set<string> | null} */
+  let ended = null;
   /** @type {import("../lib/api.js").Resource<import("../api").Jobs>} */
   const jobs = resource(
     (abort) => {
@@ -35,11 +35,15 @@ export function jobFeed(onend, again) {
     },
   );
   effect(() => {
-    const all = jobs.data.value?.jobs ?? [];
+    const all = jobs.data.value?.jobs;
+    if (!all) return;
     every.value = all.some(runs) ? FAST_MS : SLOW_MS;
+    // The jobs of the first answer that have ended are old.
+    if (ended === null) ended = new Set(all.filter((job) => !runs(job)).map((job) => job.job));
     for (const job of all) {
-      if (runs(job)) running.add(job.job);
-      else if (running.delete(job.job)) onend(job);
+      if (runs(job) || ended.has(job.job)) continue;
+      ended.add(job.job);
+      onend(job);
     }
   });
   return jobs;
@@ -112,7 +116,7 @@ export function jobTable(jobs) {
       empty: "No replay or drop since the start.",
       columns: [
         { title: "Started", cell: (job) => time(job.started) },
-        { title: "Job", cell: (job) => `${safe(job.job)} ${job.action}` },
+        { title: "Job", class: "tight", cell: (job) => `${safe(job.job)} ${job.action}` },
         { title: "By", cell: (job) => outside(job.by) },
         { title: "Filter", cell: (job) => (job.filter ? code(job.filter, 200) : "all"), class: "wide" },
         { title: "State", cell: (job) => (runs(job) ? chip(job.state) : pill(job.state)) },

@@ -1,10 +1,9 @@
 // The overview: what is wrong, what flows where, and whether every event has an outcome.
 
 import { get, resource } from "../lib/api.js";
-import { findingLink } from "../lib/charts.js";
 import { age, count, duration, number, rate, safe } from "../lib/format.js";
-import { live, now } from "../lib/live.js";
-import { link } from "../lib/router.js";
+import { live, now, problemsOf } from "../lib/live.js";
+import { findingLink, link, parse } from "../lib/router.js";
 import { ago, card, dataTable, empty, outside, pageHead, pill, prose, sentence, shown, time } from "../lib/ui.js";
 import { computed, h, list, when } from "../lib/view.js";
 import { flowCard } from "./overview_flow.js";
@@ -51,7 +50,7 @@ function about(overview) {
 
 /** @param {Now} overview */
 function problemList(overview) {
-  const all = computed(() => [...(overview.value?.problems ?? []), ...(overview.value?.findings ?? [])]);
+  const all = computed(() => (overview.value ? [...problemsOf(overview.value), ...overview.value.findings] : []));
   return [
     when(
       () => all.value.length > 0,
@@ -82,6 +81,9 @@ function problemList(overview) {
 /** @param {import("../lib/view.js").Readable<Finding>} finding */
 function problem(finding) {
   const bad = () => finding.value.level === "error";
+  const text = computed(() => finding.value.text);
+  const since = computed(() => finding.value.since);
+  const page = computed(() => finding.value.page);
   return h(
     "li",
     { class: () => `alert ${bad() ? "bad" : "warn"}` },
@@ -90,12 +92,10 @@ function problem(finding) {
       "div",
       null,
       h("span", { class: "sr" }, () => (bad() ? "Error: " : "Warning: ")),
-      () => prose(sentence(finding.value.text)),
+      () => prose(sentence(text.value)),
       () =>
-        finding.value.since
-          ? [" ", h("span", { class: "mu" }, "Since ", time(finding.value.since), ", ", () => age(finding.value.since, now.value), ".")]
-          : null,
-      () => (finding.value.page ? [" ", h("a", { href: findingLink(finding.value.page) }, pageName(finding.value.page))] : null),
+        since.value ? [" ", h("span", { class: "mu" }, "Since ", time(since.value), ", ", () => age(since.value, now.value), ".")] : null,
+      () => (page.value ? [" ", h("a", { href: findingLink(page.value) }, pageName(page.value))] : null),
     ),
   );
 }
@@ -112,8 +112,7 @@ const PAGE_NAMES = {
 
 /** What a link to a page of a finding is called. @param {string} address */
 function pageName(address) {
-  const slash = address.indexOf("/");
-  if (address.startsWith("sinks/")) return `Sink ${safe(address.slice(slash + 1), 80)}`;
+  if (address.startsWith("sinks/")) return `Sink ${safe(parse(address).rest, 80)}`;
   return PAGE_NAMES[address.split(/[/?]/)[0] ?? ""] ?? "More";
 }
 
@@ -150,12 +149,22 @@ function ledgerCard(overview) {
       rows,
       key: (row) => `${row.type} ${row.sink}`,
       columns: [
-        { title: "Type", cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)), sort: (row) => row.type },
-        { title: "Sink", cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)), sort: (row) => row.sink },
+        {
+          title: "Type",
+          cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)),
+          by: () => "",
+          sort: (row) => row.type,
+        },
+        {
+          title: "Sink",
+          cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)),
+          by: () => "",
+          sort: (row) => row.sink,
+        },
         { title: "State", cell: (row) => pill(sinks.value.get(row.sink)?.state ?? "removed") },
         { title: "Accepted", class: "n", cell: (row) => number(row.accepted), sort: (row) => row.accepted },
         { title: "Stored", class: "n", cell: (row) => number(row.stored), sort: (row) => row.stored },
-        { title: "Dead", class: "n", cell: dead, sort: (row) => row.dead },
+        { title: "Dead", class: "n", cell: dead, by: (row) => row.dead, sort: (row) => row.dead },
         { title: "Skipped", class: "n", cell: (row) => zero(row.skipped), sort: (row) => row.skipped },
         { title: "Lost", class: "n", cell: (row) => zero(row.lost, "bad-text"), sort: (row) => row.lost },
         { title: "Pending", class: "n", cell: (row) => zero(row.pending), sort: (row) => row.pending },

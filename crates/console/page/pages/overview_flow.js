@@ -1,6 +1,6 @@
 // The flow of events as a picture and as a table.
 
-import { flow } from "../lib/charts.js";
+import { flow } from "../lib/flow.js";
 import { age, bytes, compact, count, millis, number, rate, safe } from "../lib/format.js";
 import { link } from "../lib/router.js";
 import { button, card, dataTable, matches, outside, pill } from "../lib/ui.js";
@@ -9,8 +9,8 @@ import { computed, h, signal, when } from "../lib/view.js";
 /** @typedef {import("../api").Overview} Overview */
 /** @typedef {import("../api").SinkRate} SinkRate */
 /** @typedef {import("../api").TypeRate} TypeRate */
-/** @typedef {import("../lib/charts.js").FlowNode} FlowNode */
-/** @typedef {import("../lib/charts.js").FlowEdge} FlowEdge */
+/** @typedef {import("../lib/flow.js").FlowNode} FlowNode */
+/** @typedef {import("../lib/flow.js").FlowEdge} FlowEdge */
 /** @typedef {import("../lib/view.js").Readable<Overview>} Now */
 
 /** Of each column. */
@@ -57,8 +57,18 @@ function flowTable(overview) {
     window: 30,
     empty: "No event flows.",
     columns: [
-      { title: "Type", cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)), sort: (row) => row.type },
-      { title: "Sink", cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)), sort: (row) => row.sink },
+      {
+        title: "Type",
+        cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)),
+        by: () => "",
+        sort: (row) => row.type,
+      },
+      {
+        title: "Sink",
+        cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)),
+        by: () => "",
+        sort: (row) => row.sink,
+      },
       { title: "State", cell: (row) => (row.state ? pill(row.state) : "–") },
       { title: "Stored", class: "n", cell: (row) => rate(row.per_s), sort: (row) => row.per_s },
     ],
@@ -68,7 +78,7 @@ function flowTable(overview) {
 /**
  * The picture has the busiest types, and the sinks that deliver nothing first; the others are one node.
  * @param {Overview} overview
- * @returns {import("../lib/charts.js").FlowGraph}
+ * @returns {import("../lib/flow.js").FlowGraph}
  */
 function flowGraph({ types, types_more, sinks, edges, totals, role }) {
   const sources = types.filter((type) => type.aggregate_of === null);
@@ -99,7 +109,9 @@ function flowGraph({ types, types_more, sinks, edges, totals, role }) {
       stopped: HELD.includes(states.get(edge.sink) ?? ""),
       ...(results.has(edge.type) ? { kind: /** @type {const} */ ("aggregate") } : {}),
     })),
-    ...(role === "writer" ? sinks.map((sink) => ({ from: "intake", to: sinkId(sink.sink), perS: sink.stored_per_s })) : []),
+    ...(role === "writer" && sources.length === 0
+      ? sinks.map((sink) => ({ from: "intake", to: sinkId(sink.sink), perS: sink.stored_per_s }))
+      : []),
   ];
   return {
     columns: [

@@ -1,6 +1,6 @@
 // The page "Rejected": the last rejections, where in the payload, and what to do.
 import { get, resource } from "../lib/api.js";
-import { count, number } from "../lib/format.js";
+import { count, number, safe } from "../lib/format.js";
 import { link, queryParam, setQuery } from "../lib/router.js";
 import { button, card, chip, code, dataTable, heldBack, outside, pageHead, select, shown, time } from "../lib/ui.js";
 import { h } from "../lib/view.js";
@@ -65,16 +65,16 @@ function place({ pointer, line }) {
   ];
 }
 
+/** A sentence of the server with `names` in it. @param {string} text */
+const sentence = (text) => text.split("`").map((part, i) => (i % 2 ? code(part) : safe(part)));
+
 /** @param {Refusal} row */
 function remedy(row) {
-  const named = row.type !== "" && row.type !== "other";
-  return [
-    outside(row.help),
-    named ? [" · ", h("a", { href: link("types", row.type) }, "try it")] : null,
-    row.refused_to
-      ? [" · ", h("a", { href: link("events", "", { type: row.refused_to }) }, "kept as ", h("i", null, outside(row.refused_to)))]
-      : null,
-  ];
+  const tried = row.type !== "" && row.type !== "other" ? h("a", { href: link("types", row.type) }, "Try it") : null;
+  const kept = row.refused_to
+    ? h("a", { href: link("events", "", { type: row.refused_to }) }, "Kept as ", h("i", null, safe(row.refused_to)))
+    : null;
+  return [h("div", null, sentence(row.help)), tried || kept ? h("div", null, tried, tried && kept ? " · " : null, kept) : null];
 }
 
 /** A name, or a dash. @param {string} name */

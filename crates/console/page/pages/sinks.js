@@ -26,7 +26,8 @@ export default function sinksPage() {
 
 // ------------------------------------------------------------------------------------------------------------------ List
 
-const isWriter = () => live.overview.value?.role === "writer";
+const writer = computed(() => live.overview.value?.role === "writer");
+const isWriter = () => writer.value;
 
 /** @param {() => History | null} history */
 function listPage(history) {
@@ -44,7 +45,12 @@ function listPage(history) {
         window: 100,
         empty: "No sink is configured.",
         columns: [
-          { title: "Sink", cell: (sink) => h("a", { href: link("sinks", sink.sink) }, outside(sink.sink, 80)), sort: (sink) => sink.sink },
+          {
+            title: "Sink",
+            cell: (sink) => h("a", { href: link("sinks", sink.sink) }, outside(sink.sink, 80)),
+            by: () => "",
+            sort: (sink) => sink.sink,
+          },
           { title: "Kind", cell: (sink) => sink.kind ?? "–", sort: (sink) => sink.kind },
           { title: "State", cell: stateCell, sort: (sink) => sink.state },
           { title: "Pending", class: "n", cell: (sink) => number(sink.pending), sort: (sink) => sink.pending },
@@ -52,7 +58,7 @@ function listPage(history) {
           { title: "Stored", class: "n", cell: (sink) => rate(sink.stored_per_s), sort: (sink) => sink.stored_per_s },
           { title: "Drains in", class: "n", cell: drains, sort: (sink) => sink.drains_in_s },
           { title: "Batch, p99", class: "n", cell: (sink) => millis(sink.batch_p99_ms), sort: (sink) => sink.batch_p99_ms },
-          { title: "Dead", class: "n", cell: deadCell, sort: (sink) => sink.dead },
+          { title: "Dead", class: "n", cell: deadCell, by: (sink) => sink.dead, sort: (sink) => sink.dead },
         ],
       }),
       () => (live.overview.value ? null : h("p", { class: "mu" }, "Waiting for the first figures …")),
@@ -105,8 +111,11 @@ function hourCard(history) {
         });
       return card(
         { title: "Last hour" },
-        h("div", { class: "cards" }, chart("Stored per second", "stored_per_s"), () =>
-          pendingKnown() ? chart("Pending events", "pending") : null,
+        h(
+          "div",
+          { class: "cards" },
+          chart("Stored per second", "stored_per_s"),
+          when(pendingKnown, () => chart("Pending events", "pending")),
         ),
       );
     },
@@ -129,12 +138,18 @@ function routesCard(sink) {
         window: 50,
         empty: "None.",
         columns: [
-          { title: "Type", cell: (one) => h("a", { href: link("types", one.type) }, outside(one.type, 80)), sort: (one) => one.type },
+          {
+            title: "Type",
+            cell: (one) => h("a", { href: link("types", one.type) }, outside(one.type, 80)),
+            by: () => "",
+            sort: (one) => one.type,
+          },
           ...(sink === ""
             ? [
                 {
                   title: "Sink",
                   cell: (/** @type {Route} */ one) => h("a", { href: link("sinks", one.sink) }, outside(one.sink, 80)),
+                  by: () => "",
                   sort: (/** @type {Route} */ one) => one.sink,
                 },
               ]
@@ -154,6 +169,7 @@ function routesCard(sink) {
             class: "n",
             cell: (one) =>
               one.dead > 0 ? h("a", { href: link("dead", null, { sink: one.sink, type: one.type }) }, number(one.dead)) : "0",
+            by: (one) => one.dead,
             sort: (one) => one.dead,
           },
           { title: "Deferred", class: "n", cell: (one) => number(one.deferred), sort: (one) => one.deferred },
@@ -167,6 +183,7 @@ function routesCard(sink) {
           {
             title: "Action",
             class: "tight",
+            by: (one) => `${one.state} ${one.pending}`,
             cell: (one) => (one.state === "removed" && one.pending > 0 ? removedActions(one, answer.reload) : null),
           },
         ],
@@ -203,6 +220,7 @@ function onePage(name, history) {
   );
   const rates = computed(() => live.overview.value?.sinks.find((sink) => sink.sink === name) ?? null);
   const state = () => answer.data.value ?? rates.value;
+  const reason = computed(() => state()?.reason ?? "");
   return h(
     "div",
     { class: "page" },
@@ -211,7 +229,7 @@ function onePage(name, history) {
     () => stateBox(state()),
     when(
       () => state()?.state === "stopped" && !isWriter(),
-      () => stoppedActions(name, () => state()?.reason ?? "", answer.reload),
+      () => stoppedActions(name, () => reason.value, answer.reload),
     ),
     h("div", { class: "cards" }, figuresCard(name, rates, answer), sinkChart(name, history)),
     shown(answer, (data) => [
@@ -263,20 +281,28 @@ function stateBox(sink) {
  */
 function figuresCard(name, rates, answer) {
   const of = (/** @type {(sink: SinkRate) => unknown} */ show) => () => (rates.value ? show(rates.value) : "–");
-  return card(
-    { title: "Now", actions: testButton(name) },
+  return card({ title: "Now", actions: testButton(name) }, () =>
     facts([
       ["Stored", of((sink) => rate(sink.stored_per_s))],
-      ["Pending", of((sink) => number(sink.pending))],
-      ["Oldest", of((sink) => duration(sink.oldest_s))],
-      ["Drains in", of(drains)],
       ["Batch, p99", of((sink) => millis(sink.batch_p99_ms))],
-      ["Dead letters", of(deadCell)],
-      ["Last writer", of((sink) => (sink.server ? code(sink.server, 200) : "–"))],
-      ["Retries", () => number((answer.data.value?.lanes ?? []).reduce((sum, lane) => sum + lane.retries, 0))],
+      ...(isWriter() ? [] : serverFacts(of, answer)),
     ]),
   );
 }
+
+/**
+ * @param {(show: (sink: SinkRate) => unknown) => () => unknown} of
+ * @param {import("../lib/api.js").Resource<Sink>} answer
+ * @returns {[string, () => unknown][]}
+ */
+const serverFacts = (of, answer) => [
+  ["Pending", of((sink) => number(sink.pending))],
+  ["Oldest", of((sink) => duration(sink.oldest_s))],
+  ["Drains in", of(drains)],
+  ["Dead letters", of(deadCell)],
+  ["Last writer", of((sink) => (sink.server ? code(sink.server, 200) : "–"))],
+  ["Retries", () => number((answer.data.value?.lanes ?? []).reduce((sum, lane) => sum + lane.retries, 0))],
+];
 
 /** @param {string} name */
 function testButton(name) {

@@ -8,6 +8,7 @@ import { h } from "../lib/view.js";
 /** @typedef {import("../api").RoutePlan} RoutePlan */
 /** @typedef {import("../lib/router.js").Query} Query */
 
+const ACCEPT = "api/routes/accept";
 /** Causes of a stopped lane by the beginning of its reason: what to do, as in the guide. */
 const CAUSES = [
   {
@@ -54,7 +55,9 @@ async function planned(action) {
   const yes = action.typed && plan.events > 0 ? await confirmNumber({ ...ask, number: plan.events, what: "events" }) : await confirm(ask);
   if (!yes) return;
   try {
-    await post(action.path, undefined, undefined, { query: { ...action.query, expect: plan.events } });
+    // Events continue to arrive while a lane is stopped: its number is what must not change.
+    const expect = action.path === ACCEPT ? plan.lanes : plan.events;
+    await post(action.path, undefined, undefined, { query: { ...action.query, expect } });
     toast(action.done(plan));
   } catch (error) {
     if (error instanceof ApiError && error.code === "changed")
@@ -67,7 +70,7 @@ async function planned(action) {
 /** @param {string} sink @param {boolean} resend @param {() => void} reload */
 const accept = (sink, resend, reload) =>
   planned({
-    path: "api/routes/accept",
+    path: ACCEPT,
     query: { sink, ...(resend ? { resend: "true" } : {}) },
     title: resend ? `Resume ${sink} and resend?` : `Resume ${sink}?`,
     verb: resend ? "Resume and resend" : "Resume",

@@ -1,21 +1,16 @@
 // The page "Tap": a live sample of events at one point of their path.
 import { ApiError } from "../lib/api.js";
 import { bytes, clock, count, millis, number, safe, utc } from "../lib/format.js";
-import { hidden, live, stream } from "../lib/live.js";
-import { parseKeepingPayloads } from "../lib/rawjson.js";
+import { live } from "../lib/live.js";
 import { link, queryParam, route, setQuery } from "../lib/router.js";
 import { button, card, chip, empty, errorBox, outside, pageHead, pill, select } from "../lib/ui.js";
-import { batch, computed, effect, h, list, onDispose, signal } from "../lib/view.js";
+import { computed, h, list, signal } from "../lib/view.js";
 import { conditionField, typeSuggestions } from "./events_filter.js";
 import { payloadHead } from "./payload.js";
+import { filterOf, tapFeed } from "./tap_feed.js";
 
 /** @typedef {import("../api").TapLine} TapLine */
-/** @typedef {import("../api").TapSum} TapSum */
-/** @typedef {import("../lib/live.js").StreamState} StreamState */
 /** @typedef {ReturnType<typeof tapFeed>} Feed */
-
-/** Lines that the page keeps. */
-const MOST_LINES = 500;
 
 /** @type {[TapLine["at"], string][]} */
 const POINTS = [
@@ -37,59 +32,6 @@ export default function tapPage() {
     h("p", { class: "mu" }, "A sample of events while they pass. Nothing is kept: events that passed before aren't shown."),
     () => view(tapFeed(filter, running), running),
   );
-}
-
-/** A writer has only the point `stored`. @param {URLSearchParams} query @param {boolean} writer */
-function filterOf(query, writer) {
-  const of = (/** @type {string} */ name) => query.get(name) ?? "";
-  const at = of("at") || (writer ? "stored" : "accepted");
-  const where = at === "refused" ? "" : of("where");
-  const sink = at === "stored" || at === "dead" ? of("sink") : "";
-  return { at, type: of("type"), source: of("source"), sink, where, rate: of("rate") || "10" };
-}
-
-/** @param {{ readonly value: string }} filter @param {import("../lib/view.js").Signal<boolean>} running */
-function tapFeed(filter, running) {
-  const lines = signal(/** @type {readonly TapLine[]} */ ([]));
-  const held = signal(/** @type {readonly TapLine[]} */ ([]));
-  const sum = signal(/** @type {TapSum | null} */ (null));
-  const state = signal(/** @type {StreamState} */ ("closed"));
-  const error = signal(/** @type {Error | null} */ (null));
-  /** The reader has stopped the list, or is in it. */
-  const paused = signal(false);
-  const inside = signal(false);
-  const holds = () => paused.value || inside.value;
-
-  const show = () => {
-    lines.value = [...held.peek(), ...lines.peek()].slice(0, MOST_LINES);
-    held.value = [];
-  };
-  effect(() => {
-    if (!holds()) show();
-  });
-  /** @param {TapLine | TapSum} line */
-  const take = (line) => {
-    if ("sum" in line) sum.value = line;
-    else if (paused.peek() || inside.peek()) held.value = [line, ...held.peek()].slice(0, MOST_LINES);
-    else lines.value = [line, ...lines.peek()].slice(0, MOST_LINES);
-  };
-  effect(() => {
-    const query = JSON.parse(filter.value);
-    if (!running.value || hidden.value) return;
-    batch(() => {
-      lines.value = [];
-      held.value = [];
-      sum.value = null;
-      error.value = null;
-    });
-    const onState = (/** @type {StreamState} */ next, /** @type {Error | undefined} */ reason) => {
-      state.value = next;
-      error.value = next === "live" ? null : (reason ?? error.peek());
-      if (next === "failed") running.value = false;
-    };
-    onDispose(stream("api/tap", take, { query, onState, parse: parseKeepingPayloads }));
-  });
-  return { filter, lines, held, sum, state, error, paused, inside, holds };
 }
 
 /** @param {Feed} feed @param {import("../lib/view.js").Signal<boolean>} running */
@@ -140,8 +82,15 @@ function filters(feed, running, mistake) {
     running.value = true;
   };
   const apply = (/** @type {Event} */ event) => /** @type {HTMLInputElement} */ (event.currentTarget).form?.requestSubmit();
-  const point = { ...queryParam("at", "accepted") };
-  Object.defineProperty(point, "value", { get: at, set: (/** @type {string} */ value) => setQuery({ at: value }) });
+  const point = {
+    get value() {
+      return at();
+    },
+    set value(value) {
+      setQuery({ at: value });
+    },
+    peek: at,
+  };
   const points = () => (writer() ? POINTS.filter(([value]) => value === "stored") : POINTS);
   const rates = RATES.map((n) => /** @type {const} */ ([String(n), `${n}/s`]));
   return h(
@@ -182,7 +131,7 @@ function summary(feed) {
     const { passed, looked_at, matched, shown, dropped } = sum;
     const sampled = looked_at < passed ? `, of which ${number(looked_at)} were sampled` : "";
     const more = dropped ? ` ${number(dropped)} more match: raise the rate, or add a condition.` : "";
-    return `${safe(sum.sum)}: ${count(passed, "event")} passed${sampled}; ${number(matched)} ${matched === 1 ? "matches" : "match"}, ${number(shown)} ${shown === 1 ? "is" : "are"} shown.${more}`;
+    return `In the ${safe(sum.sum)} ${count(passed, "event")} passed${sampled}; ${number(matched)} ${matched === 1 ? "matches" : "match"}, ${number(shown)} ${shown === 1 ? "is" : "are"} shown.${more}`;
   });
 }
 
@@ -196,6 +145,8 @@ function heldBar(feed) {
 /** @param {Feed} feed */
 function lineList(feed) {
   const inside = (/** @type {boolean} */ is) => () => (feed.inside.value = is);
+  // Rejections have no payload here.
+  const payloadHeading = () => (JSON.parse(feed.filter.value).at === "refused" ? null : h("th", { scope: "col" }, "Payload"));
   const box = h(
     "div",
     {
@@ -217,7 +168,8 @@ function lineList(feed) {
         h(
           "tr",
           null,
-          ["Time", "Type", "Source", "About", "Payload"].map((title) => h("th", { scope: "col" }, title)),
+          ["Time", "Type", "Source", "About"].map((title) => h("th", { scope: "col" }, title)),
+          payloadHeading,
         ),
       ),
       h(

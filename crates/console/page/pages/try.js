@@ -139,6 +139,9 @@ const DID = /** @type {Record<Step["did"], ["ok" | "warn" | "bad" | "none", stri
   exploded: ["ok", "makes several events of it"],
 });
 
+/** Lines to compare: a member that becomes the last one has not changed. @param {string} text */
+const linesOf = (text) => indent(text).replace(/,$/gm, "");
+
 /** @param {Step} step @param {string | null} before */
 function stepEntry(step, before) {
   const [level, words] = DID[step.did] ?? ["none", step.did];
@@ -154,7 +157,7 @@ function stepEntry(step, before) {
     step.part?.length ? h("span", { class: "mu" }, ` event ${step.part.map((n) => n + 1).join(".")}`) : null,
     words ? h("span", { class: "mu" }, `: ${words}`) : null,
     step.detail ? h("div", null, code(step.detail, 1024)) : null,
-    changed ? (before === null ? jsonText(indent(after), { label }) : diff(indent(before), indent(after), label)) : null,
+    changed ? (before === null ? jsonText(indent(after), { label }) : diff(linesOf(before), linesOf(after), label)) : null,
     !changed && step.did === "done" ? h("span", { class: "mu" }, ": no change") : null,
     step.did === "exploded" && after !== undefined ? jsonText(indent(after), { label, max: 4096 }) : null,
   );

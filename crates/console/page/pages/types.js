@@ -4,12 +4,15 @@ import { number, rate } from "../lib/format.js";
 import { live } from "../lib/live.js";
 import { link, route } from "../lib/router.js";
 import { button, card, code, dataTable, dialog, empty, facts, json, outside, pageHead, shown } from "../lib/ui.js";
-import { computed, h, signal } from "../lib/view.js";
+import { computed, effect, h, signal } from "../lib/view.js";
 import { tryCard } from "./try.js";
 
 /** @typedef {import("../api").EventType} EventType */
 /** @typedef {import("../api").TypeRate} TypeRate */
 /** @typedef {{ readonly value: ReadonlyMap<string, TypeRate> }} Rates */
+
+/** The element with the rules of the type. */
+const RULES = "type-rules";
 
 export default function typesPage() {
   /** @type {import("../lib/api.js").Resource<import("../api").Types>} */
@@ -18,6 +21,13 @@ export default function typesPage() {
   const rates = computed(() => new Map((live.overview.value?.types ?? []).map((type) => [type.type, type])));
   const one = (/** @type {readonly EventType[]} */ all) =>
     all.find((type) => type.type === chosen.value || type.aliases.includes(chosen.value)) ?? null;
+  let first = true;
+  effect(() => {
+    chosen.value;
+    // On a narrow screen the rules are below the list.
+    if (!first && !matchMedia("(min-width: 1100px)").matches) requestAnimationFrame(() => document.getElementById(RULES)?.focus());
+    first = false;
+  });
   return h(
     "div",
     null,

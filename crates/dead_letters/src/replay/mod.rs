@@ -38,6 +38,7 @@ mod claim;
 mod command;
 mod failover;
 mod intent_log;
+mod outcome;
 mod progress;
 mod sent;
 mod tracker;
@@ -56,12 +57,12 @@ use crate::DeadLetters;
 use crate::dead_record::{DeadRecord, RecordKind};
 use crate::page::{Numbered, Page};
 use crate::reader::DeadLetterReader;
+use crate::repeatable::Repeatable;
 use crate::replay::intent_log::ReplayIntent;
 use crate::replay::tracker::ReplayTracker;
-use crate::selection::Repeatable;
 
 pub(crate) use command::DeadCommand;
-pub use command::{DeadAction, DeadOutcome};
+pub use outcome::{DeadAction, DeadOutcome};
 pub use progress::DeadProgress;
 
 /// Commands that may wait for a sink's replayer.

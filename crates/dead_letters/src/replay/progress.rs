@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ledger::SinkName;
 
-use crate::replay::DeadOutcome;
+use crate::replay::outcome::DeadOutcome;
 
 /// Why an action ended before its last dead letter, if an operator stopped it.
 const STOPPED: &str = "stopped by an operator: repeat the action to handle the rest";

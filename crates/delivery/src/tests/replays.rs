@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dead_letters::{DeadAction, DeadFilter, PageRequest, read_dead_letters};
+use dead_letters::{DeadAction, DeadFilter, DeadProgress, PageRequest, read_dead_letters};
 use eventlog::DataDirectory;
 use sink::{Batch, Record, Write};
 use sink_testing::MemoryHandle;
@@ -506,5 +506,32 @@ fn dead_letters_can_be_read_offline() {
         assert_eq!(online.letters.iter().map(|dead_letter| dead_letter.id).collect::<Vec<_>>(), [id(2), id(4)]);
         let one = read_dead_letters(&directory, &all(), 1, false).unwrap();
         assert!(one.letters.len() == 1 && one.more);
+    });
+}
+
+#[test]
+fn selection_ignores_later_dead_letters() {
+    run(async {
+        let mut harness = Harness::new(52);
+        harness.shards = 1;
+        harness.fenced.refuse_type("other");
+        harness.start();
+        harness.append(0, "other", 3).await;
+        harness.wait_until_settled().await;
+        let office = harness.process().office.clone();
+        let selection = office.select(&all(), u64::MAX).unwrap();
+        let by_reading = office.select(&DeadFilter { since: Some(0), ..all() }, 2).unwrap();
+        assert_eq!((selection.letters(), by_reading.letters()), (3, 2));
+        harness.append(0, "other", 2).await;
+        harness.wait_until_settled().await;
+        let progress = Arc::default();
+        let outcomes = office.act_on(&DeadAction::Replay, &selection, &progress).await;
+        assert_eq!((outcomes.len(), outcomes[0].refused), (1, 3), "not those that were rejected later");
+        let stopped = Arc::<DeadProgress>::default();
+        stopped.stop();
+        let selection = office.select(&all(), u64::MAX).unwrap();
+        let outcomes = office.act_on(&DeadAction::Drop, &selection, &stopped).await;
+        assert_eq!((outcomes[0].dropped, harness.held(FENCED).len()), (0, 5), "{outcomes:?}");
+        assert_eq!(office.act_on(&DeadAction::Drop, &selection, &progress).await[0].dropped, 5);
     });
 }

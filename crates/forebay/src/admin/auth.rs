@@ -2,17 +2,18 @@
 //! loopback is let in; from then on only clients with such a token, or with a session that one has opened. After the last such token is
 //! revoked, no client is let in.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use access::{Demand, Denied, Digest, Name, Now, Scope, Session, SessionId, Sessions, ShownToken, Token, Tokens};
+use access::{Demand, Denied, Digest, Now, OpenSession, Scope, SessionId, Sessions, ShownToken, Token, Tokens};
 use eventlog::unix_microseconds;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::browser_rules::BrowserRules;
-use super::{AdminBody, response, session};
+use super::halves::Halves;
+use super::{AdminBody, response};
+use crate::caller::Caller;
 
 /// Lets requests in. Cheap to clone.
 #[derive(Clone)]
@@ -44,27 +45,6 @@ impl AccessSettings {
 
 pub(super) type Refused = Box<Response<AdminBody>>;
 
-/// The sender of an admitted request, for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
-    /// The owner of the token of this name.
-    Token(Name),
-    /// A client that reaches the loopback address, which needs no token.
-    Loopback,
-    /// A process of this machine that sent SIGHUP.
-    Hangup,
-}
-
-impl fmt::Display for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Token(name) => write!(f, "token {name}"),
-            Self::Loopback => f.write_str("loopback without token"),
-            Self::Hangup => f.write_str("SIGHUP"),
-        }
-    }
-}
-
 /// What let a request in.
 #[derive(Clone, Debug)]
 pub(crate) enum Pass {
@@ -73,7 +53,7 @@ pub(crate) enum Pass {
     /// A bearer token.
     Bearer(Box<Token>),
     /// A session, which a token has opened.
-    Session(SessionId, Session),
+    Session(SessionId, OpenSession),
 }
 
 impl Pass {
@@ -166,7 +146,7 @@ impl AdminAuth {
         // Only scripts and commands send a bearer token. A browser adds the password of Basic to each request, also for another host's page.
         let shown = shown.and_then(ShownToken::bearer);
         let (tokens, now) = (self.0.tokens.current(), now());
-        let halves = session::Halves::of(headers, self.cookie()).filter(|_| shown.is_none());
+        let halves = Halves::of(headers, self.cookie()).filter(|_| shown.is_none());
         if let Some(halves) = halves {
             browsers.check_host(headers).map_err(cross_origin)?;
             let found = halves.find(&self.0.sessions, &tokens, now);
@@ -205,13 +185,23 @@ pub(super) fn now() -> Now {
 
 /// The scopes that a request needs; one of them is enough. What changes something or costs CPU needs `admin`. A dry run changes nothing.
 fn scopes(method: &Method, path: &str) -> &'static [Scope] {
-    let is_below = |prefix: &str| path.strip_prefix(prefix).is_some_and(super::is_below);
-    let is_dry_run = *method == Method::POST && is_below(admin_api::paths::TRY);
+    let is_dry_run = *method == Method::POST && is_dry_run(of_peer(path));
     if super::is_read(method) || is_dry_run || path == admin_api::paths::SESSION {
         &[Scope::Read, Scope::Admin]
     } else {
         &[Scope::Admin]
     }
+}
+
+/// The path of a request to a peer as the peer gets it; other paths as they are.
+fn of_peer(path: &str) -> &str {
+    let peer = path.strip_prefix(admin_api::paths::PEERS).and_then(|rest| rest.strip_prefix('/'));
+    peer.and_then(|rest| rest.find('/').map(|end| &rest[end..])).unwrap_or(path)
+}
+
+/// Whether the path is that of dry runs. The fleet passes on no path with `..` or an escape.
+fn is_dry_run(path: &str) -> bool {
+    path.strip_prefix(admin_api::paths::TRY).is_some_and(super::is_below)
 }
 
 /// The answer to a request that a page of another origin may have sent.
@@ -227,4 +217,28 @@ fn unauthorized(detail: String) -> Refused {
 
 fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
     Box::new(response::problem(status, code, detail).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_may_read_and_try_only() {
+        let is_free = |method, path| scopes(&method, path).contains(&Scope::Read);
+        for path in ["/api/try", "/api/try/", "/api/try/access", "/api/peers/b/api/try/access.b", "/api/session"] {
+            assert!(is_free(Method::POST, path), "{path}");
+        }
+        for path in [
+            "/api/tryout",
+            "/api/reload",
+            "/api/peers/b/api/reload",
+            "/api/peers/api/try",
+            "/api/peers/b/api/session",
+            "/api/session/x",
+        ] {
+            assert!(!is_free(Method::POST, path) && is_free(Method::GET, path), "{path}");
+        }
+        assert!(!is_free(Method::PUT, "/api/try") && is_free(Method::HEAD, "/metrics"));
+    }
 }

@@ -54,7 +54,7 @@ impl BrowserRules {
         if is_of_own_site(headers) { Ok(()) } else { Err(other_site(headers)) }
     }
 
-    /// The same for the page itself: a link from anywhere may lead to it.
+    /// The same for the page itself: pages of all hosts may link to it.
     ///
     /// # Errors
     /// Another page may use it as a part of itself: the text for the client.
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn links_may_lead_to_the_page_only() {
+    fn links_of_others_reach_the_page_only() {
         for (site, mode, dest, [is_api, is_page]) in [
             ("same-origin", "cors", "empty", [true, true]),
             ("none", "navigate", "document", [true, true]),

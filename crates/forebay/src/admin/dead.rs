@@ -11,17 +11,17 @@
 //!
 //! `dry_run=true`, `expect=` and `Prefer: respond-async` of the two actions: see [`dead_act`](super::dead_act).
 
-use dead_letters::{DeadAction, DeadFilter, DeadOutcome, PageRequest};
+use dead_letters::{DeadAction, DeadFilter, PageRequest};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
 use super::Admin;
-use super::auth::Caller;
-use super::dead_act::{self, record};
+use super::dead_act::{self, answer, record};
 use super::dead_query;
 use super::jobs::JobAction;
 use super::response::{AdminResponse, json, not_allowed, problem};
-use admin_api::dead::{GroupsJson, ListJson, OutcomeJson, OutcomesJson};
+use crate::caller::Caller;
+use admin_api::dead::{GroupsJson, ListJson};
 use admin_api::query::DeadQuery;
 
 /// Dead letters in a list, unless the query says otherwise.
@@ -108,10 +108,6 @@ fn no_letter() -> AdminResponse {
         "letter",
         "there is no dead letter with this id: it was replayed or dropped, or the id is mistyped".into(),
     )
-}
-
-pub(super) fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
-    json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
 }
 
 async fn list(admin: &Admin, query: DeadQuery, with_payload: bool) -> Result<AdminResponse, AdminResponse> {

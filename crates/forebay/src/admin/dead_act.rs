@@ -1,4 +1,4 @@
-//! Replays and drops of dead letters: at once, as a dry run, or as a job.
+//! Replays and drops of dead letters: immediately, as a dry run, or as a job.
 //!
 //! | part of the request | meaning |
 //! |---|---|
@@ -14,14 +14,13 @@ use hyper::{HeaderMap, Request, StatusCode};
 use tokio::sync::oneshot;
 
 use super::Admin;
-use super::actions::Actions;
-use super::auth::Caller;
-use super::dead::answer;
 use super::dead_reads::DeadReads;
 use super::jobs::{Job, JobAction, Jobs};
 use super::response::{AdminResponse, json, problem, stopping};
+use crate::actions::Actions;
+use crate::caller::Caller;
 use crate::log::UNLIMITED;
-use admin_api::dead::PlanJson;
+use admin_api::dead::{OutcomeJson, OutcomesJson, PlanJson};
 use admin_api::jobs::JobStartedJson;
 use admin_api::query::DeadQuery;
 
@@ -110,8 +109,8 @@ impl RunningJob {
         let _ = accept.send(Ok(()));
         let action = self.job.action.of_dead_letters();
         let outcomes = self.reads.letters().act_on(&action, &selection, &self.job.progress).await;
-        self.job.end();
         record((&self.caller, &self.actions), self.job.action.recorded(), self.query.shown(), &outcomes);
+        self.job.end();
         outcomes
     }
 
@@ -131,6 +130,11 @@ impl RunningJob {
             }
         }
     }
+}
+
+/// The outcome of each sink.
+pub(super) fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
+    json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
 }
 
 /// Logs the client that changed dead letters, and how many of each sink, and keeps it in the list of actions.

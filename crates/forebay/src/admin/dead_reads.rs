@@ -48,10 +48,9 @@ impl DeadReads {
         let letters = self.letters.clone();
         // The place is free when the pass ends, also if its client is gone.
         let reading = tokio::task::spawn_blocking(move || (read(&letters), drop(place)).0);
-        let failed = |code, detail| problem(StatusCode::INTERNAL_SERVER_ERROR, code, detail);
         match reading.await {
-            Ok(read) => read.map_err(|error| failed("journal", error.to_string())),
-            Err(error) => Err(failed("bug", error.to_string())),
+            Ok(read) => read.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, "journal", error.to_string())),
+            Err(error) => Err(problem(StatusCode::INTERNAL_SERVER_ERROR, "bug", error.to_string())),
         }
     }
 }

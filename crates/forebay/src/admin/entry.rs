@@ -3,8 +3,9 @@
 use admin_api::paths;
 use hyper::{Request, Response};
 
-use super::auth::{AdminAuth, Caller, Pass, Refused};
+use super::auth::{AdminAuth, Pass, Refused};
 use super::{AdminBody, AdminResponse, page, session};
+use crate::caller::Caller;
 
 /// A request that the role answers.
 pub(crate) struct Entered {

@@ -16,10 +16,10 @@ use dead_letters::{DeadAction, DeadFilter, DeadOutcome, DeadProgress};
 use hyper::{Method, StatusCode};
 use text::rfc3339;
 
-use super::actions::Actions;
-use super::auth::Caller;
 use super::is_read;
 use super::response::{AdminResponse, json, not_allowed, problem};
+use crate::actions::Actions;
+use crate::caller::Caller;
 
 /// Jobs that are kept at most.
 const KEPT_MAX: usize = 64;

@@ -1,7 +1,6 @@
 //! The admin port: metrics, dead letters, and whether the process is alive. It has a listener separate from the intake, so clients of the intake
 //! can reach none of it.
 
-mod actions;
 mod auth;
 mod body;
 mod browser_rules;
@@ -15,6 +14,7 @@ mod entry;
 mod event_type;
 mod events;
 mod fleet;
+mod halves;
 mod headers;
 mod jobs;
 mod page;
@@ -48,17 +48,17 @@ use net::tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
+use crate::caller::Caller;
 use crate::log::UNLIMITED;
 use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
-use crate::reload::{ReloadError, ReloadHandle};
+use crate::reload_requests::{ReloadError, ReloadHandle};
 use crate::type_info::TypeInfo;
-pub(crate) use actions::Actions;
 use admin_api::reload::ReloadJson;
-pub(crate) use auth::{AccessSettings, AdminAuth, Caller};
+pub(crate) use auth::{AccessSettings, AdminAuth};
 pub(crate) use body::AdminBody;
 pub(crate) use dead_reads::DeadReads;
-pub(crate) use diagnostics::{ConfigurationSources, Diagnostics};
+pub(crate) use diagnostics::Diagnostics;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use events::Events;
 pub(crate) use fleet::Fleet;
@@ -67,7 +67,7 @@ pub(crate) use payload::Payloads;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
 pub(crate) use status::{ServerStatus, status};
-pub(crate) use views::{Refusals, Views};
+pub(crate) use views::{Aggregates, Refusals, ServerSinks, Sinks, Views};
 use write_timeout::WriteTimeout;
 
 /// Open connections at most: a few scrapers and users. More wait.

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use super::auth::{AccessSettings, cross_origin};
 use super::{AdminBody, AdminResponse, is_read, not_allowed};
 
-/// The address of the page itself, which links may lead to.
+/// The address of the page itself, the target of links.
 const PAGE: &str = "/";
 
 /// The answer to a request for the page or one of its files; `None` if it asks for something else.
@@ -32,7 +32,7 @@ pub(super) fn respond<B>(request: &Request<B>, settings: &AccessSettings) -> Opt
 }
 
 fn off() -> AdminResponse {
-    let text = "not found: the console is off. Set `enabled = true` in [console] to turn it on. The admin port has /metrics, /healthz, \
+    let text = "not found: the console is disabled. Set `enabled = true` in [console] to enable it. The admin port has /metrics, /healthz, \
                 /readyz, /api and /debug\n";
     AdminResponse::text(StatusCode::NOT_FOUND, text)
 }

@@ -18,10 +18,10 @@ use hyper::{Method, StatusCode};
 use ledger::Ledger;
 use text::counted;
 
-use super::actions::Actions;
-use super::auth::Caller;
 use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
+use crate::actions::Actions;
+use crate::caller::Caller;
 use crate::log::UNLIMITED;
 use admin_api::query::DeadQuery;
 use admin_api::route::{AcceptedJson, GivenUpJson, RoutePlanJson, RoutesJson};

@@ -6,42 +6,15 @@
 //! | `POST /api/session` with a bearer token | opens a session: one half is a cookie, the other one is `check` |
 //! | `DELETE /api/session` | ends the session |
 
-use access::{HALF_BYTES, Now, Session, SessionId, Sessions, TokenSet};
+use access::HALF_BYTES;
 use admin_api::session::SessionJson;
-use hyper::header::{COOKIE, HeaderName, HeaderValue, ORIGIN, SET_COOKIE};
+use hyper::header::{HeaderValue, ORIGIN, SET_COOKIE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use text::rfc3339;
 
 use super::auth::{AdminAuth, Pass, now};
 use super::response::{json, not_allowed, problem};
 use super::{AdminBody, is_read};
-
-/// The header with the half of a session that only its own pages have.
-const CHECK: HeaderName = HeaderName::from_static("forebay-check");
-/// Cookies of one name that are tried. Another port of the host may have added some.
-const COOKIES_MAX: usize = 4;
-
-/// The halves of a session that a request shows. One of them may be missing.
-pub(super) struct Halves<'h> {
-    cookies: Vec<&'h [u8]>,
-    check: &'h [u8],
-}
-
-impl<'h> Halves<'h> {
-    /// Those of a request; `None` if it has neither.
-    pub(super) fn of(headers: &'h HeaderMap, cookie: &str) -> Option<Self> {
-        let pairs = headers.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
-        let values = pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(cookie.as_bytes())?.strip_prefix(b"="));
-        let cookies: Vec<&[u8]> = values.take(COOKIES_MAX).collect();
-        let check = headers.get(CHECK).map(HeaderValue::as_bytes);
-        (check.is_some() || !cookies.is_empty()).then(|| Self { cookies, check: check.unwrap_or_default() })
-    }
-
-    /// The session of both halves.
-    pub(super) fn find(&self, sessions: &Sessions, tokens: &TokenSet, now: Now) -> Option<(SessionId, Session)> {
-        self.cookies.iter().find_map(|cookie| sessions.find(cookie, self.check, tokens, now))
-    }
-}
 
 /// Answers an admitted request.
 pub(super) fn respond<B>(request: &Request<B>, auth: &AdminAuth, pass: &Pass) -> Response<AdminBody> {
@@ -104,7 +77,7 @@ fn is_secure(headers: &HeaderMap, auth: &AdminAuth) -> bool {
 
 fn set_cookie(response: &mut Response<AdminBody>, auth: &AdminAuth, value: &str, more: &str) {
     let cookie = format!("{}={value}; HttpOnly; SameSite=Strict; Path=/{more}", auth.cookie());
-    // It has only digits, letters and signs of this line.
+    // It has only visible ASCII.
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
     }

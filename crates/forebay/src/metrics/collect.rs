@@ -24,7 +24,7 @@ use crate::metrics::text_format::text_of;
 use crate::metrics::times;
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
-use crate::reload::ReloadCounters;
+use crate::reload_requests::ReloadCounters;
 use crate::retention::RetentionBoard;
 use discovery::UpstreamBoard;
 

@@ -22,12 +22,14 @@ use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
+use crate::actions::Actions;
 use crate::admin::{
-    AccessSettings, Actions, Admin, AdminAuth, ConfigurationSources, DeadReads, Diagnostics, DryRuns, Events, Fleet,
-    Jobs, Payloads, Refusals, Routes, ServerStatus, Views,
+    AccessSettings, Admin, AdminAuth, Aggregates, DeadReads, Diagnostics, DryRuns, Events, Fleet, Jobs, Payloads,
+    Refusals, Routes, ServerSinks, ServerStatus, Sinks, Views,
 };
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::{Findings, ServerSources};
 use crate::memory_use::MemoryUse;
 use crate::metrics::collect::Metrics;
@@ -39,10 +41,12 @@ use crate::process::service_manager::{ServiceManager, State};
 use crate::push::{self, Instance};
 use crate::read_back::SinkReader;
 use crate::recent_refusals::RecentRefusals;
-use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
+use crate::reload::{Components, Inputs, Reloader};
+use crate::reload_requests::{ReloadCounters, ReloadHandle};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message::{self, Ports};
 use crate::signals::{delayed, end_at_once, runtime_with_signals};
+use crate::story::Stories;
 use crate::tapping::Tapping;
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
@@ -280,11 +284,30 @@ impl Running {
         let access = AccessSettings::of(&configuration.admin, &configuration.console);
         let is_reachable = configuration.gateway.admin_is_reachable();
         let auth = AdminAuth::new(tokens.clone(), is_reachable, admin_port, access);
-        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
         let refusals = RecentRefusals::default();
+        let readers = Readers::new(SinkReader::for_bus(configuration, &sinks, delivery.lanes()));
+        let stored = gateway.control().stored_events();
         let views = Views {
             overviews: overviews.clone(),
             refusals: Some(Refusals::new(refusals.clone(), gateway.counters().clone(), types.clone())),
+            aggregates: Some(Aggregates::new(
+                delivery.aggregates().clone(),
+                types.clone(),
+                (stored.clone(), readers.clone()),
+            )),
+            sinks: Sinks::of_server(ServerSinks::new(&delivery, upstreams.clone(), types.clone()), sources.clone()),
+        };
+        let actions = Actions::default();
+        let stories = Stories {
+            log: log.clone(),
+            ledger: delivery.ledger().clone(),
+            lanes: delivery.lanes().clone(),
+            dead: delivery.dead_letters().clone(),
+            readers: readers.clone(),
+            types: types.clone(),
+            stored: gateway.control().stored_events(),
+            actions: actions.clone(),
+            progress: Arc::new(delivery.progress().clone()),
         };
         let admin = Arc::new(Admin {
             metrics,
@@ -303,7 +326,7 @@ impl Running {
             routes: Routes::new(&delivery),
             types: types.clone(),
             dry_runs: DryRuns::new(types.clone()),
-            events: Events::new(gateway.control().stored_events(), readers.clone()),
+            events: Events { stories },
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
@@ -324,7 +347,7 @@ impl Running {
                 tapping: Tapping::new(taps, Some(log.clone())),
                 views,
                 fleet: Fleet::new(&configuration.console.peers),
-                actions: Actions::default(),
+                actions: actions.clone(),
             },
         });
         let bus_events = BusEvents::start(configuration.bus.as_ref(), &readers)?;
@@ -381,6 +404,7 @@ impl Running {
             memory: self.memory,
             stopping,
             actions: self.admin.diagnostics.actions.clone(),
+            configuration: self.admin.diagnostics.configuration.clone(),
             auth: self.admin.auth.clone(),
             fleet: self.admin.diagnostics.fleet.clone(),
         }

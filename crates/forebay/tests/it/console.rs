@@ -142,7 +142,7 @@ fn every_role_serves_the_page() {
 }
 
 #[test]
-fn reload_turns_the_console_off_and_hosts_on() {
+fn reload_disables_console_and_allows_hosts() {
     let fixture = Fixture::new(CONFIG);
     let admin = fixture.server().admin;
     let [own, proxy] = [format!("Host: {admin}\r\n"), "Host: console.example.com\r\n".to_owned()];
@@ -215,7 +215,7 @@ fn session_needs_both_halves_and_ends_by_logout() {
 }
 
 #[test]
-fn cookie_is_secure_behind_tls() {
+fn cookie_is_secure_with_tls() {
     let access = Access::new(&format!("[admin]\nallowed_hosts = [\"console.example.com\"]\n{CONFIG}"));
     let bearer = bearer(&access.operator);
     let cookie = |headers: &str| {
@@ -245,7 +245,7 @@ fn reader_may_look_and_try_only() {
 }
 
 #[test]
-fn pages_of_others_are_refused() {
+fn pages_of_others_are_rejected() {
     let access = Access::new(CONFIG);
     let admin = access.admin;
     let session = access.log_in(&access.operator).concat();
@@ -292,7 +292,7 @@ fn pages_of_others_are_refused() {
 }
 
 #[test]
-fn frames_and_parts_of_other_pages_are_refused() {
+fn frames_and_parts_of_others_are_rejected() {
     let fixture = Fixture::new(CONFIG);
     let admin = fixture.server().admin;
     let from = |site: &str, mode: &str, dest: &str| {

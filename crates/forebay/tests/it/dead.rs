@@ -11,14 +11,14 @@ const REFUSE: &str = "create trigger refuse before insert on events when new.pay
                       begin select raise(abort, 'no bad ones'); end";
 
 /// A data directory whose store refuses payloads with `bad` in them, and the server on it.
-struct Fixture {
+pub(crate) struct DeadFixture {
     /// Killed before its directory is removed.
     server: Option<Server>,
-    folder: Folder,
+    pub(crate) folder: Folder,
 }
 
-impl Fixture {
-    fn new() -> Self {
+impl DeadFixture {
+    pub(crate) fn new() -> Self {
         let mut fixture = Self { server: None, folder: Folder::new() };
         std::fs::create_dir(fixture.folder.data()).unwrap();
         fixture.sql(TABLE);
@@ -27,7 +27,7 @@ impl Fixture {
         fixture
     }
 
-    fn sql(&self, text: &str) {
+    pub(crate) fn sql(&self, text: &str) {
         let store = rusqlite::Connection::open(self.folder.data().join("events.db")).unwrap();
         store.execute_batch(text).unwrap();
     }
@@ -40,7 +40,7 @@ impl Fixture {
         self.server.take().unwrap().stop(signal);
     }
 
-    fn server(&self) -> &Server {
+    pub(crate) fn server(&self) -> &Server {
         self.server.as_ref().unwrap()
     }
 
@@ -58,7 +58,7 @@ impl Fixture {
         }
     }
 
-    fn api(&self, method: &str, target: &str, headers: &str) -> (u16, String) {
+    pub(crate) fn api(&self, method: &str, target: &str, headers: &str) -> (u16, String) {
         let admin = self.server().admin;
         let host = if headers.contains("Host:") { String::new() } else { format!("Host: {admin}\r\n") };
         exchange(admin, &format!("{method} {target} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n"))
@@ -85,7 +85,7 @@ impl Fixture {
     }
 
     /// Asks the running server.
-    fn dead(&self, arguments: &[&str]) -> (i32, String) {
+    pub(crate) fn dead(&self, arguments: &[&str]) -> (i32, String) {
         let admin = self.server().admin.to_string();
         let arguments = [arguments, &["--admin", &admin]].concat();
         let (code, output, error) = self.command(&arguments);
@@ -106,7 +106,7 @@ fn series(name: &str, type_name: &str) -> String {
 
 #[test]
 fn dead_letters_are_listed_and_shown() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     fixture.post_three();
     let (code, text) = fixture.dead(&["list"]);
     let lines: Vec<&str> = text.lines().collect();
@@ -140,7 +140,7 @@ fn dead_letters_are_listed_and_shown() {
 
 #[test]
 fn replay_stores_once_and_drop_stays_dead() {
-    let mut fixture = Fixture::new();
+    let mut fixture = DeadFixture::new();
     fixture.post_three();
     let (code, text) = fixture.dead(&["replay"]);
     assert_eq!((code, &*text), (1, "local: 0 stored, 2 rejected again, 0 dropped, 0 left for later\n"));
@@ -173,7 +173,7 @@ fn replay_stores_once_and_drop_stays_dead() {
 
 #[test]
 fn stopped_server_only_allows_list_and_show() {
-    let mut fixture = Fixture::new();
+    let mut fixture = DeadFixture::new();
     fixture.post_three();
     let id = fixture.id_of("access");
     let online = [fixture.dead(&["list"]).1, fixture.dead(&["show", &id]).1];
@@ -197,7 +197,7 @@ fn stopped_server_only_allows_list_and_show() {
 
 #[test]
 fn unknown_sink_is_reported() {
-    let mut fixture = Fixture::new();
+    let mut fixture = DeadFixture::new();
     fixture.post_three();
     let admin = fixture.server().admin.to_string();
     let expect_unknown_sink = |(code, output, error): (i32, String, String)| {
@@ -213,7 +213,7 @@ fn unknown_sink_is_reported() {
 
 #[test]
 fn configuration_says_where_the_admin_port_is() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     fixture.post_three();
     let path = fixture.folder.data().join("forebay.toml");
     std::fs::write(&path, format!("[gateway]\nadmin = \"{}\"\n", fixture.server().admin)).unwrap();
@@ -230,7 +230,7 @@ fn configuration_says_where_the_admin_port_is() {
 /// The command may run as another user than the server, without access to its secrets.
 #[test]
 fn commands_need_no_secrets_of_the_configuration() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     fixture.post_three();
     let absent = fixture.folder.text("absent");
     let text = format!(
@@ -249,7 +249,7 @@ fn commands_need_no_secrets_of_the_configuration() {
 
 #[test]
 fn api_rejects_invalid_requests() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     fixture.post_three();
     let code = |method, target, headers| {
         let (status, body) = fixture.api(method, target, headers);
@@ -281,12 +281,15 @@ fn api_rejects_invalid_requests() {
     assert_eq!(fixture.of_type("forebay_dead_letters", "job"), 1, "nothing was dropped");
     let (status, body) = fixture.api("POST", "/api/dead/drop?all=true", "");
     assert!(status == 200 && body.contains("\"dropped\":2"), "{body}");
-    assert_eq!(fixture.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false,\"lost\":0}\n".to_owned()));
+    assert_eq!(
+        fixture.api("GET", "/api/dead", ""),
+        (200, "{\"letters\":[],\"more\":false,\"lost\":0,\"next\":null}\n".to_owned())
+    );
 }
 
 #[test]
 fn edited_dead_letter_is_stored() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     fixture.post_three();
     let id = fixture.id_of("job");
     let file = fixture.folder.data().join("corrected.json");
@@ -311,7 +314,7 @@ fn edited_dead_letter_is_stored() {
 
 #[test]
 fn editor_changes_the_payload() {
-    let fixture = Fixture::new();
+    let fixture = DeadFixture::new();
     fixture.post_three();
     let id = fixture.id_of("access");
     let admin = fixture.server().admin.to_string();

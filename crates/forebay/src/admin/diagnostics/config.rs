@@ -1,26 +1,14 @@
-//! `GET /api/config`: the configuration as it is in its file and in the variables now, with stars instead of secrets.
+//! `GET /api/config`: the configuration as it is in its file and in the variables now, with stars instead of secrets; where each setting of the
+//! running configuration comes from; and the errors that a reload would report. `GET /api/config/history`: its last changes.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use cli::Common;
-use config::{masked, masked_variables};
+use config::{SettingOrigin, SettingSource, masked};
 use hyper::StatusCode;
 use serde::Serialize;
-use settings::Environment;
+use settings::Mistake;
+use text::rfc3339;
 
-use super::super::response::{AdminResponse, json};
-
-/// The sources of the configuration. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct ConfigurationSources(Arc<Sources>);
-
-struct Sources {
-    file: Option<PathBuf>,
-    /// Each with its masked value.
-    variables: Vec<String>,
-}
+use crate::admin::response::{AdminResponse, json, stopping};
+use crate::configuration_sources::{ConfigurationChange, ConfigurationSources};
 
 #[derive(Serialize)]
 struct ConfigJson<'s> {
@@ -30,26 +18,78 @@ struct ConfigJson<'s> {
     /// Why there is no text.
     error: Option<String>,
     variables: &'s [String],
+    settings: Vec<SettingJson>,
+    mistakes: Vec<MistakeJson>,
+    /// Whether the file differs from the running configuration.
+    changed: bool,
+    loaded: String,
 }
 
-impl ConfigurationSources {
-    /// Those of a process with these flags and variables.
-    pub(crate) fn new(common: &Common, environment: &Environment) -> Self {
-        Self(Arc::new(Sources { file: common.config.clone(), variables: masked_variables(environment) }))
-    }
+#[derive(Serialize)]
+struct SettingJson {
+    name: String,
+    value: String,
+    from: &'static str,
+    line: Option<usize>,
+}
 
-    /// Reads the file.
-    pub(super) async fn respond(&self) -> AdminResponse {
-        let Sources { file, variables } = &*self.0;
-        let path = file.clone();
-        // A file system may hang.
-        let read = tokio::task::spawn_blocking(move || path.map(fs::read)).await.ok().flatten();
-        let (text, error) = match read {
-            Some(Ok(bytes)) => (Some(masked(&String::from_utf8_lossy(&bytes))), None),
-            Some(Err(error)) => (None, Some(error.to_string())),
-            None => (None, None),
+#[derive(Serialize)]
+struct MistakeJson {
+    line: Option<usize>,
+    column: Option<usize>,
+    title: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct HistoryJson {
+    /// The newest first.
+    history: Vec<ConfigurationChange>,
+}
+
+/// The configuration.
+pub(super) async fn respond(sources: &ConfigurationSources) -> AdminResponse {
+    let Some((read, mistakes)) = sources.check().await else { return stopping() };
+    let (changed, loaded) = sources.compare(&read);
+    let (text, error) = match read {
+        Some(Ok(bytes)) => (Some(masked(&String::from_utf8_lossy(&bytes))), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
+    };
+    let answer = ConfigJson {
+        file: sources.file().map(|path| path.display().to_string()),
+        text,
+        error,
+        variables: sources.variables(),
+        settings: sources.settings().into_iter().map(SettingJson::of).collect(),
+        mistakes: mistakes.into_iter().map(MistakeJson::of).collect(),
+        changed,
+        loaded: rfc3339::format(loaded),
+    };
+    json(StatusCode::OK, &answer)
+}
+
+/// The last changes.
+pub(super) fn history(sources: &ConfigurationSources) -> AdminResponse {
+    json(StatusCode::OK, &HistoryJson { history: sources.history() })
+}
+
+impl SettingJson {
+    fn of(origin: SettingOrigin) -> Self {
+        let SettingOrigin { name, value, source } = origin;
+        let (from, line) = match source {
+            SettingSource::Default => ("default", None),
+            SettingSource::File { line } => ("file", Some(line)),
+            SettingSource::Environment => ("environment", None),
+            SettingSource::Flag => ("flag", None),
         };
-        let file = file.as_ref().map(|path| path.display().to_string());
-        json(StatusCode::OK, &ConfigJson { file, text, error, variables })
+        Self { name, value, from, line }
+    }
+}
+
+impl MistakeJson {
+    fn of(mistake: Mistake) -> Self {
+        let Mistake { line, column, title, text } = mistake;
+        Self { line, column, title, text }
     }
 }

@@ -7,11 +7,11 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use text::rfc3339;
 
-use super::super::actions::Actions;
-use super::super::auth::Caller;
 use super::super::is_read;
 use super::super::payload::read_small;
 use super::super::response::{AdminResponse, json, not_allowed, problem};
+use crate::actions::Actions;
+use crate::caller::Caller;
 use crate::log::{self, UNLIMITED};
 use admin_api::log::{LogChangeJson, LogJson};
 

@@ -3,7 +3,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /api/actions` | the last actions of operators |
-//! | `GET /api/config` | the configuration, with stars instead of secrets |
+//! | `GET /api/config`, `GET /api/config/history` | the configuration, with stars instead of secrets, and its last changes |
 //! | `GET /api/overview`, `GET /api/live` | rates, latencies and backlogs: once, or a line each second |
 //! | `GET /api/tap?at=&type=&source=&sink=&where=&rate=` | live samples of events, a line each |
 //! | `GET /api/health` | what slowed the process down in the last minute, and figures of its host |
@@ -28,18 +28,18 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
 use super::Views;
-use super::actions::Actions;
-use super::auth::Caller;
 use super::fleet::{self, Fleet};
 use super::response::{AdminResponse, json, not_allowed};
 use super::{is_below, is_read};
+use crate::actions::Actions;
+use crate::caller::Caller;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::Findings;
 use crate::memory_use::MemoryUse;
 use crate::overview::{HISTORY_BYTES_MAX, Overviews};
 use crate::tapping::Tapping;
 use admin_api::debug::{MemoryJson, OwnerJson};
 use admin_api::paths;
-pub(crate) use config::ConfigurationSources;
 
 /// What every role answers about itself.
 #[derive(Clone)]
@@ -76,13 +76,14 @@ impl Diagnostics {
 
     /// The answer to a request of an admitted caller. `None` if the path isn't one of these.
     pub(crate) async fn respond(&self, request: &mut Request<Incoming>, caller: &Caller) -> Option<AdminResponse> {
-        const READ_ONLY: [&str; 8] = [
+        const READ_ONLY: [&str; 9] = [
             paths::ACTIONS,
             paths::API_HEALTH,
             paths::API_OVERVIEW,
             paths::API_LIVE,
             paths::API_TAP,
             paths::CONFIG,
+            paths::CONFIG_HISTORY,
             paths::DEBUG_MEMORY,
             paths::DEBUG_SHARDS,
         ];
@@ -93,7 +94,8 @@ impl Diagnostics {
         Some(match request.uri().path() {
             path if READ_ONLY.contains(&path) && !is_read(request.method()) => not_allowed("GET, HEAD"),
             paths::ACTIONS => json(StatusCode::OK, &self.actions.now()),
-            paths::CONFIG => self.configuration.respond().await,
+            paths::CONFIG => config::respond(&self.configuration).await,
+            paths::CONFIG_HISTORY => config::history(&self.configuration),
             paths::API_OVERVIEW => overview::once(&self.overviews).await,
             paths::API_TAP => tap::respond(&self.tapping, request.method(), request.uri().query()),
             paths::API_LIVE => overview::live(&self.overviews, request.method()),

@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use profile::{Format, Profile, ProfileError};
 
-use crate::admin::actions::Actions;
-use crate::admin::auth::Caller;
+use crate::actions::Actions;
 use crate::admin::response::{AdminResponse, not_allowed, problem};
+use crate::caller::Caller;
 use crate::log::UNLIMITED;
 use admin_api::query::pairs;
 

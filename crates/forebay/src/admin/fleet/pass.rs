@@ -1,5 +1,5 @@
-//! Passes a request on to a peer. The caller's scope was checked as for a request to this process; the peer gets the peers' token, so nobody
-//! gets more than both allow.
+//! Passes a request on to a peer. The caller's scope was checked as for a request to this process; the peer gets the peers' token, so a
+//! client may do what both allow.
 
 use bytes::Bytes;
 use hyper::body::Incoming;

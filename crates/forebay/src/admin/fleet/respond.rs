@@ -38,7 +38,7 @@ pub(in crate::admin) async fn respond(
 async fn list(fleet: &Fleet, overviews: &Overviews) -> AdminResponse {
     let overview = overviews.now().await;
     let own = PeerJson {
-        name: String::new(),
+        name: overview.instance.clone(),
         this: true,
         url: String::new(),
         role: Some(overview.role.clone()),

@@ -9,7 +9,8 @@ use hyper::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
 use writer::Writer;
 
-use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Caller, Diagnostics};
+use crate::admin::{self, AdminAuth, AdminBody, AdminResponse, Diagnostics};
+use crate::caller::Caller;
 use crate::metrics::bus_events;
 use crate::metrics::exposition::Exposition;
 use crate::metrics::findings;

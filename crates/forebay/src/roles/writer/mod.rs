@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use config::{ConnectionLimits, WriterConfiguration};
+use config::{ConnectionLimits, SinkConfig, WriterConfiguration};
 use discovery::{Advertised, Registration};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
@@ -19,9 +19,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
-use crate::admin::{AccessSettings, Actions, AdminAuth, ConfigurationSources, Diagnostics, Fleet, Views};
+use crate::actions::Actions;
+use crate::admin::{AccessSettings, AdminAuth, Diagnostics, Fleet, Sinks, Views};
 use crate::bus_events::{BusEvents, Readers};
 use crate::configuration_report::shown;
+use crate::configuration_sources::ConfigurationSources;
 use crate::findings::Findings;
 use crate::memory_plan::WriterPlan;
 use crate::memory_use::MemoryUse;
@@ -105,8 +107,9 @@ async fn serve(
         Registration::start(etcd.etcd, advertised, etcd.lease)
     });
     let is_registered = registration.as_ref().map(Registration::registered_flag);
+    let fleet = Fleet::new(&configuration.console.peers);
     let (retention, diagnostics) =
-        observe(&writer, sources, taps, is_registered.clone(), Fleet::new(&configuration.console.peers));
+        observe((&writer, stores(configuration)), sources, taps, is_registered.clone(), fleet);
     let shown = Shown {
         writer: writer.clone(),
         retention,
@@ -158,7 +161,7 @@ async fn serve(
 
 /// Starts the tasks that observe what runs.
 fn observe(
-    writer: &Arc<Writer>,
+    (writer, stores): (&Arc<Writer>, BTreeMap<String, SinkConfig>),
     configuration: ConfigurationSources,
     taps: &'static Taps,
     is_registered: Option<Arc<AtomicBool>>,
@@ -172,7 +175,8 @@ fn observe(
     let memory = MemoryUse::Writer(writer.clone());
     let tapping = Tapping::new(taps, None);
     tokio::spawn(overviews.clone().record());
-    let views = Views { overviews: overviews.clone(), refusals: None };
+    let sinks = Sinks::of_writer(writer.clone(), stores, configuration.clone());
+    let views = Views { overviews: overviews.clone(), refusals: None, aggregates: None, sinks };
     let actions = Actions::default();
     let diagnostics =
         Diagnostics { findings, overviews, memory, gateway: None, configuration, tapping, views, actions, fleet };
@@ -199,6 +203,11 @@ async fn warn_of_hangups(mut hangup: Signal) {
 
 async fn bind(address: SocketAddr, flag: &'static str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(cannot_listen(address, flag))
+}
+
+/// The configuration of each store.
+fn stores(configuration: &WriterConfiguration) -> BTreeMap<String, SinkConfig> {
+    configuration.sinks.iter().map(|(name, settings)| (name.to_string(), settings.store.clone())).collect()
 }
 
 fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {

@@ -60,7 +60,7 @@ impl Contract {
             Type::Text => value.is_string(),
             Type::Number => value.is_number(),
             Type::Boolean => value.is_boolean(),
-            Type::Literal(literal) => value.to_string() == *literal,
+            Type::Literal(literal) => serde_json::from_str::<Value>(literal).is_ok_and(|literal| literal == *value),
             Type::Named(name) if name == "Time" => {
                 value.as_str().is_some_and(|time| text::rfc3339::parse(time).is_ok())
             }

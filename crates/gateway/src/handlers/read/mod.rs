@@ -9,6 +9,7 @@ mod dead_letter;
 mod event_request;
 mod lookup;
 mod object_request;
+mod operator_problem;
 mod page_request;
 mod parameters;
 mod response;

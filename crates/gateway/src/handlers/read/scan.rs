@@ -8,7 +8,7 @@ use event::read::{Bookmark, Page, Query, StoredEvent};
 use expression::Expression;
 
 use super::choice::Choice;
-use super::stored_events::of_reader;
+use super::operator_problem::shown_to_operators;
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
@@ -48,7 +48,7 @@ pub(super) struct Scanned {
 }
 
 impl Scan {
-    /// Reads until the page is full, the store has no more, or the limit of a request is reached.
+    /// Reads until the page is full, the store is at its end, or the limit of a request is reached.
     ///
     /// # Errors
     /// The store can't be read.
@@ -56,7 +56,7 @@ impl Scan {
         let (began, mut found) = (Instant::now(), Scanned::default());
         loop {
             let room = self.limit - found.events.len();
-            // Pages from the newest event on differ from read to read. The first part has no more events than the page.
+            // Pages from the newest event on differ from read to read. The first part has at most as many events as the page.
             let events = if self.condition.is_some() && self.after.is_some() { PART_EVENTS.max(room) } else { room };
             let (mut page, mut matches) = self.part(events).await?;
             let without_room = positions(&matches).nth(room);
@@ -85,7 +85,7 @@ impl Scan {
             bytes_max: self.bytes_max,
             only_type: None,
         };
-        let page = self.choice.reader.read(query).await.map_err(|error| of_reader(&error))?;
+        let page = self.choice.reader.read(query).await.map_err(|error| shown_to_operators(&error))?;
         let Some(condition) = self.condition.clone() else {
             let all = vec![true; page.events.len()];
             return Ok((page, all));

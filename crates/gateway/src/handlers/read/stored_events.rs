@@ -15,7 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::choice::{Choice, SINK};
-use super::lookup::{SHARD, of_store, stores};
+use super::lookup::{SHARD, stores};
+use super::operator_problem::shown_to_operators;
 use super::page_request::limit;
 use super::parameters::{Parameters, bad};
 use super::response;
@@ -145,7 +146,7 @@ impl StoredEvents {
                         return Ok(ReadBody { bytes, _permit: permit.0 });
                     }
                 }
-                Ok((_, Err(error))) => failed = Some(of_reader(&error)),
+                Ok((_, Err(error))) => failed = Some(shown_to_operators(&error)),
                 Err(_) => {}
             }
         }
@@ -188,14 +189,4 @@ pub fn look_up(readers: Vec<Arc<dyn StoreReader>>, id: EventId, wait: Duration) 
         });
     }
     answers
-}
-
-/// Why a store can't be read. The operator gets its error message.
-pub(super) fn of_reader(error: &ReadError) -> Refused {
-    let Problem { code, detail, .. } = *of_store(error);
-    match error {
-        ReadError::Unavailable(reason) => Problem::boxed(code, format!("the store cannot be read now: {reason}")),
-        ReadError::NewestFirst(why) => Problem::boxed(code, format!("`order=desc`: {why}. Use `order=asc`")),
-        _ => Problem::boxed(code, detail),
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use admin_api::actions::{ActionJson, ActionsJson};
 use text::rfc3339;
 
-use super::auth::Caller;
+use crate::caller::Caller;
 
 /// Actions that are kept at most.
 const KEPT_MAX: usize = 256;

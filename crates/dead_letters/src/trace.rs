@@ -1,0 +1,106 @@
+//! What a sink's dead letters say of one event: its newest record, also if it has ended.
+
+use std::sync::Arc;
+
+use event::{EventId, Position};
+use eventlog::LogChunk;
+
+use crate::DeadLetters;
+use crate::blocked::Blocked;
+use crate::dead_record::DeadRecord;
+use crate::filter::DeadLetter;
+use crate::reader::DeadLetterReader;
+use crate::state::DeadLetterState;
+
+/// Bytes that a search by id reads at most.
+const SEARCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The outcome of an event that is or was a dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TracedOutcome {
+    /// It waits for the operator.
+    Held,
+    /// The sink stored it on a replay.
+    Replayed,
+    /// The operator has discarded it.
+    Dropped,
+}
+
+/// An event that is or was a dead letter of a sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadTrace {
+    /// The newest outcome.
+    pub outcome: TracedOutcome,
+    /// When it was written: microseconds since 1970, UTC. `None` if its block is damaged.
+    pub at: Option<i64>,
+    /// The dead letter. One that has ended has neither payload nor reason.
+    pub letter: DeadLetter,
+}
+
+impl DeadLetters {
+    /// The newest record of an event: of the one at `position`, if it is known and the id is that of its record, or of the one with this id.
+    /// Reads the disk: call it from a thread that may block.
+    ///
+    /// # Errors
+    /// The journal can't be read, or it is too large to be searched without the position.
+    pub fn trace(
+        self: &Arc<Self>,
+        id: Option<EventId>,
+        position: Option<Position>,
+    ) -> Result<Option<DeadTrace>, Blocked> {
+        if !self.was_used() {
+            return Ok(None);
+        }
+        match (position, id) {
+            (Some(position), _) => self.trace_at(id, position),
+            (None, Some(id)) => self.trace_id(id),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn trace_at(self: &Arc<Self>, id: Option<EventId>, position: Position) -> Result<Option<DeadTrace>, Blocked> {
+        let Position { shard, sequence } = position;
+        let entry = self.with_existing(|journal| journal.index.entry(shard, sequence))?.flatten();
+        let Some(entry) = entry else { return Ok(None) };
+        let Some(mut reader) = DeadLetterReader::from(self, entry.at)? else { return Ok(None) };
+        let Some(chunk) = reader.read().map_err(crate::later)? else { return Ok(None) };
+        let mut records = DeadRecord::all_in(&chunk);
+        let record = records.find(|(at, record)| *at == entry.at && id.is_none_or(|id| id == record.event.id));
+        Ok(record.and_then(|(_, record)| self.found(&chunk, &record)))
+    }
+
+    /// The index has no ids, so this reads the journal. The last record of the event counts.
+    fn trace_id(self: &Arc<Self>, id: EventId) -> Result<Option<DeadTrace>, Blocked> {
+        let first = self.with_existing(|journal| journal.index.first_needed())?.flatten();
+        let Some(first) = first else { return Ok(None) };
+        let Some(mut reader) = DeadLetterReader::from(self, first)? else { return Ok(None) };
+        let (mut found, mut bytes) = (None, 0);
+        while let Some(chunk) = reader.read().map_err(crate::later)? {
+            bytes += chunk.bytes().len();
+            if bytes > SEARCH_BYTES_MAX {
+                return Err(Blocked::Retry(
+                    "the sink has too many dead letters to search them by id: add position=".into(),
+                ));
+            }
+            for (_, record) in DeadRecord::all_in(&chunk).filter(|(_, record)| record.event.id == id) {
+                if DeadLetterState::of(record.kind).is_some() {
+                    found = self.found(&chunk, &record);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn found(&self, chunk: &LogChunk, record: &DeadRecord<'_>) -> Option<DeadTrace> {
+        let outcome = match DeadLetterState::of(record.kind)? {
+            DeadLetterState::Held => TracedOutcome::Held,
+            DeadLetterState::Replayed => TracedOutcome::Replayed,
+            DeadLetterState::Dropped => TracedOutcome::Dropped,
+        };
+        let at = match chunk {
+            LogChunk::Block(block) => Some(block.header().written_at),
+            LogChunk::Damaged(_) => None,
+        };
+        Some(DeadTrace { outcome, at, letter: DeadLetter::of(self.sink(), record, true) })
+    }
+}
