@@ -31,7 +31,7 @@ async function plant() {
   await fleet.reload(gateway, (text) => `${text}\n[types.parcel]\nroutes = ["warehouse"]\n`);
   // What is refused, and why nothing comes from the sensor: its prices are texts.
   const sensor = { authorization: `Bearer ${newToken('sensor', 'ingest')}` };
-  await until('the token is known', async () => (await fleet.post(gateway, 'order', { price: 'much' }, sensor)).status === 422);
+  await pause(2500);
   for (let time = 0; time < 5; time += 1) await fleet.post(gateway, 'order', { price: 'much', item: 'tea' }, sensor);
   // What is slow: the webhook takes a second for each event. It drains, since events stop coming.
   const known = await fleet.post(gateway, 'visit', { path: '/known', client: 'c', paid: false });

@@ -89,7 +89,7 @@ function compare(event, told, isGiven) {
     const [from, to] = bounds(warehouse);
     // PostgreSQL writes a row's time before its transaction ends, and so does the lane's clock later.
     check('the bounds hold the time of PostgreSQL', from <= time + 1000 && time <= to + 1000, `${shown(warehouse)}, PostgreSQL ${new Date(time).toISOString()}`);
-    if (isGiven) off.push(Math.max(from - time, time - to, 0), Math.abs((from + to) / 2 - time));
+    if (isGiven && warehouse.at) off.push(Math.max(from - time, time - to, 0), Math.abs((from + to) / 2 - time));
   }
   if (live.outcome === 'stored' && event.isRedisDown) {
     check('an event of the outage is stored after it', bounds(live)[1] >= redisBackAt - 1000, shown(live));
