@@ -38,7 +38,7 @@ pub(super) fn reject(shard: &ShardContext, refused: &Refused, origin: &Origin<'_
         let sample = || {
             RefusalSample::of(&rules.types, &label, name.as_ref(), (origin.source, client), refused as &Problem, None)
         };
-        counters.refusal_samples.add(sample);
+        counters.refusal_samples.add(refused.code, sample);
         if shard.shared.taps.want(Point::Refused) {
             tapped::sample(shard.shared.taps, &sample());
         }

@@ -13,6 +13,8 @@ use crate::problem::Problem;
 
 /// Samples that wait for the log, which reads all of them once a second.
 pub(crate) const SAMPLES_MAX: usize = 5;
+/// Of these, samples of requests whose sender isn't known: many of them leave room for those of senders with a token.
+const UNAUTHORIZED_MAX: usize = 2;
 /// Bytes of a pointer that a sample has: a client may have chosen the names in it.
 const POINTER_BYTES_MAX: usize = 200;
 
@@ -84,11 +86,19 @@ impl RefusalSample {
     }
 }
 
+impl RefusalNews {
+    fn has_room_for(&self, code: ErrorCode) -> bool {
+        let is_unauthorized = |code: ErrorCode| code == ErrorCode::Unauthorized;
+        let unauthorized = self.samples.iter().filter(|sample| is_unauthorized(sample.code)).count();
+        self.samples.len() < SAMPLES_MAX && (!is_unauthorized(code) || unauthorized < UNAUTHORIZED_MAX)
+    }
+}
+
 impl RefusalSamples {
-    /// An event is rejected.
-    pub(crate) fn add(&self, sample: impl FnOnce() -> RefusalSample) {
+    /// An event is rejected with this code.
+    pub(crate) fn add(&self, code: ErrorCode, sample: impl FnOnce() -> RefusalSample) {
         let mut news = self.hold();
-        if news.samples.len() < SAMPLES_MAX {
+        if news.has_room_for(code) {
             news.samples.push(sample());
         } else {
             news.left_out += 1;
@@ -144,14 +154,25 @@ mod tests {
     #[tokio::test]
     async fn first_samples_are_shown_and_others_counted() {
         let samples = RefusalSamples::default();
-        (1..=3).for_each(|line| samples.add(|| sample(line)));
+        (1..=3).for_each(|line| samples.add(ErrorCode::Schema, || sample(line)));
         samples.add_all((4..=7).map(sample).collect(), 100);
         samples.add_all(Vec::new(), 0);
         let news = samples.news().await;
         let lines: Vec<_> = news.samples.iter().filter_map(|sample| sample.line).collect();
         assert_eq!((lines, news.left_out), (vec![1, 2, 3, 4, 5], 98));
-        samples.add(|| sample(8));
+        samples.add(ErrorCode::Schema, || sample(8));
         assert_eq!(samples.news().await, RefusalNews { samples: vec![sample(8)], left_out: 0 });
+    }
+
+    #[tokio::test]
+    async fn requests_without_token_leave_room_for_others() {
+        let samples = RefusalSamples::default();
+        let unknown = || RefusalSample { code: ErrorCode::Unauthorized, ..sample(1) };
+        (0..12).for_each(|_| samples.add(ErrorCode::Unauthorized, unknown));
+        (2..=6).for_each(|line| samples.add(ErrorCode::Schema, || sample(line)));
+        let news = samples.news().await;
+        let lines: Vec<_> = news.samples.iter().filter_map(|sample| sample.line).collect();
+        assert_eq!((lines, news.left_out), (vec![1, 1, 2, 3, 4], 12));
     }
 
     #[test]
