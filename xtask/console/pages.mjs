@@ -164,7 +164,7 @@ async function takePictures() {
   mkdirSync(PICTURES, { recursive: true });
   const tab = await Tab.open(fleet.url('gateway-1'), { colorScheme: 'light' });
   await tab.logIn(fleet.tokens.anna);
-  const names = [...PAGES.map(([address]) => [address, address]), [addresses.find((one) => one.startsWith('event/')), 'story']];
+  const names = [...PAGES.map(([address]) => [address, address]), [addresses.find((one) => one.startsWith('event/')), 'event']];
   for (const [address, name] of names) {
     await tab.go(address);
     await fleet.postBatch('gateway-1', 'visit', Array.from({ length: 30 }, () => ({ path: '/tea', client: 'c', paid: false })));

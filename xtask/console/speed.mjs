@@ -124,7 +124,7 @@ async function measureCut(server) {
     proxy.cut();
     const begun = Date.now();
     await until('it is opened again', () => streams.length > known, 10000).catch((error) => check('a stream that is cut', false, error.message));
-    await attempt('the page is live again', () => tab.shows(/live/i));
+    await attempt('the page is live again', () => tab.shows(/\nlive\n/));
     times.push((Date.now() - begun) / 1000);
     await pause(1500);
   }

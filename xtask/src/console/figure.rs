@@ -51,6 +51,7 @@ mod tests {
         assert!(is_met(r#"{"what": "size", "unit": "kB", "measured": 99.0, "at_most": 100.0}"#));
         assert!(!is_met(r#"{"what": "size", "unit": "kB", "measured": null, "at_most": 100.0}"#));
         assert!(is_met(r#"{"what": "rate", "rounds": [[98.0, 100.0]], "at_least": 0.97}"#));
-        assert!(!is_met(r#"{"what": "failed checks", "measured": 1.0, "at_most": 0.0}"#));
+        assert!(!is_met(r#"{"what": "rate", "rounds": [[96.0, 100.0]], "at_least": 0.97}"#));
+        assert!(!is_met(r#"{"what": "failed checks", "measured": 1.0}"#));
     }
 }
