@@ -14,7 +14,7 @@ pub(crate) const TABLE: &str = "console";
 pub(crate) const SETTINGS: &[Setting] = &[ENABLED];
 const ENABLED: Setting = Setting::flag(
     "enabled",
-    "`false` disables the [console](../../guides/console.md): the admin port then answers 404 to `/`. The requests of `/api` stay",
+    "`false` disables the [console](../../guides/console.md): the admin port then answers 404 to `/`. The requests of `/api` remain available",
 )
 .or(Unset::Boolean(true));
 

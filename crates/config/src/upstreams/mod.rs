@@ -70,7 +70,7 @@ const MODES: [(&str, bool); 2] = [("one", false), ("all", true)];
 pub(crate) const OF_ETCD: &[Setting] = &[ALLOW_HTTP];
 const ALLOW_HTTP: Setting = Setting::flag(
     "allow_http",
-    "`true` lets the gateway use `http://` writers on other machines although the upstream has a `token` or a `ca`",
+    "`true` lets Forebay use `http://` addresses of other machines from etcd although a `token` or a `ca` is set",
 );
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(crate) const VARIABLE: &str = "FOREBAY_WRITERS";

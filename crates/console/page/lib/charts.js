@@ -199,7 +199,12 @@ export function lineChart(options) {
 
 /** @param {import("./view.js").Signal<boolean>} table */
 function tableSwitch(table) {
-  return button("As a table", { small: true, kind: "quiet", pressed: () => table.value, onclick: () => (table.value = !table.peek()) });
+  return button("Show as a table", {
+    small: true,
+    kind: "quiet",
+    pressed: () => table.value,
+    onclick: () => (table.value = !table.peek()),
+  });
 }
 
 /** @param {string} title @param {() => { series: Series[], points: number }} all @param {(i: number) => string} timeAt @param {(n: number | null) => string} format */

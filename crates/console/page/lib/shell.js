@@ -74,7 +74,7 @@ function viewer() {
     const now = session.value;
     if (!now?.needs_token || now.name === null) return null;
     return [
-      h("span", { class: "where", title: now.may.includes("admin") ? "May act" : "May read" }, outside(now.name, 64)),
+      h("span", { class: "where", title: now.may.includes("admin") ? "Scope admin" : "Scope read" }, outside(now.name, 64)),
       button("Log out", { small: true, kind: "quiet", onclick: logout }),
     ];
   };

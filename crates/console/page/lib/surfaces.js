@@ -49,7 +49,7 @@ export function errorBox(error, retry) {
   const text = error instanceof ApiError ? error.detail : error instanceof Error ? error.message : String(error);
   const older =
     error instanceof ApiError && (error.status === 404 || error.status === 405) && !(/** @type {any} */ (error.body)?.looked_in);
-  if (older) return empty("This instance does not offer this. It may be an older version, or have another role.");
+  if (older) return empty("This instance does not have this. Its version may be older, or its role may differ.");
   return h(
     "div",
     { class: "alert bad", role: "alert" },

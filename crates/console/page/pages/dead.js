@@ -40,7 +40,7 @@ export default function deadPage() {
     ),
     card({ title: "Replays and drops", note: "the last 64" }, jobTable(jobs)),
     card(
-      { title: "Actions", note: "all of operators, the last 256" },
+      { title: "Actions", note: "of operators, the last 256" },
       actionTable(() => state.version.value),
     ),
   );

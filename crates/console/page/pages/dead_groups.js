@@ -84,7 +84,7 @@ function groupTable(data, state, isChosen) {
         { title: "Sink", cell: (group) => outside(group.sink) },
         { title: "Type", cell: (group) => outside(group.type) },
         { title: "Reason", cell: reason, class: "wide" },
-        { title: "Held", cell: (group) => number(group.letters), class: "n" },
+        { title: "Dead letters", cell: (group) => number(group.letters), class: "n" },
         { title: "Newest", cell: (group) => ago(group.newest), class: "n", hint: "By the receipt of the event" },
       ],
     }),
@@ -120,7 +120,7 @@ export function deadFilters(state) {
     field("Condition (CEL)", input("where", "status >= 500", true)),
     field("Id", input("id", "all", true)),
     h("button", { type: "submit", class: "btn primary" }, "Search"),
-    () => (Object.keys(state.filter()).length ? h("button", { type: "button", class: "btn", onclick: clear }, "All") : null),
+    () => (Object.keys(state.filter()).length ? h("button", { type: "button", class: "btn", onclick: clear }, "Clear the filters") : null),
     () => {
       const { reason_group } = state.filter();
       return reason_group ? h("p", { class: "mu" }, "Group: ", code(reason_group, 200)) : null;

@@ -173,7 +173,7 @@ function nothing(feed) {
 function further(feed) {
   return () => {
     if (!feed.asked.value?.next) return null;
-    const full = feed.rows.value.length >= MOST_ROWS ? `The list has ${number(MOST_ROWS)} rows at most: the first ones make room.` : null;
+    const full = feed.rows.value.length >= MOST_ROWS ? `The list has ${number(MOST_ROWS)} rows at most: new ones replace the first.` : null;
     return h("div", { class: "row more" }, button("Look further", { onclick: feed.load }), full && h("span", { class: "mu" }, full));
   };
 }

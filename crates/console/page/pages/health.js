@@ -185,7 +185,7 @@ function memoryParts({ owners, limit_bytes, resident_bytes }) {
 function shardsCard() {
   const answer = /** @type {Resource<Shards>} */ (resource((signal) => get("debug/shards", { signal }), { every: POLL_MS }));
   const long = (/** @type {"arriving" | "processing" | "answering"} */ state) => (/** @type {Shards["shards"][number]} */ row) =>
-    row.long_requests ? number(row.long_requests[state]) : h("span", { class: "warn-text" }, "at work");
+    row.long_requests ? number(row.long_requests[state]) : h("span", { class: "warn-text" }, "busy");
   return card(
     { title: "Shards", note: "requests that take more than a second, by the state they are in" },
     shown(answer, (data) => [

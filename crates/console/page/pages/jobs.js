@@ -147,8 +147,8 @@ export function actionTable(again) {
         { title: "When", cell: (action) => time(action.at) },
         { title: "By", cell: (action) => outside(action.by) },
         { title: "Action", cell: (action) => outside(action.action) },
-        { title: "Of", cell: (action) => code(action.target, 200), class: "wide" },
-        { title: "Outcome", cell: (action) => outside(action.result) },
+        { title: "Target", cell: (action) => code(action.target, 200), class: "wide" },
+        { title: "Result", cell: (action) => outside(action.result) },
       ],
     }),
   );

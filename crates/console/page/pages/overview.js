@@ -104,7 +104,7 @@ function problem(finding) {
 const PAGE_NAMES = {
   sinks: "Sinks",
   dead: "Dead letters",
-  health: "Evidence",
+  health: "Health",
   refused: "Rejected",
   config: "Configuration",
   fleet: "Fleet",
@@ -118,10 +118,10 @@ function pageName(address) {
 
 /** @param {Overview} overview */
 function allWell({ role, sinks, ledger, totals }) {
-  if (role === "writer") return `Everything is well: ${count(sinks.length, "sink")} can be written to.`;
+  if (role === "writer") return `Healthy: ${count(sinks.length, "sink")} can be written to.`;
   const up = ledger.every((row) => row.adds_up);
   const all = sinks.length === 1 ? "the sink delivers" : `all ${number(sinks.length)} sinks deliver`;
-  return `Everything is well: ${all}. ${rate(totals.accepted_per_s)} accepted, ${number(pending(sinks))} pending. ${up ? "The ledger adds up: each event is stored, dead, skipped or pending." : ""}`;
+  return `Healthy: ${all}. ${rate(totals.accepted_per_s)} accepted, ${number(pending(sinks))} pending. ${up ? "The ledger adds up: each event is stored, dead, skipped or pending." : ""}`;
 }
 
 // ---------------------------------------------------------------------------------------------------------------- Ledger

@@ -28,7 +28,7 @@ export function flowCard(overview) {
     {
       title: "Flow",
       note: "rates over the last 10 s; the wider the line, the more events; dashed: held",
-      actions: button("As a table", { small: true, pressed: () => table.value, onclick: () => (table.value = !table.peek()) }),
+      actions: button("Show as a table", { small: true, pressed: () => table.value, onclick: () => (table.value = !table.peek()) }),
     },
     when(
       () => !table.value,

@@ -47,7 +47,7 @@ function filters(filter, data) {
   };
   const none = () =>
     filter.code.value || filter.type.value || filter.source.value
-      ? button("All", { small: true, onclick: () => setQuery({ code: "", type: "", source: "" }) })
+      ? button("Clear the filters", { small: true, onclick: () => setQuery({ code: "", type: "", source: "" }) })
       : null;
   return h("div", { class: "row filters" }, one("code", "Code"), one("type", "Type"), one("source", "Source"), none);
 }

@@ -30,7 +30,7 @@ const CAUSES = [
     title: "The store's cursor went back",
     cause: "The store was restored from an older copy, or removed.",
     steps: [
-      "Bring the newer store back, or choose one of the actions below.",
+      "Restore the newer store, or choose one of the actions below.",
       "Resume resends what the journal still has. Drop continues with the pending events; lost events stay counted as stored.",
     ],
     drop: true,

@@ -64,7 +64,7 @@ export function tryCard(type, rules) {
     {
       title: type ? ["Try a payload as ", outside(type)] : "Try a payload",
       note,
-      actions: [button("A recent one", { onclick: recent }), tryButton],
+      actions: [button("Use a recent one", { onclick: recent }), tryButton],
     },
     h(
       "p",

@@ -114,10 +114,7 @@ const ACKS = /** @type {Record<string, string>} */ ({
 /** @param {EventType | null} type @param {string} name */
 function rulesCard(type, name) {
   if (!type)
-    return card(
-      { title: ["Type ", outside(name)] },
-      empty("It has no table of its own in the configuration. The type * applies if there is one."),
-    );
+    return card({ title: ["Type ", outside(name)] }, empty("The configuration has no table for it. The type * applies if there is one."));
   const aggregates = type.aggregates.map((one, i) => [i ? ", " : null, h("a", { href: link("aggregates", one) }, outside(one))]);
   const events = h("a", { href: link("events", "", { type: type.type }) }, "its events");
   const rejections = h("a", { href: link("refused", "", { type: type.type }) }, "its rejections");

@@ -218,7 +218,7 @@ impl Jobs {
             return not_allowed("GET, HEAD, DELETE");
         }
         let Some(job) = self.find(id) else {
-            let detail = "there is no job with this number: it has ended long ago, or before a restart";
+            let detail = "there is no job with this number: GET /api/jobs lists the last ones since the start";
             return problem(StatusCode::NOT_FOUND, "job", detail.into());
         };
         if *method == Method::DELETE && job.is_running() {

@@ -80,12 +80,14 @@ impl ErrorCode {
             Self::NoWorker => "Retry, and start the service: `detail` names the subject.",
             Self::BusUnavailable => "Retry. Check the servers of `[bus]`, and the log of the gateway.",
             Self::BridgeBusy => "Retry. Start more services, or raise `max_waiting`.",
-            Self::BridgeTimeout => "Retry what may be carried out twice. Check the service, or raise `timeout`.",
-            Self::BusLost => "Retry what may be carried out twice.",
+            Self::BridgeTimeout => {
+                "Retry only if the request may be carried out twice. Check the service, or raise `timeout`."
+            }
+            Self::BusLost => "Retry only if the request may be carried out twice.",
             Self::BadReply => "Correct the service: see [answers](../guides/bridge.md).",
             Self::BusRefused => "Allow the account of `[bus]` to publish to the subject.",
             Self::ReplyDropped => {
-                "Retry what may be carried out twice. Let the service send smaller answers, or give Forebay more memory."
+                "Retry only if the request may be carried out twice. Let the service send smaller answers, or give Forebay more memory."
             }
         }
     }

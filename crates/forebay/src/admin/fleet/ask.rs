@@ -79,7 +79,9 @@ fn rejected(status: StatusCode) -> String {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             "set token or token_file of [console.peers] to a token of this peer with the scope `read` or `admin`"
         }
-        StatusCode::NOT_FOUND => "its release has no overview, or the address isn't that of an admin port",
+        StatusCode::NOT_FOUND => {
+            "check that the address is that of its admin port, and that its release has /api/overview"
+        }
         _ => "check that the address is that of its admin port",
     };
     format!("answered {}: {advice}", status.as_u16())
