@@ -152,7 +152,7 @@ export interface History {
 
 // ---------------------------------------------------------------------------------------------------------------- Events
 
-/** GET /api/events/ID: an event as its store has it. */
+/** GET /api/events/ID */
 export interface StoredEvent {
   id: string;
   type: string;
@@ -176,7 +176,8 @@ export interface Events {
   looked_to: Time | null;
 }
 
-/** GET /api/events/ID/story, GET /api/events/SHARD:SEQUENCE/story, GET /api/events/by-key/story?key=&type=&source= */
+// A position, SHARD:SEQUENCE, may replace the id; by-key/story?key=&type=&source= asks by key.
+/** GET /api/events/ID/story */
 export interface Story {
   /** Empty if only its position is known. */
   id: string;

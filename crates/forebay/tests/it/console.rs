@@ -161,7 +161,7 @@ fn reload_disables_console_and_allows_hosts() {
     assert_eq!(status(admin, "POST /api/reload", ""), 200);
     let off = ask(admin, "GET /", &own);
     assert_eq!(off.status, 404);
-    assert!(String::from_utf8_lossy(&off.body).contains("the console is off"), "{off:?}");
+    assert!(String::from_utf8_lossy(&off.body).contains("the console is disabled"), "{off:?}");
     let actions = ask(admin, "GET /api/actions", &own).json();
     let newest = &actions["actions"][0];
     assert_eq!((&newest["action"], &newest["by"]), (&"reload".into(), &"loopback without token".into()));

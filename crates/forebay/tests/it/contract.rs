@@ -21,6 +21,7 @@ const NOT_OF_A_WRITER: &[&str] = &[
     "/api/dead/ID",
     "/api/dead/groups",
     "/api/events",
+    "/api/events/ID",
     "/api/events/ID/story",
     "/api/jobs",
     "/api/jobs/ID",
