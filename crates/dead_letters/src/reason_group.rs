@@ -68,7 +68,7 @@ mod tests {
             ("can't parse 'a b' as \"long\", at `x`", "can't parse '…' as \"…\", at `…`"),
             ("id 2651fa94-4d60-8482-855f-ec6e00000007 at 2026-11-21T10:04:11Z", "id … at …:…:…"),
             ("HTTP 410 Gone: it's \"open", "HTTP … Gone: it's \"open"),
-            ("größer als 3,5 €", "größer als …,… €"),
+            ("über 3,5 €", "über …,… €"),
             ("", ""),
         ] {
             assert_eq!(group_reason(reason), group, "{reason}");

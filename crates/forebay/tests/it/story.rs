@@ -163,7 +163,7 @@ fn events_are_paged_by_a_condition() {
     let id = by_key["events"][0]["id"].as_str().unwrap();
     assert_eq!(fixture.read(&format!("/api/events/{id}"))["payload"]["n"], 7);
     for (query, code) in
-        [("type=none", 404), ("where=n%20%3D", 400), ("limit=201", 400), ("sink=none", 404), ("tipe=a", 400)]
+        [("type=none", 404), ("where=n%20%3D", 400), ("limit=201", 400), ("sink=none", 404), ("kind=a", 400)]
     {
         let (status, answer) = fixture.admin("GET", &format!("/api/events?{query}"), "");
         assert_eq!((status, answer["detail"].is_string()), (code, true), "{query}: {answer}");
