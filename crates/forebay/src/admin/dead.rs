@@ -9,7 +9,7 @@
 //! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "edited", "left", "failure"}]}` |
 //! | `POST /api/dead/drop?…` | the same; without a filter only with `all=true` |
 //!
-//! `dry_run=true`, `expect=` and `Prefer: respond-async` of the two actions: see [`dead_act`](super::dead_act).
+//! `dry_run=true`, `expect=` and `Prefer: respond-async` of the two actions: see [`super::dead_act`].
 
 use dead_letters::{DeadAction, DeadFilter, PageRequest};
 use hyper::body::Incoming;
