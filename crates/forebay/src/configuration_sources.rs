@@ -1,7 +1,6 @@
 //! The sources of the configuration: its file, the variables and the flags; and the text that is in use.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cli::Common;
 use config::{ConfigError, Role, SettingOrigin, masked_variables, setting_origins};
 use serde::Serialize;
-use settings::{Environment, Mistake};
+use settings::{Environment, Mistake, files};
 use text::rfc3339;
 use tokio::sync::Semaphore;
 
@@ -85,7 +84,7 @@ impl ConfigurationSources {
 
     /// Reads the file. Blocks.
     pub(crate) fn read(&self) -> FileContent {
-        self.file().map(fs::read)
+        self.file().map(files::read)
     }
 
     /// The file's content, and the errors that a reload would find now. `None` if the process ends.

@@ -102,8 +102,8 @@ impl ProgressBoard {
         if !self.0.is_failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 reason = %error,
-                "can't write the progress of lanes: the console shows times of events less exactly. Free space on the \
-                 disk of the data directory"
+                "can't write the progress of lanes: the console shows times of events less exactly. Check the \
+                 free space and the folder `progress` of the data directory"
             );
         }
     }

@@ -66,9 +66,9 @@ impl BrowserRules {
     }
 
     fn check_sender(&self, headers: &HeaderMap) -> Result<(), String> {
-        let Some(origin) = bytes(headers, &ORIGIN) else { return Ok(()) };
         let host = bytes(headers, &HOST).unwrap_or_default();
-        if is_own_origin(origin, host, self.has_tls) || self.is_allowed(origin) {
+        let is_own = |origin: &[u8]| is_own_origin(origin, host, self.has_tls) || self.is_allowed(origin);
+        if headers.get_all(&ORIGIN).iter().all(|origin| is_own(origin.as_bytes())) {
             return Ok(());
         }
         let shown = shown(headers, &ORIGIN);
@@ -88,7 +88,7 @@ impl BrowserRules {
 
 /// An image or a link of another page has no `Origin`, but this header.
 fn is_of_own_site(headers: &HeaderMap) -> bool {
-    bytes(headers, &SEC_FETCH_SITE).is_none_or(|site| OWN_SITES.contains(&site))
+    headers.get_all(&SEC_FETCH_SITE).iter().all(|site| OWN_SITES.contains(&site.as_bytes()))
 }
 
 fn other_site(headers: &HeaderMap) -> String {

@@ -7,7 +7,7 @@ use hyper::header::{COOKIE, HeaderName, HeaderValue};
 /// The header with the half of a session that only its own pages have.
 const CHECK: HeaderName = HeaderName::from_static("forebay-check");
 /// Cookies of one name that are tried. Another port of the host may have added some.
-const COOKIES_MAX: usize = 4;
+const COOKIES_MAX: usize = 256;
 
 /// The halves of a session that a request shows. One of them may be missing.
 pub(super) struct Halves<'h> {

@@ -69,13 +69,17 @@ fn lists<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
     values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
+/// What the header says of gzip itself, else of all codings.
 fn accepts_gzip(headers: &HeaderMap) -> bool {
-    lists(headers, &ACCEPT_ENCODING).any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
-        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
-        is_gzip && weight.is_none_or(|weight| weight > 0.0)
-    })
+    let weight_of = |wanted: &str| {
+        lists(headers, &ACCEPT_ENCODING).find_map(|coding| {
+            let mut parts = coding.split(';').map(str::trim);
+            parts.next().filter(|name| name.eq_ignore_ascii_case(wanted))?;
+            let weight = parts.find_map(|part| part.strip_prefix(['q', 'Q'])?.trim().strip_prefix('=')?.trim().parse::<f32>().ok());
+            Some(weight.unwrap_or(1.0))
+        })
+    };
+    weight_of("gzip").or_else(|| weight_of("*")).is_some_and(|weight| weight > 0.0)
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use text::rfc3339;
 use crate::admin::response::{AdminResponse, json, stopping};
 use crate::configuration_sources::{ConfigurationChange, ConfigurationSources};
 
+/// Bytes of a file that is shown.
+const SHOWN_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 #[derive(Serialize)]
 struct ConfigJson<'s> {
     /// The path; none if the process runs without a file.
@@ -52,6 +55,9 @@ pub(super) async fn respond(sources: &ConfigurationSources) -> AdminResponse {
     let Some((read, mistakes)) = sources.check().await else { return stopping() };
     let (changed, loaded) = sources.compare(&read);
     let (text, error) = match read {
+        Some(Ok(bytes)) if bytes.len() > SHOWN_BYTES_MAX => {
+            (None, Some(format!("the file has {} bytes, more than the {SHOWN_BYTES_MAX} that are shown", bytes.len())))
+        }
         Some(Ok(bytes)) => (Some(masked(&String::from_utf8_lossy(&bytes))), None),
         Some(Err(error)) => (None, Some(error.to_string())),
         None => (None, None),

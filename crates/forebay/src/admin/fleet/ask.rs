@@ -60,6 +60,8 @@ async fn overview(client: &HttpClient, upstream: &Upstream, peer: &WriterServer)
     if status != StatusCode::OK {
         return Err(rejected(status));
     }
+    // As a value it can't be nested deeper than clients can read.
+    serde_json::from_slice::<serde_json::Value>(&body).map_err(|_| not_forebay())?;
     let overview: Box<RawValue> = serde_json::from_slice(&body).map_err(|_| not_forebay())?;
     let Overview { role, origin } = serde_json::from_str(overview.get()).map_err(|_| not_forebay())?;
     let seen = Some(clock::unix_microseconds());
@@ -74,7 +76,7 @@ pub(super) fn authorized(request: hyper::http::request::Builder, upstream: &Upst
     }
 }
 
-fn rejected(status: StatusCode) -> String {
+pub(super) fn rejected(status: StatusCode) -> String {
     let advice = match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
             "set token or token_file of [console.peers] to a token of this peer with the scope `read` or `admin`"

@@ -15,7 +15,7 @@ use net::http_client::{HttpClient, HttpOptions};
 use serde_json::value::RawValue;
 use sink_remote::{Upstream, UpstreamConfig, WriterServer};
 use text::rfc3339;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::admin::payload::Payloads;
@@ -24,6 +24,8 @@ pub(super) use respond::respond;
 
 /// Peers at most; further ones aren't shown.
 const PEERS_MAX: usize = 64;
+/// Requests to peers that are passed on at a time, streams too.
+const PASSED_MAX: usize = 32;
 /// The pause between two rounds of questions.
 const EVERY: Duration = Duration::from_secs(5);
 /// Without a client for so long, nothing is asked any longer.
@@ -45,12 +47,23 @@ struct State {
     sources: Vec<Source>,
     /// Bodies of requests that are passed on.
     payloads: Arc<Payloads>,
+    places: Places,
     /// The answers of the last round, by the peers' names.
     answers: BTreeMap<String, Answer>,
     /// When a client asked last.
     asked_at: Option<Instant>,
     /// The number of rounds since a client began to ask. `None`: nothing runs.
     rounds: Option<watch::Receiver<u64>>,
+}
+
+/// The places of requests that are passed on.
+#[derive(Clone)]
+struct Places(Arc<Semaphore>);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(PASSED_MAX)))
+    }
 }
 
 /// Peers that are listed, or discovered together.
