@@ -75,7 +75,8 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         lists(headers, &ACCEPT_ENCODING).find_map(|coding| {
             let mut parts = coding.split(';').map(str::trim);
             parts.next().filter(|name| name.eq_ignore_ascii_case(wanted))?;
-            let weight = parts.find_map(|part| part.strip_prefix(['q', 'Q'])?.trim().strip_prefix('=')?.trim().parse::<f32>().ok());
+            let weight = parts
+                .find_map(|part| part.strip_prefix(['q', 'Q'])?.trim().strip_prefix('=')?.trim().parse::<f32>().ok());
             Some(weight.unwrap_or(1.0))
         })
     };

@@ -56,7 +56,9 @@ pub(super) fn split(rest: &str) -> Option<(String, &str)> {
 /// Whether no proxy before the peer can take a part of a path for another path.
 fn is_plain(part: &str) -> bool {
     let decoded = percent::decode(part);
-    decoded.is_some_and(|part| !matches!(&*part, "" | "." | "..") && !part.contains(['/', '\\']) && !part.contains(char::is_control))
+    decoded.is_some_and(|part| {
+        !matches!(&*part, "" | "." | "..") && !part.contains(['/', '\\']) && !part.contains(char::is_control)
+    })
 }
 
 impl Fleet {
@@ -116,13 +118,11 @@ async fn passed(answer: HttpResponse, is_head: bool, place: OwnedSemaphorePermit
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let body = match length {
         _ if is_head => AdminBody::Whole(None),
-        Some(length) if length <= WHOLE_BYTES_MAX => {
-            match timeout(WHOLE_MAX, answer.bytes(WHOLE_BYTES_MAX)).await {
-                Ok(Ok(bytes)) => bytes.into(),
-                Ok(Err(failure)) => return unreachable(&failure.to_string()),
-                Err(_) => return unreachable(&format!("no whole answer within {} s", WHOLE_MAX.as_secs())),
-            }
-        }
+        Some(length) if length <= WHOLE_BYTES_MAX => match timeout(WHOLE_MAX, answer.bytes(WHOLE_BYTES_MAX)).await {
+            Ok(Ok(bytes)) => bytes.into(),
+            Ok(Err(failure)) => return unreachable(&failure.to_string()),
+            Err(_) => return unreachable(&format!("no whole answer within {} s", WHOLE_MAX.as_secs())),
+        },
         _ => AdminBody::Stream(stream(answer, known == Some(LINES), place)),
     };
     AdminResponse { content_type: known.unwrap_or("application/octet-stream"), ..AdminResponse::text(status, body) }
@@ -182,7 +182,11 @@ mod tests {
             "/w/api/peers/x/api/status",
             "/w/api/session",
             "/w/api/../metrics",
-            "/w/api/%2e%2e/x", "/w/api/try/..\\..\\reload", "/w/api//dead", "/w/api/./dead", "/w/api/a%2Fb",
+            "/w/api/%2e%2e/x",
+            "/w/api/try/..\\..\\reload",
+            "/w/api//dead",
+            "/w/api/./dead",
+            "/w/api/a%2Fb",
             "/%ff/api/status",
         ] {
             assert_eq!(split(rest), None, "{rest}");
