@@ -22,6 +22,7 @@ const OWN: &[&str] = &[
     "origin.0",
     "origin.1",
     "origin.new",
+    "progress",
     "replays",
     "reserve",
     "tokens.json",

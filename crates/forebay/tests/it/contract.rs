@@ -95,6 +95,8 @@ fn answers_of_a_server_keep_the_contract() {
     server.wait_delivered();
     let dead = get(server.admin, "/api/dead").1;
     let id = dead["letters"][0]["id"].as_str().unwrap().to_owned();
+    let events = get(server.admin, "/api/events?limit=1").1;
+    let stored = events["events"][0]["id"].as_str().unwrap();
     let post = |path: &str| {
         let head =
             format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nPrefer: respond-async\r\nConnection: close\r\n\r\n");
@@ -107,7 +109,11 @@ fn answers_of_a_server_keep_the_contract() {
     let job = started["job"].as_str().unwrap();
     compare_all(server.admin, &[], |path| {
         let name = if path.starts_with("/api/aggregates") { "access.hits" } else { "local" };
-        path.replace("/jobs/ID", &format!("/jobs/{job}")).replace("ID", &id).replace("NAME", name)
+        let stored = format!("/events/{stored}");
+        path.replace("/jobs/ID", &format!("/jobs/{job}"))
+            .replace("/events/ID", &stored)
+            .replace("ID", &id)
+            .replace("NAME", name)
     });
 }
 
