@@ -13,7 +13,6 @@ mod delivery_files;
 mod entries;
 mod filter;
 mod groups;
-mod history;
 mod index;
 mod listing;
 mod lookup;
@@ -54,7 +53,6 @@ pub use deferred::{DeferredEnd, Resent};
 pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use groups::{DeadGroup, DeadGroups};
-pub use history::{DeadHistory, DeadStep, DeadStepKind};
 pub use listing::{DeadOrder, PageRequest};
 pub use notify::LastDead;
 pub use offline::{

@@ -17,7 +17,6 @@ mod disk_watermark;
 mod journal_failure;
 mod log;
 mod log_reader;
-mod logged_event;
 mod losses;
 mod request_range;
 mod saved_facts;
@@ -44,7 +43,6 @@ pub use delivery_watch::{
 pub use disk_watermark::DiskGuard;
 pub use log::{EventLog, LogOptions, OpenLogError};
 pub use log_reader::LogReader;
-pub use logged_event::{BlockInfo, LoggedEvent};
 pub use losses::{Loss, Losses, LostFrom};
 pub use request_range::RequestRange;
 pub use saved_facts::{FactFormat, InvalidFact, decode_facts, encode_facts};

@@ -4,8 +4,6 @@
 //! less than a millisecond. A large block, and any block on a slower disk, goes to the commit thread with the
 //! committer. Then the shard's loop resumes immediately and can still reject events.
 
-mod event_lookup;
-
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
