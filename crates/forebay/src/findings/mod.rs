@@ -67,11 +67,15 @@ impl Findings {
         *self.0.lowered.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// Takes samples until the future is dropped.
-    pub(crate) async fn follow(self) {
-        loop {
-            self.take_sample();
-            sleep(INTERVAL).await;
+    /// Takes samples until the future is dropped: the first one at once, not when the future is first polled, so that the
+    /// findings have what the first clients of a busy machine do.
+    pub(crate) fn follow(self) -> impl Future<Output = ()> {
+        self.take_sample();
+        async move {
+            loop {
+                sleep(INTERVAL).await;
+                self.take_sample();
+            }
         }
     }
 

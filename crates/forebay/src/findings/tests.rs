@@ -8,7 +8,7 @@ use host::{ContainerStats, ProcessStats};
 use metrics::Histogram;
 
 use super::sample::MinuteSample;
-use super::{CODES, INTERVAL, KEPT, Seen, host};
+use super::{CODES, Findings, INTERVAL, KEPT, Seen, host};
 
 const SHARDS: usize = 2;
 const MINUTE: Duration = Duration::from_mins(1);
@@ -273,4 +273,11 @@ fn host_has_the_figures_of_the_minute() {
     };
     assert_eq!(host(Some(&before), &now), expected);
     assert_eq!(host(None, &now), HostJson { cpu: None, throttled: None, ..expected });
+}
+
+#[test]
+fn first_sample_is_taken_before_the_first_poll() {
+    let findings = Findings::new(None);
+    let _following = findings.clone().follow();
+    assert_eq!(findings.seen().samples.len(), 1);
 }
