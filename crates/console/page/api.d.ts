@@ -218,7 +218,7 @@ export interface SinkStory {
   before_it: number | null;
   /** Failures of the lane between the receipt and the outcome. */
   failures: Failure[];
-  /** The writer. */
+  /** The writer that stored it, or that the last failed attempt asked. Null: not known, or the gateway stores itself. */
   server: string | null;
   object: string | null;
   /** The false condition of a skipped event. */

@@ -14,6 +14,7 @@ use crate::page::ProgressSample;
 use crate::records::RecordFile;
 use crate::search::{Passed, newest, oldest_time, passed, range_at};
 use crate::track::Track;
+use crate::writer_record::{WRITERS_MAX, WriterRecord};
 
 /// The progress of all lanes and shards. Cheap to clone. Queries read files: call them from a thread that may block.
 #[derive(Clone)]
@@ -46,8 +47,13 @@ impl LaneReporter {
     }
 
     /// The lane has written an object.
-    pub fn wrote_object(&self, object: WrittenObject) {
+    pub fn wrote_object(&self, object: &WrittenObject) {
         self.0.wrote_object(object);
+    }
+
+    /// The lane has stored a batch, whose first position is `first`, through this writer.
+    pub fn stored_by(&self, writer: Arc<str>, first: u64) {
+        self.0.stored_by(writer, first);
     }
 }
 
@@ -185,6 +191,17 @@ impl ProgressBoard {
         let objects = records.into_iter().filter_map(|(_, bytes)| WrittenObject::decode(&bytes));
         let mut holding = objects.filter(|object| object.may_hold(position, type_name));
         holding.next().filter(|_| holding.next().is_none()).map(|object| object.name)
+    }
+
+    /// The writer through which a lane stored a position that it has passed. `None` if it has none, or if that is too long
+    /// ago.
+    #[must_use]
+    pub fn writer_of(&self, shard: u16, sink: &str, position: u64) -> Option<String> {
+        let path = self.0.files.path(shard, Some(sink), FileKind::Writers);
+        let records = RecordFile { files: &self.0.files, path: &path, slots: WRITERS_MAX }.read();
+        // A lane that began again at an earlier position has the newer word on what follows it.
+        let mut newest_first = records.into_iter().rev().filter_map(|(_, bytes)| WriterRecord::decode(&bytes));
+        newest_first.find(|record| record.first <= position).map(|record| record.writer)
     }
 
     /// The time of the oldest sample of a lane: what it passed before is unknown. Microseconds since 1970, UTC.

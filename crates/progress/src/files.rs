@@ -18,16 +18,19 @@ pub(crate) enum FileKind {
     Failures,
     /// The names of the last objects.
     Objects,
+    /// The last changes of the writer.
+    Writers,
 }
 
 impl FileKind {
-    const ALL: [Self; 3] = [Self::Ring, Self::Failures, Self::Objects];
+    const ALL: [Self; 4] = [Self::Ring, Self::Failures, Self::Objects, Self::Writers];
 
     const fn ending(self) -> &'static str {
         match self {
             Self::Ring => "",
             Self::Failures => ".failures",
             Self::Objects => ".objects",
+            Self::Writers => ".writers",
         }
     }
 }
@@ -93,8 +96,9 @@ mod tests {
 
     #[test]
     fn sinks_are_known_by_file_names() {
-        let names = ["a.0000", "a.0001.failures", "a.b.0002.objects", "0000", "a", "a.txt", ".0000", "a.0000.old"];
-        let sinks = [Some("a"), Some("a"), Some("a.b"), None, None, None, None, None];
+        let names =
+            ["a.0000", "a.0001.failures", "a.b.0002.objects", "a.0.0003.writers", "0000", "a", "a.txt", ".0000", "a.0000.old"];
+        let sinks = [Some("a"), Some("a"), Some("a.b"), Some("a.0"), None, None, None, None, None];
         assert_eq!(names.map(sink_of), sinks);
     }
 }

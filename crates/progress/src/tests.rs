@@ -174,7 +174,7 @@ fn failing_disk_disturbs_nothing() {
     process.sample(1, 1);
     process.disk.set_capacity(Some(0));
     process.lane.failed(2, "refused", None);
-    process.lane.wrote_object(WrittenObject { first: 1, last: 2, name: "a".into(), types: Vec::new() });
+    process.lane.wrote_object(&WrittenObject { first: 1, last: 2, name: "a".into(), types: Vec::new() });
     (2..20).for_each(|at| process.sample(at, at.unsigned_abs()));
     assert_eq!(process.passed(5), None);
     process.disk.set_capacity(None);
@@ -243,7 +243,7 @@ fn objects_are_found_by_position_and_type() {
     let mut process = Process::new();
     let write = |process: &Process, at: u64, types: &[&str]| {
         let types = types.iter().map(|name| (*name).to_owned()).collect();
-        process.lane.wrote_object(WrittenObject {
+        process.lane.wrote_object(&WrittenObject {
             first: 10 * at + 1,
             last: 10 * at + 10,
             name: format!("{at}{types:?}"),
@@ -260,6 +260,30 @@ fn objects_are_found_by_position_and_type() {
     assert_eq!(of(15_010, "job").as_deref(), Some("1500[\"job\"]"));
     assert_eq!(of(14_999, "job").as_deref(), Some("1499[\"job\"]"));
     assert_eq!((of(14_999, "visit"), of(15_011, "job"), of(11, "job")), (None, None, None));
+}
+
+#[test]
+fn writers_are_found_by_position() {
+    let mut process = Process::new();
+    let stored = |process: &Process, writer: &str, first| process.lane.stored_by(writer.into(), first);
+    for (writer, first) in [("a:9001", 1), ("a:9001", 40), ("b:9001", 70)] {
+        stored(&process, writer, first);
+    }
+    process.sample(1, 90);
+    process = process.restart();
+    stored(&process, "a:9001", 91);
+    process.sample(2, 120);
+    let writer = |process: &Process, position| process.board.writer_of(0, "shop", position);
+    let found = [1, 69, 70, 90, 91, 500].map(|position| writer(&process, position).unwrap_or_default());
+    assert_eq!(found, ["a:9001", "a:9001", "b:9001", "b:9001", "a:9001", "a:9001"]);
+    assert_eq!((writer(&process, 0), process.board.writer_of(1, "shop", 1)), (None, None));
+    stored(&process, "c:9001", 80);
+    process.sample(3, 120);
+    assert_eq!([79, 80, 100].map(|position| writer(&process, position).unwrap()), ["b:9001", "c:9001", "c:9001"]);
+    (0..200).for_each(|at| stored(&process, &format!("{at}:9001"), 1_000 + at));
+    process.sample(4, 1_300);
+    assert_eq!((writer(&process, 100), writer(&process, 1_199)), (None, Some("199:9001".into())));
+    assert!(process.disk.content("/data/progress/shop.0000.writers").unwrap().len() <= 64 * 512);
 }
 
 #[test]

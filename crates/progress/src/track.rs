@@ -10,9 +10,8 @@ use crate::object_record::{OBJECTS_MAX, WrittenObject};
 use crate::page::ProgressSample;
 use crate::records::RecordFile;
 use crate::ring::RingWriter;
-
-/// Objects that may wait for the next sample. The oldest are left out.
-const WAITING_OBJECTS_MAX: usize = 64;
+use crate::waiting::WaitingRecords;
+use crate::writer_record::{WRITERS_MAX, WriterRecord};
 
 /// A lane or a shard.
 pub(crate) struct Track {
@@ -30,9 +29,10 @@ struct State {
     is_written: bool,
     ring: RingWriter,
     outages: Outages,
-    objects: Vec<WrittenObject>,
-    /// The number of the next object in the file, if it is known.
-    next_object: Option<u64>,
+    objects: WaitingRecords,
+    /// The writer of the last batch, and its changes.
+    writer: Option<Arc<str>>,
+    writers: WaitingRecords,
 }
 
 impl Track {
@@ -61,12 +61,19 @@ impl Track {
         self.state().outages.ended(now);
     }
 
-    pub(crate) fn wrote_object(&self, object: WrittenObject) {
-        let objects = &mut self.state().objects;
-        if objects.len() >= WAITING_OBJECTS_MAX {
-            objects.remove(0);
+    /// An object whose name is too long is left out.
+    pub(crate) fn wrote_object(&self, object: &WrittenObject) {
+        if let Some(record) = object.encode() {
+            self.state().objects.push(record);
         }
-        objects.push(object);
+    }
+
+    pub(crate) fn stored_by(&self, writer: Arc<str>, first: u64) {
+        let mut state = self.state();
+        if state.writer.as_ref() != Some(&writer) {
+            state.writers.push(WriterRecord { first, writer: writer.to_string() }.encode());
+            state.writer = Some(writer);
+        }
     }
 
     /// Notes the cursor, and writes pairs if it has moved: the last time at which it was still the previous one, and now.
@@ -91,16 +98,17 @@ impl Track {
         Ok(())
     }
 
-    /// Writes what the lane has reported of failures and objects since the last call. If the lane `has_begun` to deliver, an
-    /// outage of an earlier process is over.
+    /// Writes what the lane has reported of failures, objects and writers since the last call. If the lane `has_begun` to
+    /// deliver, an outage of an earlier process is over.
     ///
     /// # Errors
     /// The file system's error. The next call tries again.
     pub(crate) fn save_reports(&self, files: &Files, now: i64, has_begun: bool) -> io::Result<()> {
         let mut state = self.state();
-        let saved = self.save_failure(files, &mut state.outages, now, has_begun);
-        let State { objects, next_object, .. } = &mut *state;
-        self.save_objects(files, objects, next_object).and(saved)
+        let failure = self.save_failure(files, &mut state.outages, now, has_begun);
+        let objects = state.objects.save(files, &self.path(files, FileKind::Objects), OBJECTS_MAX);
+        let writers = state.writers.save(files, &self.path(files, FileKind::Writers), WRITERS_MAX);
+        failure.and(objects).and(writers)
     }
 
     fn save_failure(&self, files: &Files, outages: &mut Outages, now: i64, has_begun: bool) -> io::Result<()> {
@@ -118,25 +126,6 @@ impl Track {
         let number = outages.number.unwrap_or(number);
         file.write(number, &failure)?;
         outages.saved(number);
-        Ok(())
-    }
-
-    fn save_objects(&self, files: &Files, objects: &mut Vec<WrittenObject>, next: &mut Option<u64>) -> io::Result<()> {
-        if objects.is_empty() {
-            return Ok(());
-        }
-        let path = self.path(files, FileKind::Objects);
-        let file = RecordFile { files, path: &path, slots: OBJECTS_MAX };
-        let mut number = next.unwrap_or_else(|| file.read().last().map_or(0, |(number, _)| number + 1));
-        while let Some(object) = objects.first() {
-            if let Some(record) = object.encode() {
-                file.write(number, &record)?;
-                number += 1;
-                *next = Some(number);
-            }
-            objects.remove(0);
-        }
-        *objects = Vec::new();
         Ok(())
     }
 }

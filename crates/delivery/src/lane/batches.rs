@@ -269,6 +269,11 @@ impl Lane {
         {
             add_span(spans, &self.name.sink, part, took, &answer);
         }
+        if answer.is_ok()
+            && let Some(writer) = self.sink.server_of(&self.name)
+        {
+            self.status.progress.stored_by(writer, part.first());
+        }
         match &answer {
             Ok(WriteOutcome::Committed) => self.supersede(part, &BTreeSet::new()),
             Ok(WriteOutcome::Partial { refused, retry }) => self.supersede(part, &left(refused, retry)),

@@ -267,7 +267,7 @@ impl Lane {
     /// Notes the names of written objects for the console.
     fn note_objects(&self, intent: &ObjectIntent) {
         for object in &intent.objects {
-            self.status.progress.wrote_object(WrittenObject {
+            self.status.progress.wrote_object(&WrittenObject {
                 first: intent.first,
                 last: intent.last,
                 name: object.manifest.name.clone(),

@@ -135,6 +135,10 @@ mod tests {
             None
         }
 
+        fn writer_of(&self, _shard: u16, _sink: &str, _position: u64) -> Option<String> {
+            None
+        }
+
         fn reaches_back_to(&self, _shard: u16, _sink: &str) -> Option<i64> {
             None
         }

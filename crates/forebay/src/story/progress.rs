@@ -38,6 +38,9 @@ pub(crate) trait ProgressSource: Send + Sync {
     /// The object that holds an event of a lane.
     fn object_of(&self, shard: u16, sink: &str, position: u64, type_name: &str) -> Option<String>;
 
+    /// The writer through which a lane stored a position.
+    fn writer_of(&self, shard: u16, sink: &str, position: u64) -> Option<String>;
+
     /// The time before which nothing is known of a lane.
     fn reaches_back_to(&self, shard: u16, sink: &str) -> Option<i64>;
 }
@@ -77,6 +80,10 @@ impl ProgressSource for ProgressBoard {
 
     fn object_of(&self, shard: u16, sink: &str, position: u64, type_name: &str) -> Option<String> {
         Self::object_of(self, shard, sink, position, type_name)
+    }
+
+    fn writer_of(&self, shard: u16, sink: &str, position: u64) -> Option<String> {
+        Self::writer_of(self, shard, sink, position)
     }
 
     fn reaches_back_to(&self, shard: u16, sink: &str) -> Option<i64> {

@@ -94,7 +94,7 @@ impl Asked<'_> {
             outcome,
             at: at.map(Bounds::json),
             before_it,
-            server: failures.last().and_then(|failure| failure.server.clone()),
+            server: self.writer(sink, outcome, dead.is_some()).or_else(|| failures.last()?.server.clone()),
             failures,
             object,
             condition,
@@ -118,6 +118,13 @@ impl Asked<'_> {
         let bounds = Bounds { from: passed.from.max(received_at), ..passed };
         // Without a lower bound, or if the clock was set back, they say nothing.
         (i64::MIN < bounds.from && bounds.from <= bounds.to).then_some(bounds)
+    }
+
+    /// The writer of an event that the lane has stored. A replay's isn't known.
+    fn writer(&self, sink: &str, outcome: SinkOutcomeJson, is_replayed: bool) -> Option<String> {
+        let Position { shard, sequence } = self.position?;
+        let is_stored = outcome == SinkOutcomeJson::Stored && !is_replayed;
+        is_stored.then(|| self.progress.writer_of(shard, sink, sequence)).flatten()
     }
 
     /// The edits among the last actions.

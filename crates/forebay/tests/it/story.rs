@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::fixture::Fixture;
-use crate::support::{exchange, wait_until};
+use crate::support::{Folder, exchange, wait_until};
+use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 
 /// The default store, a webhook whose receiver is away, and a sink that gets few events.
@@ -138,6 +139,25 @@ fn story_is_known_after_journal_freed_event() {
         let (at, received) = (&sink(&story, "local")["at"], story["received"]["at"].as_str().unwrap());
         assert!(at["to"].as_str().unwrap() >= received, "{story}");
     }
+}
+
+#[test]
+fn story_names_the_writer_that_stored_the_event() {
+    let folder = Folder::new();
+    let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
+    let server = gateway(&folder.data(), &["--writer", &writer.url()], &folder.path("log"));
+    let request = "POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: application/json\r\nContent-Length: 1\r\n\r\n1";
+    let (status, answer) = exchange(server.intake, request);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let path = format!("/api/events/{}/story", answer["position"].as_str().unwrap());
+    let named = || {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let story: Value = serde_json::from_str(&exchange(server.admin, &head).1).unwrap();
+        sink(&story, "local")["server"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(wait_until(|| !named().is_empty()));
+    assert_eq!(named(), writer.url());
 }
 
 #[test]

@@ -1,0 +1,30 @@
+//! Which writers a lane used last.
+
+use crate::records::{push_text, shortened, take_text};
+
+/// Changes of a lane's writer that are kept.
+pub(crate) const WRITERS_MAX: u64 = 64;
+/// Bytes of a writer's name that are kept.
+pub(crate) const WRITER_BYTES_MAX: usize = 200;
+
+/// A lane has another writer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WriterRecord {
+    /// The first position that it stored.
+    pub(crate) first: u64,
+    pub(crate) writer: String,
+}
+
+impl WriterRecord {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.first.to_le_bytes().to_vec();
+        push_text(&mut bytes, shortened(&self.writer, WRITER_BYTES_MAX));
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (first, bytes) = bytes.split_first_chunk()?;
+        let (writer, _) = take_text(bytes)?;
+        Some(Self { first: u64::from_le_bytes(*first), writer: writer.into() })
+    }
+}
