@@ -96,8 +96,17 @@ mod tests {
 
     #[test]
     fn sinks_are_known_by_file_names() {
-        let names =
-            ["a.0000", "a.0001.failures", "a.b.0002.objects", "a.0.0003.writers", "0000", "a", "a.txt", ".0000", "a.0000.old"];
+        let names = [
+            "a.0000",
+            "a.0001.failures",
+            "a.b.0002.objects",
+            "a.0.0003.writers",
+            "0000",
+            "a",
+            "a.txt",
+            ".0000",
+            "a.0000.old",
+        ];
         let sinks = [Some("a"), Some("a"), Some("a.b"), Some("a.0"), None, None, None, None, None];
         assert_eq!(names.map(sink_of), sinks);
     }

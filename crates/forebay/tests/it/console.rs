@@ -1,5 +1,7 @@
 //! The console's page and the access to the admin port: sessions, web pages of others, and streams of clients that lose their access.
 
+mod behind_proxies;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -8,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::fixture::Fixture;
-use crate::support::{Folder, HANGS, forebay, wait_until};
+use crate::support::{Folder, HANGS, Running, forebay, wait_until};
 use crate::two_services::BackEnd;
 use crate::watch::Stream;
 
@@ -26,7 +28,7 @@ const CHANGES: [&str; 9] = [
     "POST /debug/heap?seconds=1",
 ];
 
-/// An answer: its status, its head in lower case, and its body.
+/// An answer: its status, its head, and its body.
 #[derive(Debug)]
 struct Answer {
     status: u16,
@@ -41,7 +43,7 @@ impl Answer {
 
     fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.filter(|(found, _)| *found == name).map(|(_, value)| value).next().unwrap_or_default()
+        lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).next().unwrap_or_default()
     }
 
     fn detail(&self) -> String {
@@ -59,7 +61,6 @@ fn ask(address: SocketAddr, request: &str, headers: &str) -> Answer {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    // Names of headers are in lower case.
     Answer { status, head, body: bytes[end + 4..].to_vec() }
 }
 
