@@ -36,15 +36,14 @@ export function eventFeed(filter, tailing) {
 
   /** @param {Record<string, string | number | null>} change @returns {Promise<Events>} */
   const ask = (change) => {
-    const { source: _, key, type, ...times } = filter;
-    const query = key ? { key, type } : { type, ...times };
+    const { key, type, source, ...times } = filter;
+    const query = key ? { key, type, source } : { type, source, ...times };
     return getKeepingPayloads("api/events", { signal: abort.signal, query: { ...query, limit: PAGE, ...change } });
   };
 
   /** @param {readonly StoredEvent[]} events */
   const unseen = (events) => {
-    // The server doesn't filter by source.
-    const fresh = events.filter((event) => !seen.has(event.id) && (!filter.source || event.source === filter.source));
+    const fresh = events.filter((event) => !seen.has(event.id));
     for (const event of fresh) seen.add(event.id);
     return fresh;
   };

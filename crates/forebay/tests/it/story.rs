@@ -161,6 +161,23 @@ fn story_names_the_writer_that_stored_the_event() {
 }
 
 #[test]
+fn events_are_paged_by_their_source() {
+    let fixture = Fixture::new(PLAIN);
+    for number in 0..30 {
+        fixture.order("", &format!("{{\"n\": {number}}}"));
+    }
+    fixture.server().wait_delivered();
+    fixture.sql("update events set source = 'shop' where json_extract(payload, '$.n') % 10 = 4");
+    let numbers = |query: &str| -> Vec<u64> {
+        let page = fixture.read(&format!("/api/events?{query}"));
+        page["events"].as_array().unwrap().iter().map(|event| event["payload"]["n"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(numbers("source=shop&limit=2"), [24, 14]);
+    assert_eq!(numbers("source=shop&where=n%20%3C%2020"), [14, 4]);
+    assert_eq!((numbers("source=").len(), numbers("source=other").len(), numbers("limit=200").len()), (27, 0, 30));
+}
+
+#[test]
 fn events_are_paged_by_a_condition() {
     let fixture = Fixture::new(PLAIN);
     for number in 0..30 {

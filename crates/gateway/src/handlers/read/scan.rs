@@ -1,4 +1,4 @@
-//! A page of events that match a condition. The store doesn't know the condition, so Forebay reads parts of the store and compares their
+//! A page of events that match a condition or are of a source. The store doesn't know these, so Forebay reads parts of the store and compares their
 //! events, up to a limit of each request. Then the page ends, and its cursor continues the search.
 
 use std::sync::Arc;
@@ -26,12 +26,19 @@ const STEPS_MAX: usize = 50_000;
 /// A search for events.
 pub(super) struct Scan {
     pub(super) choice: Choice,
-    pub(super) condition: Option<Arc<Expression>>,
+    pub(super) filter: ScanFilter,
     /// Events of the page at most.
     pub(super) limit: usize,
     /// Bytes of a part, and of the events of the page; at least one event is read.
     pub(super) bytes_max: usize,
     pub(super) after: Option<Bookmark>,
+}
+
+/// Which events match. All of them without a source and a condition.
+#[derive(Clone, Default)]
+pub(super) struct ScanFilter {
+    pub(super) source: Option<Arc<str>>,
+    pub(super) condition: Option<Arc<Expression>>,
 }
 
 /// The result of a search.
@@ -57,7 +64,7 @@ impl Scan {
         loop {
             let room = self.limit - found.events.len();
             // Pages from the newest event on differ from read to read. The first part has at most as many events as the page.
-            let events = if self.condition.is_some() && self.after.is_some() { PART_EVENTS.max(room) } else { room };
+            let events = if self.filter.is_set() && self.after.is_some() { PART_EVENTS.max(room) } else { room };
             let (mut page, mut matches) = self.part(events).await?;
             let without_room = positions(&matches).nth(room);
             if let Some(last) = without_room {
@@ -68,7 +75,7 @@ impl Scan {
             self.after.clone_from(&page.next);
             found.next = page.next;
             let is_full = found.events.len() >= self.limit || found.kept_bytes() >= self.bytes_max;
-            let is_page = self.condition.is_none() && !found.events.is_empty();
+            let is_page = !self.filter.is_set() && !found.events.is_empty();
             let is_long = found.looked_at >= EVENTS_MAX || found.bytes >= BYTES_MAX || began.elapsed() >= TIME_MAX;
             if found.next.is_none() || is_full || is_page || is_long {
                 return Ok(found);
@@ -86,16 +93,28 @@ impl Scan {
             only_type: None,
         };
         let page = self.choice.reader.read(query).await.map_err(|error| shown_to_operators(&error))?;
-        let Some(condition) = self.condition.clone() else {
+        if !self.filter.is_set() {
             let all = vec![true; page.events.len()];
             return Ok((page, all));
-        };
+        }
+        let filter = self.filter.clone();
         let compare = move || {
-            let matches = page.events.iter().map(|event| holds(&condition, event)).collect();
+            let matches = page.events.iter().map(|event| filter.matches(event)).collect();
             (page, matches)
         };
         let compared = tokio::task::spawn_blocking(compare).await;
         compared.map_err(|_| Problem::boxed(ErrorCode::Overload, "the server is stopping: retry after its restart"))
+    }
+}
+
+impl ScanFilter {
+    fn is_set(&self) -> bool {
+        self.source.is_some() || self.condition.is_some()
+    }
+
+    fn matches(&self, event: &StoredEvent) -> bool {
+        let is_of_source = self.source.as_deref().is_none_or(|source| source == event.source);
+        is_of_source && self.condition.as_deref().is_none_or(|condition| holds(condition, event))
     }
 }
 

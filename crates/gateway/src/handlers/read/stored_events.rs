@@ -20,7 +20,7 @@ use super::operator_problem::shown_to_operators;
 use super::page_request::limit;
 use super::parameters::{Parameters, bad};
 use super::response;
-use super::scan::{Scan, Scanned};
+use super::scan::{Scan, ScanFilter, Scanned};
 use crate::admission::{ClientBucket, ClientBuckets, ReadBudget, ReadPermit};
 use crate::error_code::ErrorCode;
 use crate::event_types::CurrentTypes;
@@ -118,15 +118,15 @@ impl StoredEvents {
 
     fn scan(&self, query: Option<&str>, sinks: &[Arc<dyn StoreReader>]) -> Result<Scan, Refused> {
         let parameters = Parameters::read(query, &PAGE)?;
-        let source = parameters.text("source").unwrap_or_default();
-        if parameters.text("key").is_none() {
-            parameters.without(&["source"], "is the source of a `key`: send both, or use a condition")?;
-        }
+        let source = parameters.text("source");
         let limit = parameters.with("limit", |text| limit(text, EVENTS_MAX))?.unwrap_or(EVENTS_USUAL);
         let condition = parameters.value::<Expression>(CONDITION)?.map(Arc::new);
-        let mut choice = Choice::of(&self.types.now(), &parameters, source, ReadOrder::NewestFirst, sinks)?;
+        let mut choice =
+            Choice::of(&self.types.now(), &parameters, source.unwrap_or_default(), ReadOrder::NewestFirst, sinks)?;
         let after = parameters.text("cursor").map(|text| choice.resume(text)).transpose()?;
-        Ok(Scan { choice, condition, limit, bytes_max: EVENT_ROOM, after })
+        // The ids of a key are those of its source.
+        let source = source.filter(|_| parameters.text("key").is_none()).map(Arc::from);
+        Ok(Scan { choice, filter: ScanFilter { source, condition }, limit, bytes_max: EVENT_ROOM, after })
     }
 
     /// The event with this id as JSON, from the store that answers first.
