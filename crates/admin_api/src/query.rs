@@ -1,6 +1,6 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
-use dead_letters::{DeadCursor, DeadFilter, DeadOrder};
+use dead_letters::{ChosenIds, DeadCursor, DeadFilter, DeadOrder};
 use text::{percent, rfc3339};
 
 /// What is asked for.
@@ -37,7 +37,7 @@ impl DeadQuery {
             match key {
                 "sink" => filter.sink = Some(value),
                 "type" => filter.type_name = Some(value),
-                "id" => filter.id = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
+                "id" => filter.ids = Some(value.parse().map_err(|error| format!("{key}: {error}"))?),
                 "since" => filter.since = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
                 "until" => filter.until = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
                 "reason" => filter.reason = Some(value),
@@ -79,7 +79,7 @@ impl DeadQuery {
             ("resend", self.resend.then(|| "true".to_owned())),
             ("origin", self.origin.clone()),
         ];
-        let set = filter_pairs(&self.filter).into_iter().chain(pairs);
+        let set = filter_pairs(&self.filter, ToString::to_string).into_iter().chain(pairs);
         let set = set.filter_map(|(key, value)| Some(format!("{key}={}", percent::encode(&value?))));
         format!("?{}", set.collect::<Vec<_>>().join("&"))
     }
@@ -88,18 +88,18 @@ impl DeadQuery {
     #[must_use]
     pub fn shown(&self) -> String {
         let limit = [("limit", self.limit.map(|limit| limit.to_string()))];
-        let set = filter_pairs(&self.filter).into_iter().chain(limit);
+        let set = filter_pairs(&self.filter, ChosenIds::shown).into_iter().chain(limit);
         let shown: Vec<String> = set.filter_map(|(key, value)| Some(format!("{key}={}", value?))).collect();
         if shown.is_empty() { "all dead letters".into() } else { shown.join(", ") }
     }
 }
 
-fn filter_pairs(filter: &DeadFilter) -> [(&'static str, Option<String>); 8] {
-    let DeadFilter { sink, type_name, id, since, until, reason, reason_group, condition } = filter;
+fn filter_pairs(filter: &DeadFilter, ids_as: fn(&ChosenIds) -> String) -> [(&'static str, Option<String>); 8] {
+    let DeadFilter { sink, type_name, ids, since, until, reason, reason_group, condition } = filter;
     [
         ("sink", sink.clone()),
         ("type", type_name.clone()),
-        ("id", id.map(|id| id.to_string())),
+        ("id", ids.as_ref().map(ids_as)),
         ("since", since.map(rfc3339::format)),
         ("until", until.map(rfc3339::format)),
         ("reason", reason.clone()),
@@ -121,13 +121,17 @@ pub fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>
 mod tests {
     use super::*;
 
+    fn ids(number: u8) -> ChosenIds {
+        let ids: Vec<_> = (0..number).map(|last| format!("2651fa94-4d60-8482-855f-ec6e000000{last:02}")).collect();
+        ids.join(",").parse().unwrap()
+    }
+
     #[test]
     fn query_round_trips() {
-        let id = "2651fa94-4d60-8482-855f-ec6e00000007".parse().ok();
         let filter = DeadFilter {
             sink: Some("a&b=é %".into()),
             type_name: Some("t".into()),
-            id,
+            ids: Some(ids(2)),
             since: Some(1_000_000),
             until: Some(2),
             reason: Some("no \"x\" & y".into()),
@@ -159,10 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn large_choice_is_shown_in_short() {
+        let filter = DeadFilter { sink: Some("a".into()), ids: Some(ids(99)), ..DeadFilter::default() };
+        let shown = DeadQuery { filter, ..DeadQuery::default() }.shown();
+        assert_eq!(shown, format!("sink=a, id={} and 96 others", ids(3)));
+    }
+
+    #[test]
     fn query_mistakes_are_named() {
         for (text, wanted) in [
             ("sinks=a", "unknown parameter sinks"),
-            ("id=1", "a UUID"),
+            ("id=1", "id: '1' isn't valid: an event id is a UUID"),
+            ("id=2651fa94-4d60-8482-855f-ec6e00000007,", "id: '' isn't valid"),
             ("since=now", "a time"),
             ("where=status%20%3D", "status ="),
             ("limit=-1", "expected a number"),

@@ -303,6 +303,7 @@ export interface DeadGroup {
   newest: Time;
 }
 
+// `id` names one event, or up to 1,000 with commas between their ids.
 /** POST /api/dead/replay?dry_run=true, POST /api/dead/drop?dry_run=true */
 export interface DeadPlan {
   letters: number;
@@ -341,7 +342,7 @@ export interface Jobs {
 export interface Job {
   job: string;
   action: "replay" | "drop";
-  /** The filter, for the operator. */
+  /** The filter, for the operator: of many ids the first three. */
   filter: string;
   by: string;
   started: Time;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use event::{EventId, Position};
 use ledger::{Condition, SinkName};
 
+use crate::chosen_ids::ChosenIds;
 use crate::cursor::DeadCursor;
 use crate::dead_record::DeadRecord;
 use crate::reason_group::group_reason;
@@ -16,8 +17,8 @@ pub struct DeadFilter {
     pub sink: Option<String>,
     /// Of this type.
     pub type_name: Option<String>,
-    /// With this id.
-    pub id: Option<EventId>,
+    /// With one of these ids.
+    pub ids: Option<ChosenIds>,
     /// Received at this time or later: microseconds since 1970, UTC.
     pub since: Option<i64>,
     /// Received before this time: microseconds since 1970, UTC.
@@ -38,8 +39,8 @@ impl DeadFilter {
 
     /// Whether only the sink and the type decide: the index has their counts.
     pub(crate) fn is_of_index(&self) -> bool {
-        let Self { sink: _, type_name: _, id, since, until, reason, reason_group, condition } = self;
-        id.is_none()
+        let Self { sink: _, type_name: _, ids, since, until, reason, reason_group, condition } = self;
+        ids.is_none()
             && since.is_none()
             && until.is_none()
             && reason.is_none()
@@ -51,7 +52,7 @@ impl DeadFilter {
     pub(crate) fn takes(&self, record: &DeadRecord<'_>) -> bool {
         let DeadRecord { event, reason, .. } = record;
         self.type_name.as_deref().is_none_or(|wanted| wanted == event.type_name)
-            && self.id.is_none_or(|wanted| wanted == event.id)
+            && self.ids.as_ref().is_none_or(|ids| ids.contains(event.id))
             && self.since.is_none_or(|since| event.received_at >= since)
             && self.until.is_none_or(|until| event.received_at < until)
             && self.reason.as_deref().is_none_or(|part| reason.contains(part))

@@ -4,6 +4,7 @@
 //! record counts (`index.rs`). Segments are freed from the front when all their dead letters have ended.
 
 mod blocked;
+mod chosen_ids;
 mod contact_log;
 mod counters;
 mod cursor;
@@ -46,6 +47,7 @@ use limits::memory::Budgets;
 use text::OperatorCommand;
 
 pub use blocked::Blocked;
+pub use chosen_ids::{ChosenIds, InvalidChoice};
 pub use contact_log::{ContactLog, ContactTime};
 pub use counters::DeadCounters;
 pub use cursor::DeadCursor;

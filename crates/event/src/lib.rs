@@ -10,7 +10,7 @@ pub mod read;
 mod serde_as_text;
 mod trace;
 
-pub use id::{EventId, FURTHER_VALUES_FROM, IdGenerator, KeyedIds};
+pub use id::{EventId, FURTHER_VALUES_FROM, IdGenerator, InvalidEventId, KeyedIds};
 pub use name::{InvalidTypeName, TypeName, TypeNameRule};
 pub use position::{InvalidOrigin, InvalidPosition, Lane, Origin, Position};
 pub use trace::TraceParent;

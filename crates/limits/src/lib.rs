@@ -174,6 +174,9 @@ pub const DEAD_LETTERS_MAX: usize = 1_000_000;
 pub const DEAD_LETTERS_MIN: usize = 10_000;
 /// The allowed values.
 pub const DEAD_LETTERS_SET_MAX: usize = 100_000_000;
+/// Ids that one request for dead letters names. They are a part of its first line, of which the admin port accepts
+/// 64 KiB.
+pub const CHOSEN_IDS_MAX: usize = 1_000;
 
 /// The allowed values for the memory of the process.
 pub const MEMORY_SET_MIN: u64 = 16 * 1024 * 1024;
@@ -385,5 +388,7 @@ const _: () = assert!(
     "the default is an allowed value"
 );
 const _: () = assert!(READ_EVENTS_DEFAULT <= READ_EVENTS_MAX, "the default may be asked for");
+const _: () =
+    assert!(CHOSEN_IDS_MAX * "%2C2651fa94-4d60-8482-855f-ec6e00000007".len() < 48 * 1024, "other filters fit too");
 const _: () = assert!(KEEP_FREE_BYTES_MIN <= KEEP_FREE_BYTES && KEEP_FREE_PART_MAX <= KEEP_FREE_PART);
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MIN.is_multiple_of(PAGE_BYTES as u64));

@@ -217,6 +217,7 @@ fn values() -> Vec<(&'static str, Value)> {
         ("DEAD_LETTERS_MAX", DEAD_LETTERS_MAX.into()),
         ("DEAD_LETTERS_MIN", DEAD_LETTERS_MIN.into()),
         ("DEAD_LETTERS_SET_MAX", DEAD_LETTERS_SET_MAX.into()),
+        ("CHOSEN_IDS_MAX", CHOSEN_IDS_MAX.into()),
         ("MEMORY_SET_MIN", MEMORY_SET_MIN.into()),
         ("MEMORY_SET_MAX", MEMORY_SET_MAX.into()),
         ("READ_EVENTS_DEFAULT", READ_EVENTS_DEFAULT.into()),

@@ -110,8 +110,8 @@ fn origin(path: &Path) -> anyhow::Result<String> {
 }
 
 fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
-    let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
-    let filter = DeadFilter { sink, type_name, id, since, until, reason, reason_group: None, condition };
+    let DeadChoice { sink, type_name, ids, since, until, reason, condition } = choice.clone();
+    let filter = DeadFilter { sink, type_name, ids, since, until, reason, reason_group: None, condition };
     DeadQuery { filter, limit, all, ..DeadQuery::default() }
 }
 
@@ -148,7 +148,7 @@ fn run_show(event: &DeadEvent, json: bool) -> anyhow::Result<u8> {
 /// The dead letters of one event, with their payloads. Warns if there is none.
 fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
     let DeadEvent { at, id, sink } = event;
-    let choice = DeadChoice { sink: sink.clone(), id: Some(*id), ..DeadChoice::default() };
+    let choice = DeadChoice { sink: sink.clone(), ids: Some((*id).into()), ..DeadChoice::default() };
     let found = read(at, query(&choice, Some(max), false), &format!("/{id}"))?;
     if found.letters.is_empty() {
         tracing::warn!("there is no dead letter with the id {id}: it was replayed or dropped, or the id is mistyped");

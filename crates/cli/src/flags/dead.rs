@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use dead_letters::ChosenIds;
 use event::EventId;
 use ledger::Condition;
 use load::ServerUrl;
@@ -82,9 +83,9 @@ pub(crate) struct DeadChoice {
     /// Only those of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) type_name: Option<String>,
-    /// Only the one with this id
-    #[arg(long)]
-    pub(crate) id: Option<EventId>,
+    /// Only those with these ids, with commas between them
+    #[arg(long = "id", value_name = "IDS")]
+    pub(crate) ids: Option<ChosenIds>,
     /// Only those received at this time or later (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
     pub(crate) since: Option<i64>,

@@ -1,6 +1,5 @@
 // Replay and drop: count first, ask, then start a job that continues without the page.
 import { ApiError, post } from "../lib/api.js";
-import { count, number } from "../lib/format.js";
 import { button, confirm, confirmNumber, dialog, outside, toast } from "../lib/ui.js";
 import { h, signal } from "../lib/view.js";
 import { dropPlan, replayPlan, results } from "./words.js";
@@ -79,62 +78,4 @@ async function conflict(action, filter, error) {
     ],
   });
   return (await open.closed) === true ? countAskStart(action, filter) : false;
-}
-
-/**
- * The same for dead letters of one sink that were chosen one by one.
- * @param {Action} action
- * @param {string} sink
- * @param {string[]} ids
- */
-export async function actOnChoice(action, sink, ids) {
-  if (acting.peek()) return false;
-  acting.value = true;
-  try {
-    return await countAskStart(action, { sink, id: ids.join(",") });
-  } catch (error) {
-    // Servers that select one id in a request.
-    if (ids.length > 1 && error instanceof ApiError && error.status === 400) return await oneByOne(action, sink, ids);
-    throw error;
-  } finally {
-    setTimeout(() => (acting.value = false), SETTLE_MS);
-  }
-}
-
-/**
- * A request for each dead letter, with progress in a dialog.
- * @param {Action} action @param {string} sink @param {string[]} ids
- */
-async function oneByOne(action, sink, ids) {
-  /** @type {DeadPlan} */
-  const first = await post(`api/dead/${action}`, undefined, {}, { query: { sink, id: ids[0], dry_run: true } });
-  const plan = { letters: ids.length, sinks: first.sinks.map((one) => ({ ...one, letters: ids.length })) };
-  if (!(await agreed(action, plan))) return false;
-  const done = signal(0);
-  const stopped = signal(false);
-  const text = () => `${number(done.value)} of ${count(ids.length, "dead letter")}`;
-  const open = dialog({
-    title: action === "replay" ? "Replaying" : "Dropping",
-    body: [
-      h("progress", { "aria-label": text, max: ids.length, value: () => done.value }),
-      h("p", { role: "status" }, text),
-      h("p", { class: "mu" }, "Keep this page open until the last one."),
-    ],
-    actions: () => button("Stop", { onclick: () => (stopped.value = true) }),
-  });
-  open.closed.then(() => (stopped.value = true));
-  /** @type {import("../api").DeadOutcome[]} */
-  const outcomes = [];
-  try {
-    for (const id of ids) {
-      if (stopped.peek()) break;
-      const answer = await post(`api/dead/${action}`, undefined, {}, { query: { sink, id } });
-      outcomes.push(...answer.sinks);
-      done.value++;
-    }
-  } finally {
-    open.close();
-    toast(outside(`${results(outcomes)}`), outcomes.some((one) => one.failure) ? "warn" : "ok");
-  }
-  return true;
 }

@@ -3,7 +3,7 @@ import { adminReason, get, resource } from "../lib/api.js";
 import { count, number, safe } from "../lib/format.js";
 import { button, card, code, dataTable, outside, shown, time } from "../lib/ui.js";
 import { effect, h, signal, untracked } from "../lib/view.js";
-import { act, actOnChoice } from "./dead_act.js";
+import { act } from "./dead_act.js";
 import { letterKey, OPEN } from "./dead_state.js";
 import { listed } from "./words.js";
 
@@ -57,8 +57,8 @@ function actions(state, busy) {
   /** @param {"replay" | "drop"} action */
   const onChoice = async (action) => {
     const letters = [...state.chosen.peek().values()];
-    const ids = letters.map((letter) => letter.id);
-    if (letters[0] && (await actOnChoice(action, letters[0].sink, ids))) {
+    const id = letters.map((letter) => letter.id).join(",");
+    if (letters[0] && (await act(action, { sink: letters[0].sink, id }))) {
       state.chosen.value = new Map();
       state.version.value++;
     }

@@ -8,6 +8,7 @@ import { ago, card, dataTable, empty, outside, pageHead, pill, prose, sentence, 
 import { computed, h, list, when } from "../lib/view.js";
 import { flowCard } from "./overview_flow.js";
 import { overviewTiles, pending } from "./overview_tiles.js";
+import { routeColumns } from "./parts.js";
 
 /** @typedef {import("../api").Overview} Overview */
 /** @typedef {import("../api").Finding} Finding */
@@ -149,18 +150,7 @@ function ledgerCard(overview) {
       rows,
       key: (row) => `${row.type} ${row.sink}`,
       columns: [
-        {
-          title: "Type",
-          cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)),
-          by: () => "",
-          sort: (row) => row.type,
-        },
-        {
-          title: "Sink",
-          cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)),
-          by: () => "",
-          sort: (row) => row.sink,
-        },
+        ...routeColumns(),
         { title: "State", cell: (row) => pill(sinks.value.get(row.sink)?.state ?? "removed") },
         { title: "Accepted", class: "n", cell: (row) => number(row.accepted), sort: (row) => row.accepted },
         { title: "Stored", class: "n", cell: (row) => number(row.stored), sort: (row) => row.stored },

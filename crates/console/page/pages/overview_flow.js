@@ -3,8 +3,9 @@
 import { flow } from "../lib/flow.js";
 import { age, bytes, compact, count, millis, number, rate, safe } from "../lib/format.js";
 import { link } from "../lib/router.js";
-import { button, card, dataTable, matches, outside, pill } from "../lib/ui.js";
-import { computed, h, signal, when } from "../lib/view.js";
+import { button, card, dataTable, matches, pill } from "../lib/ui.js";
+import { computed, signal, when } from "../lib/view.js";
+import { routeColumns } from "./parts.js";
 
 /** @typedef {import("../api").Overview} Overview */
 /** @typedef {import("../api").SinkRate} SinkRate */
@@ -57,18 +58,7 @@ function flowTable(overview) {
     window: 30,
     empty: "No event flows.",
     columns: [
-      {
-        title: "Type",
-        cell: (row) => h("a", { href: link("types", row.type) }, outside(row.type, 80)),
-        by: () => "",
-        sort: (row) => row.type,
-      },
-      {
-        title: "Sink",
-        cell: (row) => h("a", { href: link("sinks", row.sink) }, outside(row.sink, 80)),
-        by: () => "",
-        sort: (row) => row.sink,
-      },
+      ...routeColumns(),
       { title: "State", cell: (row) => (row.state ? pill(row.state) : "–") },
       { title: "Stored", class: "n", cell: (row) => rate(row.per_s), sort: (row) => row.per_s },
     ],

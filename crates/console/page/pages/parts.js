@@ -2,7 +2,9 @@
 
 import { send } from "../lib/api.js";
 import { parseKeepingPayloads } from "../lib/rawjson.js";
-import { matches } from "../lib/ui.js";
+import { link } from "../lib/router.js";
+import { matches, outside } from "../lib/ui.js";
+import { h } from "../lib/view.js";
 
 /** @typedef {import("../lib/api.js").Options} Options */
 
@@ -40,3 +42,18 @@ export function opensElsewhere(event) {
 
 /** Whether there is room for two columns. Reactive; ends with its scope. */
 export const wideScreen = () => matches("(min-width: 1100px)");
+
+/**
+ * A column of names, each with a link to its page.
+ * @param {string} title @param {string} page @param {"type" | "sink"} member
+ * @returns {import("../lib/ui.js").Column<{ type: string, sink: string }>}
+ */
+const names = (title, page, member) => ({
+  title,
+  cell: (row) => h("a", { href: link(page, row[member]) }, outside(row[member], 80)),
+  by: () => "",
+  sort: (row) => row[member],
+});
+
+/** The first columns of a table of routes. */
+export const routeColumns = () => [names("Type", "types", "type"), names("Sink", "sinks", "sink")];

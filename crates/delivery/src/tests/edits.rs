@@ -18,7 +18,7 @@ fn all() -> DeadFilter {
 }
 
 fn second() -> DeadFilter {
-    DeadFilter { id: Some(id(2)), ..all() }
+    DeadFilter { ids: Some(id(2).into()), ..all() }
 }
 
 fn edit() -> DeadAction {
@@ -41,7 +41,11 @@ fn replay_sends_the_edited_payload() {
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 1);
         assert_eq!(&*harness.fenced.get(id(2)).unwrap().payload, NEW);
         assert_eq!(harness.act(edit(), &second()).await.edited, 0, "it is no longer a dead letter");
-        assert_eq!(harness.act(edit(), &DeadFilter { id: Some(id(1)), ..all() }).await.edited, 0, "it never was");
+        assert_eq!(
+            harness.act(edit(), &DeadFilter { ids: Some(id(1).into()), ..all() }).await.edited,
+            0,
+            "it never was"
+        );
         harness.check_balance();
     });
 }

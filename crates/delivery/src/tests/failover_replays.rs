@@ -57,7 +57,7 @@ fn lost_replay_is_resent_automatically() {
 fn resend_keeps_the_numbers() {
     run(async {
         let mut harness = with_dead_letters(87, 3).await;
-        let only = |number| DeadFilter { id: Some(id(number)), ..all() };
+        let only = |number| DeadFilter { ids: Some(id(number).into()), ..all() };
         assert_eq!(harness.act(DeadAction::Replay, &only(2)).await.stored, 1);
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 2);
@@ -75,7 +75,7 @@ fn resend_keeps_the_numbers() {
 fn later_replay_does_not_hide_earlier_losses() {
     run(async {
         let mut harness = with_dead_letters(81, 2).await;
-        let only = |number| DeadFilter { id: Some(id(number)), ..all() };
+        let only = |number| DeadFilter { ids: Some(id(number).into()), ..all() };
         let standby = harness.fenced.standby();
         assert_eq!(harness.act(DeadAction::Replay, &only(1)).await.stored, 1);
         harness.fenced.fail_over(standby);

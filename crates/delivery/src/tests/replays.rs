@@ -22,7 +22,7 @@ fn all() -> DeadFilter {
 }
 
 fn only(number: u64) -> DeadFilter {
-    DeadFilter { id: Some(id(number)), ..all() }
+    DeadFilter { ids: Some(id(number).into()), ..all() }
 }
 
 /// Events 1, 2 and 3, of which the transactional store has rejected the second.

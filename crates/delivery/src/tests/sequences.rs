@@ -236,7 +236,7 @@ async fn drop_one(harness: &mut Harness, index: usize) {
         return;
     }
     let sink = dead_letter.sink.to_string();
-    let filter = DeadFilter { sink: Some(sink.clone()), id: Some(dead_letter.id), ..DeadFilter::default() };
+    let filter = DeadFilter { sink: Some(sink.clone()), ids: Some(dead_letter.id.into()), ..DeadFilter::default() };
     let outcome = harness.act(DeadAction::Drop, &filter).await;
     if outcome.dropped > 0 {
         harness.dropped.insert((sink, dead_letter.id));

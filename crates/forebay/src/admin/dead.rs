@@ -12,6 +12,7 @@
 //! `dry_run=true`, `expect=` and `Prefer: respond-async` of the two actions: see [`super::dead_act`].
 
 use dead_letters::{DeadAction, DeadFilter, PageRequest};
+use event::EventId;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
@@ -70,9 +71,9 @@ async fn route(
         "/replay" | "/drop" => Err(not_allowed("POST")),
         _ if !reads && method != Method::PUT => Err(not_allowed("GET, HEAD, PUT")),
         rest => {
-            let id = rest.trim_start_matches('/').parse();
+            let id = rest.trim_start_matches('/').parse::<EventId>();
             let id = id.map_err(|error| problem(StatusCode::NOT_FOUND, "id", format!("{error}")))?;
-            let filter = DeadFilter { id: Some(id), ..query.filter };
+            let filter = DeadFilter { ids: Some(id.into()), ..query.filter };
             if reads {
                 return list(admin, DeadQuery { filter, ..query }, true).await;
             }
@@ -94,7 +95,7 @@ async fn edit(
     })?;
     let action = DeadAction::Edit(payload.as_bytes().into());
     let outcomes = admin.dead_letters.act(&action, filter, EDITED_MAX).await;
-    let target = filter.id.map(|id| id.to_string()).unwrap_or_default();
+    let target = filter.ids.as_ref().map(ToString::to_string).unwrap_or_default();
     record((caller, &admin.diagnostics.actions), "dead edit", target, &outcomes);
     if outcomes.iter().all(|outcome| outcome.edited == 0 && outcome.failure.is_none()) {
         return Err(no_letter());

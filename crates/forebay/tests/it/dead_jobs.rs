@@ -1,6 +1,6 @@
 //! Jobs on dead letters, with a webhook that answers when the test lets it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -177,6 +177,37 @@ fn job_ends_without_its_client() {
     let log = || std::fs::read_to_string(fixture.folder.path("log")).unwrap();
     let is_logged = || log().lines().any(|line| line.contains("dead replay") && line.contains("stored=50"));
     assert!(wait_until(is_logged), "{}", log());
+}
+
+#[test]
+fn choice_of_dead_letters_is_one_job() {
+    let fixture = Fixture::with(5, 10);
+    let held = || {
+        let listed = fixture.api("GET", "/api/dead", "").1;
+        let letters = listed["letters"].as_array().unwrap().iter();
+        letters.map(|letter| letter["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let [first, second, third, fourth, fifth] = held().try_into().unwrap();
+    // As many as a request may have: the others match nothing.
+    let unknown: String = (0..997).map(|number| format!(",00000000-0000-0000-0000-{number:012}")).collect();
+    let chosen = format!("/api/dead/replay?sink=hook&id={fifth},{first},{third}{unknown}");
+    let plan = fixture.api("POST", &format!("{chosen}&dry_run=true"), "").1;
+    assert_eq!(plan["letters"], 3, "{plan}");
+    let (status, answer) = fixture.api("POST", &format!("{chosen}&expect=4"), ASYNC);
+    assert_eq!((status, &answer["code"]), (409, &"changed".into()), "{answer}");
+    let (status, answer) = fixture.api("POST", &format!("{chosen},{second}"), ASYNC);
+    assert_eq!((status, &answer["code"]), (400, &"query".into()), "{answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("1001 ids are too many"), "{answer}");
+    fixture.receiver.set(Mood::Accepts);
+    let job = fixture.wait_end(&fixture.start(&format!("{chosen}&expect=3")));
+    assert_eq!((&job["state"], &job["letters"], &job["sinks"][0]["stored"]), (&"done".into(), &3.into(), &3.into()));
+    assert!(job["filter"].as_str().unwrap().ends_with(" and 997 others"), "{job}");
+    let accepted = fixture.receiver.accepted.lock().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(accepted, BTreeSet::from([first.clone(), third, fifth]));
+    assert_eq!(held(), [&*second, &fourth]);
+    let dropped = fixture.api("POST", &format!("/api/dead/drop?id={first},{fourth}&expect=1"), "").1;
+    assert_eq!(dropped["sinks"][0]["dropped"], 1, "{dropped}");
+    assert_eq!(held(), [second]);
 }
 
 #[test]
