@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A reload that was applied.
+/// A reload, or what one would change.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ReloadJson {
+    /// Whether the changes are in use. A dry run says what would change.
     pub applied: bool,
     /// The path of the configuration file, as the server got it.
     #[serde(default)]
     pub file: Option<String>,
-    /// A sentence for each table that was added, removed or changed.
+    /// A sentence for each table that is added, removed or changed, and for each route with
+    /// pending events that is removed.
     #[serde(default)]
     pub changes: Vec<String>,
     /// The warnings of the configuration, as `forebay check` shows them.

@@ -98,7 +98,8 @@ impl Found<'_> {
             let (key, span) = (key.get_ref(), value.span());
             let name = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
             let is_inline = self.text.get(span.start..).is_some_and(|text| text.starts_with(['{', '[']));
-            let is_header = is_inline && self.text[..span.start].trim_end_matches([' ', '\t']).ends_with(['\n', '[']);
+            let before = self.text.get(..span.start).unwrap_or_default().trim_end_matches([' ', '\t']);
+            let is_header = is_inline && (before.is_empty() || before.ends_with(['\n', '[']));
             match value.get_ref() {
                 DeValue::Table(inner) if !is_inline || is_header => self.add_table(&name, inner),
                 DeValue::Array(elements) if self.is_list(&name) => {
@@ -229,6 +230,19 @@ sesame"""
         assert!(found.values().all(|origin| !origin.value.contains("sesame")), "{found:?}");
         assert_eq!(found["log.level"].source, SettingSource::Default);
         assert!(!found.keys().any(|name| name.starts_with("writer.") || name.starts_with("otlp.")), "{found:?}");
+    }
+
+    #[test]
+    fn table_at_the_very_beginning_is_a_table() {
+        for text in ["[types.a]\nread = \"db\"", "  [types.a]\r\nread = \"db\"", "types.a.read = \"db\""] {
+            let found = setting_origins(text.as_bytes(), &Environment::default(), &Flags::default());
+            let of_file: Vec<_> = found
+                .iter()
+                .filter(|origin| origin.source != SettingSource::Default)
+                .map(|origin| &*origin.name)
+                .collect();
+            assert_eq!(of_file, ["types.a.read"], "{text}");
+        }
     }
 
     #[test]

@@ -593,8 +593,9 @@ export interface ConfigHistory {
   /** The newest first, at most 64. */
   history: { at: Time; by: string; changes: string[] }[];
 }
-/** POST /api/reload */
+/** POST /api/reload?dry_run= */
 export interface Reload {
+  /** False in a dry run. */
   applied: boolean;
   file: string | null;
   changes: string[];

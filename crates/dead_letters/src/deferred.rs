@@ -268,15 +268,15 @@ impl DeadLetters {
         self.deferred().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
     }
 
-    /// Whether the event with this id is deferred; only the one at `position` if it is known.
-    #[must_use]
-    pub fn is_deferred(&self, id: Option<EventId>, position: Option<Position>) -> bool {
+    /// The position of a deferred event's record: of the event with this id, only the one at `position` if that is known.
+    pub(crate) fn deferred_at(&self, id: Option<EventId>, position: Option<Position>) -> Option<u64> {
         let deferred = self.deferred();
-        let is_same = |event: &Event| id.is_none_or(|id| id == event.id);
-        match position {
-            Some(at) => deferred.events.get(&(at.shard, at.sequence)).is_some_and(is_same),
-            None => id.is_some() && deferred.events.values().any(is_same),
-        }
+        let is_same = |event: &&Event| id.is_none_or(|id| id == event.id);
+        let found = match position {
+            Some(at) => deferred.events.get(&(at.shard, at.sequence)).filter(is_same),
+            None => id.and_then(|_| deferred.events.values().find(is_same)),
+        };
+        found.map(|event| event.at)
     }
 
     /// Reads deferred events of `shard`, at most `limit`: those after `after`, up to `cursor`, which their lane has

@@ -62,11 +62,35 @@ impl DeadLetters {
         let Position { shard, sequence } = position;
         let entry = self.with_existing(|journal| journal.index.entry(shard, sequence))?.flatten();
         let Some(entry) = entry else { return Ok(None) };
-        let Some(mut reader) = DeadLetterReader::from(self, entry.at)? else { return Ok(None) };
+        let of_id = |record: &DeadRecord<'_>| id.is_none_or(|id| id == record.event.id);
+        let found = self.record_at(entry.at, |chunk, record| self.found(chunk, record).filter(|_| of_id(record)))?;
+        Ok(found.flatten())
+    }
+
+    /// Why the store rejected a deferred event, as its record says: of the event with this id, only the one at `position` if that
+    /// is known. `None` if it isn't deferred. Reads the disk: call it from a thread that may block.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub fn deferred_reason(
+        self: &Arc<Self>,
+        id: Option<EventId>,
+        position: Option<Position>,
+    ) -> Result<Option<String>, Blocked> {
+        let Some(at) = self.deferred_at(id, position) else { return Ok(None) };
+        self.record_at(at, |_, record| record.reason.to_owned())
+    }
+
+    /// What `of` returns for the record at this position of the journal of dead letters, if it is there.
+    fn record_at<T>(
+        self: &Arc<Self>,
+        at: u64,
+        of: impl FnOnce(&LogChunk, &DeadRecord<'_>) -> T,
+    ) -> Result<Option<T>, Blocked> {
+        let Some(mut reader) = DeadLetterReader::from(self, at)? else { return Ok(None) };
         let Some(chunk) = reader.read().map_err(crate::later)? else { return Ok(None) };
-        let mut records = DeadRecord::all_in(&chunk);
-        let record = records.find(|(at, record)| *at == entry.at && id.is_none_or(|id| id == record.event.id));
-        Ok(record.and_then(|(_, record)| self.found(&chunk, &record)))
+        let record = DeadRecord::all_in(&chunk).find(|(found, _)| *found == at);
+        Ok(record.map(|(_, record)| of(&chunk, &record)))
     }
 
     /// The index has no ids, so this reads the journal. The last record of the event counts.

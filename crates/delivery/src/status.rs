@@ -99,10 +99,14 @@ impl LaneStatus {
     }
 
     /// Its state, and since when it connects, delivers, waits or has stopped, regardless of changes of the reason:
-    /// microseconds since 1970, UTC.
+    /// microseconds since 1970, UTC. An outage may be older than the lane, which a reload or a start has renewed.
     #[must_use]
     pub fn state_and_since(&self) -> (LaneState, i64) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let (state, since) = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match state {
+            LaneState::Waiting(_) => (state, self.progress.fails_since().map_or(since, |began| began.min(since))),
+            _ => (state, since),
+        }
     }
 
     /// Events of the shard, of all types, that are after the lane's cursor.

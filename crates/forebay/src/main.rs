@@ -28,6 +28,7 @@ mod read_back;
 mod recent_refusals;
 mod reload;
 mod reload_requests;
+mod removed_routes;
 mod retention;
 mod roles;
 mod signals;

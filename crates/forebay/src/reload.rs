@@ -16,8 +16,10 @@ use std::time::Duration;
 
 use config::{ConfigError, Configuration, Stopping, changes, needs_restart};
 use delivery::{DeliveryControl, LaneBoard, SinkSetup};
+use event::TypeName;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
+use ledger::{Ledger, SinkName};
 use limits::memory::Budgets;
 use settings::Environment;
 use sink::SinkError;
@@ -31,13 +33,15 @@ use crate::admin::{AccessSettings, AdminAuth, Fleet};
 use crate::bus_events::Readers;
 use crate::caller::Caller;
 use crate::configuration_sources::ConfigurationSources;
+use crate::dry_run::config_of;
 use crate::findings::Findings;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::read_back::SinkReader;
-use crate::reload_requests::{ReloadCounters, ReloadError, ReloadRequests, stopping};
+use crate::reload_requests::{ReloadCounters, ReloadError, ReloadRequest, ReloadRequests, stopping};
+use crate::removed_routes::removed_routes;
 use crate::retention::RetentionBoard;
-use crate::tls::listeners::PortsTls;
+use crate::tls::listeners::{NextTls, PortsTls};
 use crate::type_info::TypeInfo;
 use crate::{compose, log, memory_plan};
 use admin_api::reload::ReloadJson;
@@ -70,6 +74,7 @@ pub(crate) struct Components {
     pub(crate) log: Arc<EventLog>,
     pub(crate) gateway: GatewayControl,
     pub(crate) delivery: DeliveryControl,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) lanes: LaneBoard,
     pub(crate) types: TypeInfo,
     pub(crate) objects: ObjectRegistry,
@@ -102,7 +107,14 @@ impl Reloader {
         loop {
             let (by, reply) = tokio::select! {
                 _ = hangup.recv() => (Caller::Hangup, None),
-                Some((by, reply)) = requests.0.recv() => (by, Some(reply)),
+                Some(ReloadRequest { by, is_dry_run, reply }) = requests.0.recv() => {
+                    if is_dry_run {
+                        // The client may have disconnected.
+                        let _ = reply.send(self.dry_run().await);
+                        continue;
+                    }
+                    (by, Some(reply))
+                }
             };
             manager.notify(State::Reloading);
             let result = self.reload(&by).await;
@@ -115,8 +127,7 @@ impl Reloader {
                     tracing::info!("the configuration was reloaded and is in use now");
                 }
                 Err(error) => {
-                    // Takes back the servers that were announced.
-                    self.components.upstreams.show(&self.current.upstreams);
+                    self.take_back_servers();
                     self.counters.refused.add(1);
                     tracing::error!(
                         "the configuration was read again and can't be used. Nothing has changed:\n{error}"
@@ -124,10 +135,14 @@ impl Reloader {
                 }
             }
             if let Some(reply) = reply {
-                // The client may have disconnected.
                 let _ = reply.send(result);
             }
         }
+    }
+
+    /// Takes back the servers that a configuration has announced which isn't in use.
+    fn take_back_servers(&self) {
+        self.components.upstreams.show(&self.current.upstreams);
     }
 
     fn record(&self, by: &Caller, result: &Result<ReloadJson, ReloadError>) {
@@ -141,25 +156,24 @@ impl Reloader {
         self.components.actions.record(by, "reload", file, result);
     }
 
+    /// What a reload would change.
+    ///
+    /// # Errors
+    /// Why it would change nothing.
+    async fn dry_run(&self) -> Result<ReloadJson, ReloadError> {
+        let prepared = self.prepare().await;
+        self.take_back_servers();
+        prepared.map(|prepared| ReloadJson { applied: false, ..self.outcome(&prepared) })
+    }
+
     async fn reload(&mut self, by: &Caller) -> Result<ReloadJson, ReloadError> {
         let read = self.components.configuration.read();
-        let loaded = self.inputs.load().map_err(|error| ReloadError::Configuration(error.to_string()));
-        let (mut configuration, warnings) = loaded?;
-        configuration.keep_rules_of(&self.current);
-        configuration.keep_upstreams_of(&self.current);
-        memory_plan::limit_aggregates(&mut configuration, &self.components.memory);
-        if !warnings.is_empty() {
+        let prepared = self.prepare().await?;
+        if let Some(warnings) = &prepared.warnings {
             tracing::warn!("{warnings}");
         }
-        let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let mut unfit = needs_restart(&self.current, &configuration, cores);
-        let sinks = self.sinks(&configuration);
-        let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
-        configuration.upstreams.iter().for_each(Upstream::announce);
-        unfit.extend(self.check(&sinks).await);
-        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else {
-            return Err(ReloadError::Configuration(unfit.join("\n")));
-        };
+        let reloaded = self.outcome(&prepared);
+        let Prepared { configuration, sinks, tls, .. } = prepared;
         self.apply(&configuration, &sinks).await?;
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
@@ -176,15 +190,40 @@ impl Reloader {
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);
         }
-        let reloaded = ReloadJson {
-            applied: true,
-            file: self.inputs.common.config.as_ref().map(|path| path.display().to_string()),
-            changes: changes(&self.current, &configuration),
-            warnings: (!warnings.is_empty()).then(|| warnings.to_string()),
-        };
         self.components.configuration.show(read, &by.to_string(), reloaded.changes.clone());
         (self.current, self.sinks) = (configuration, sinks);
         Ok(reloaded)
+    }
+
+    /// Reads the configuration, and checks everything that can fail.
+    async fn prepare(&self) -> Result<Prepared, ReloadError> {
+        let loaded = self.inputs.load().map_err(|error| ReloadError::Configuration(error.to_string()));
+        let (mut configuration, warnings) = loaded?;
+        configuration.keep_rules_of(&self.current);
+        configuration.keep_upstreams_of(&self.current);
+        memory_plan::limit_aggregates(&mut configuration, &self.components.memory);
+        let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let mut unfit = needs_restart(&self.current, &configuration, cores);
+        let sinks = self.sinks(&configuration);
+        let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
+        configuration.upstreams.iter().for_each(Upstream::announce);
+        unfit.extend(self.check(&sinks).await);
+        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else {
+            return Err(ReloadError::Configuration(unfit.join("\n")));
+        };
+        let warnings = (!warnings.is_empty()).then(|| warnings.to_string());
+        Ok(Prepared { configuration, sinks, tls, warnings })
+    }
+
+    fn outcome(&self, prepared: &Prepared) -> ReloadJson {
+        let after = &prepared.configuration;
+        let is_kept = |name: &TypeName, sink: &SinkName| {
+            config_of(after, name).is_some_and(|config| config.routes.iter().any(|route| route.to == *sink))
+        };
+        let mut changes = changes(&self.current, after);
+        changes.extend(removed_routes(&self.components.ledger.snapshot(), is_kept));
+        let file = self.inputs.common.config.as_ref().map(|path| path.display().to_string());
+        ReloadJson { applied: true, file, changes, warnings: prepared.warnings.clone() }
     }
 
     /// A sink whose store stays the same keeps its driver.
@@ -244,6 +283,14 @@ impl Reloader {
         log::configure(configuration.log.format, configuration.log.level);
         Ok(())
     }
+}
+
+/// A configuration that can be applied.
+struct Prepared {
+    configuration: Configuration,
+    sinks: Vec<SinkSetup>,
+    tls: NextTls,
+    warnings: Option<String>,
 }
 
 /// The state that the gateway gets.

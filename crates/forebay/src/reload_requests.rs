@@ -32,14 +32,22 @@ pub(crate) enum ReloadError {
 }
 
 /// The receiver of a reload's result.
-type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
+pub(crate) type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
+
+/// A request of the admin API.
+pub(crate) struct ReloadRequest {
+    pub(crate) by: Caller,
+    /// Whether only to say what would change.
+    pub(crate) is_dry_run: bool,
+    pub(crate) reply: Reply,
+}
 
 /// The admin API's handle for reloads. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct ReloadHandle(mpsc::Sender<(Caller, Reply)>);
+pub(crate) struct ReloadHandle(mpsc::Sender<ReloadRequest>);
 
 /// The reload requests that wait.
-pub(crate) struct ReloadRequests(pub(crate) mpsc::Receiver<(Caller, Reply)>);
+pub(crate) struct ReloadRequests(pub(crate) mpsc::Receiver<ReloadRequest>);
 
 impl ReloadHandle {
     pub(crate) fn new() -> (Self, ReloadRequests) {
@@ -47,13 +55,13 @@ impl ReloadHandle {
         (Self(handle), ReloadRequests(requests))
     }
 
-    /// Reads the configuration again for this caller.
+    /// Reads the configuration again for this caller, and applies it unless it is a dry run.
     ///
     /// # Errors
     /// What is wrong with it, in a text for the operator; nothing has changed.
-    pub(crate) async fn reload(&self, by: Caller) -> Result<ReloadJson, ReloadError> {
+    pub(crate) async fn reload(&self, by: Caller, is_dry_run: bool) -> Result<ReloadJson, ReloadError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send((by, reply)).await.map_err(|_| stopping())?;
+        self.0.send(ReloadRequest { by, is_dry_run, reply }).await.map_err(|_| stopping())?;
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 }

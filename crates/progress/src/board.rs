@@ -46,6 +46,12 @@ impl LaneReporter {
         self.0.delivers(now);
     }
 
+    /// When the outage began that is going on. Microseconds since 1970, UTC.
+    #[must_use]
+    pub fn fails_since(&self) -> Option<i64> {
+        self.0.fails_since()
+    }
+
     /// The lane has written an object.
     pub fn wrote_object(&self, object: &WrittenObject) {
         self.0.wrote_object(object);

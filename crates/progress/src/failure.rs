@@ -97,6 +97,11 @@ impl Outages {
         }
     }
 
+    /// When the outage began, if it hasn't ended.
+    pub(crate) fn open_since(&self) -> Option<i64> {
+        self.current.as_ref().filter(|current| current.to.is_none()).map(|current| current.from)
+    }
+
     /// What is to be saved.
     pub(crate) fn unsaved(&self) -> Option<&Failure> {
         self.current.as_ref().filter(|_| self.changed)

@@ -57,6 +57,10 @@ impl Track {
         self.state().outages.failed(now, reason, server);
     }
 
+    pub(crate) fn fails_since(&self) -> Option<i64> {
+        self.state().outages.open_since()
+    }
+
     pub(crate) fn delivers(&self, now: i64) {
         self.state().outages.ended(now);
     }

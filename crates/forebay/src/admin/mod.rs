@@ -54,7 +54,6 @@ use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
 use crate::reload_requests::{ReloadError, ReloadHandle};
 use crate::type_info::TypeInfo;
-use admin_api::reload::ReloadJson;
 pub(crate) use auth::{AccessSettings, AdminAuth};
 pub(crate) use body::AdminBody;
 pub(crate) use dead_reads::DeadReads;
@@ -221,13 +220,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
         paths::STATUS if !is_read(method) => response::not_allowed("GET, HEAD"),
         paths::STATUS => response::json(StatusCode::OK, &admin.status.now()),
         paths::RELOAD if *method != Method::POST => response::not_allowed("POST"),
-        paths::RELOAD => match reload(admin, caller).await {
-            Ok(reloaded) => response::json(StatusCode::OK, &reloaded),
-            Err(ReloadError::Configuration(detail)) => {
-                response::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail)
-            }
-            Err(ReloadError::Failed(detail)) => response::problem(StatusCode::SERVICE_UNAVAILABLE, "reload", detail),
-        },
+        paths::RELOAD => reload(query.unwrap_or_default(), admin, caller).await,
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
@@ -236,9 +229,22 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
     }
 }
 
-async fn reload(admin: &Admin, caller: &Caller) -> Result<ReloadJson, ReloadError> {
-    tracing::info!(target: UNLIMITED, by = %caller, "reload requested");
-    admin.reload.reload(caller.clone()).await
+async fn reload(query: &str, admin: &Admin, caller: &Caller) -> AdminResponse {
+    let is_dry_run = match query {
+        "" | "dry_run=false" => false,
+        "dry_run=true" => true,
+        _ => return response::problem(StatusCode::BAD_REQUEST, "query", "the only parameter is dry_run=true".into()),
+    };
+    if !is_dry_run {
+        tracing::info!(target: UNLIMITED, by = %caller, "reload requested");
+    }
+    match admin.reload.reload(caller.clone(), is_dry_run).await {
+        Ok(reloaded) => response::json(StatusCode::OK, &reloaded),
+        Err(ReloadError::Configuration(detail)) => {
+            response::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail)
+        }
+        Err(ReloadError::Failed(detail)) => response::problem(StatusCode::SERVICE_UNAVAILABLE, "reload", detail),
+    }
 }
 
 /// Whether the rest of a path after a known prefix is empty or begins with `/`.

@@ -394,6 +394,7 @@ impl Running {
             log: self.log.clone(),
             gateway: self.gateway.control().clone(),
             delivery: self.delivery.control().clone(),
+            ledger: self.delivery.ledger().clone(),
             lanes: self.delivery.lanes().clone(),
             types: self.types.clone(),
             objects: self.objects.clone(),

@@ -65,6 +65,9 @@ fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origi
         let Some(look) = sink.store.store().and_then(StoreConfig::look_command) else { continue };
         text += &format!("Read the events that sink {name} has stored:\n  {look}\n");
     }
+    if configuration.console.is_enabled {
+        text += &format!("Its console, for a browser:\n  {admin_url}/\n");
+    }
     text += &format!("Watch it:\n  curl -s {admin_url}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
 }

@@ -120,7 +120,7 @@ impl Stories {
         let by_request = found.in_log.exact_position();
         let id = found.event.as_ref().map(|event| event.id).or(found.in_log.ids.first().copied());
         let dead = sinks::dead_letters(&self.dead, id, by_request, &mut found.not_known);
-        let deferred = sinks::deferred(&self.dead, id, by_request);
+        let deferred = sinks::deferred(&self.dead, id, by_request, &mut found.not_known);
         for (sink, trace) in &dead {
             found.add(format!("dead letters of {sink}"), (&trace.letter).into());
             if found.in_log.exact_position().is_none() {
@@ -146,7 +146,7 @@ impl Stories {
             is_lost: self.is_lost(&found),
             actions: &actions,
         };
-        let in_sink = |route: &EventRoute| asked.in_sink(route, dead.get(&route.sink), deferred.contains(&route.sink));
+        let in_sink = |route: &EventRoute| asked.in_sink(route, dead.get(&route.sink), deferred.get(&route.sink));
         let sinks = routes.iter().map(in_sink).collect();
         let config = name.as_ref().and_then(|name| self.types.config_of(name));
         let event = found.event.take();
@@ -279,7 +279,7 @@ async fn ask_for(found: &mut Found, stores: Vec<Arc<dyn StoreReader>>, id: Event
 }
 
 fn not_found(looked_in: Vec<String>) -> NotFoundJson {
-    let detail = "no source knows the event: check the id, or ask by its position or key. Rejected events have no id: see the last rejections";
+    let detail = "the event is unknown here: check the id, or ask by its position or key. Rejected events have no id: see the last rejections";
     NotFoundJson { status: 404, code: "unknown_event", detail: detail.to_owned(), looked_in }
 }
 

@@ -10,8 +10,8 @@ pub(super) struct SinkFacts {
     pub(super) decision: EventDecision,
     /// The newest record of its dead letter, with the reason.
     pub(super) dead: Option<(TracedOutcome, String)>,
-    /// The store rejects it for now.
-    pub(super) is_deferred: bool,
+    /// Why the store rejects it for now, if it does.
+    pub(super) deferred: Option<String>,
     pub(super) store: StoreSays,
     /// Whether the journal or the lane has lost it.
     pub(super) is_lost: bool,
@@ -75,8 +75,8 @@ pub(super) fn of(facts: &SinkFacts) -> Outcome {
     if facts.store == StoreSays::Has {
         return Outcome::plain(SinkOutcomeJson::Stored);
     }
-    if facts.is_deferred {
-        return Outcome::plain(SinkOutcomeJson::Deferred);
+    if let Some(reason) = &facts.deferred {
+        return Outcome::with(SinkOutcomeJson::Deferred, reason);
     }
     match &facts.decision {
         EventDecision::Outside => return Outcome::with(SinkOutcomeJson::Skipped, OUTSIDE),
@@ -115,7 +115,7 @@ mod tests {
     const FACTS: SinkFacts = SinkFacts {
         decision: EventDecision::Taken,
         dead: None,
-        is_deferred: false,
+        deferred: None,
         store: StoreSays::Nothing,
         is_lost: false,
         lane: LaneSays::Passed,
@@ -147,7 +147,8 @@ mod tests {
         let removed = of(&SinkFacts { is_configured: false, ..pending.clone() });
         assert_eq!((removed.outcome, removed.reason.as_deref()), (SinkOutcomeJson::Pending, Some(REMOVED)));
         assert_eq!(outcome(SinkFacts { store: StoreSays::Has, ..pending.clone() }), SinkOutcomeJson::Stored);
-        assert_eq!(outcome(SinkFacts { is_deferred: true, ..FACTS }), SinkOutcomeJson::Deferred);
+        let deferred = of(&SinkFacts { deferred: Some("429".into()), ..FACTS });
+        assert_eq!((deferred.outcome, deferred.reason.as_deref()), (SinkOutcomeJson::Deferred, Some("429")));
         assert_eq!(outcome(SinkFacts { lane: LaneSays::Unknown, ..FACTS }), SinkOutcomeJson::Unknown);
     }
 

@@ -46,21 +46,38 @@ pub(super) fn dead_letters(
     found
 }
 
-/// The sinks that have deferred the event.
-pub(super) fn deferred(service: &DeadLetterService, id: Option<EventId>, exact: Option<Position>) -> Vec<Arc<str>> {
-    let has = |queue: &Arc<SinkQueue>| queue.dead.is_deferred(id, exact);
-    service.queues().iter().filter(|queue| has(queue)).map(|queue| queue.dead.sink().clone()).collect()
+/// The sinks that have deferred the event, with their reasons, and sentences about those whose reason can't be read.
+pub(super) fn deferred(
+    service: &DeadLetterService,
+    id: Option<EventId>,
+    exact: Option<Position>,
+    not_known: &mut Vec<String>,
+) -> BTreeMap<Arc<str>, String> {
+    let mut found = BTreeMap::new();
+    for queue in service.queues() {
+        match queue.dead.deferred_reason(id, exact) {
+            Ok(Some(reason)) => drop(found.insert(queue.dead.sink().clone(), reason)),
+            Ok(None) => {}
+            Err(error) => not_known.push(format!("whether sink {} rejects it for now: {error}", queue.dead.sink())),
+        }
+    }
+    found
 }
 
 impl Asked<'_> {
     /// The event in the sink of a route.
-    pub(super) fn in_sink(&self, route: &EventRoute, dead: Option<&DeadTrace>, is_deferred: bool) -> SinkStoryJson {
+    pub(super) fn in_sink(
+        &self,
+        route: &EventRoute,
+        dead: Option<&DeadTrace>,
+        deferred: Option<&String>,
+    ) -> SinkStoryJson {
         let sink = &*route.sink;
         let (lane, by_time) = self.lane(sink, route.cursor);
         let facts = SinkFacts {
             decision: route.decide(self.event.and_then(KnownEvent::payload_text)),
             dead: dead.map(|dead| (dead.outcome, dead.letter.reason.clone())),
-            is_deferred,
+            deferred: deferred.cloned(),
             store: self.stores.get(sink).cloned().unwrap_or(StoreSays::Nothing),
             is_lost: self.is_lost || route.is_lost,
             lane,

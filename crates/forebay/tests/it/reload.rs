@@ -6,7 +6,10 @@ mod rules;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use serde_json::{Value, json};
+
 use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
+use testkit::ports::free_address;
 
 const TWO: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"two\"]\n\
                    [sinks.one]\nkind = \"sqlite\"\n[sinks.two]\nkind = \"sqlite\"\ntable = \"two\"\n";
@@ -50,6 +53,14 @@ impl Fixture {
         self.folder.write("forebay.toml", config);
         let admin = self.server().admin;
         exchange(admin, &format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"))
+    }
+
+    /// A request of the admin API without a body: the status and the answer.
+    fn ask(&self, request: &str) -> (u16, Value) {
+        let admin = self.server().admin;
+        let (status, body) =
+            exchange(admin, &format!("{request} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"));
+        (status, serde_json::from_str(&body).unwrap())
     }
 
     fn accepts(&self, config: &str) {
@@ -238,6 +249,62 @@ fn removed_route_holds_events_until_restored_or_dropped() {
     }
     assert_eq!(fixture.rows("two"), 6);
     assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
+}
+
+#[test]
+fn dry_run_says_what_a_reload_would_change() {
+    const DRY_RUN: &str = "POST /api/reload?dry_run=true";
+    let fixture = Fixture::new(TWO);
+    let lock = fixture.lock();
+    assert_eq!((fixture.post("b", "1"), fixture.post("b", "2")), (200, 200));
+    fixture.folder.write("forebay.toml", ONE);
+    let (status, answer) = fixture.ask(DRY_RUN);
+    let file = fixture.folder.text("forebay.toml");
+    let waits =
+        "the route from b to two is removed: 2 events wait in the journal until it returns, or until you drop them";
+    let expected = json!({
+        "applied": false, "file": file, "changes": ["type b is removed", "sink two is removed", waits], "warnings": null
+    });
+    assert_eq!((status, answer), (200, expected.clone()));
+    assert_eq!(
+        (fixture.post("b", "3"), fixture.server().metric("forebay_reloads_total{")),
+        (200, 0),
+        "nothing changed"
+    );
+    drop(lock);
+    fixture.server().wait_delivered();
+    fixture.folder.write("forebay.toml", "[types.a]\nroutes = [\"none\"]\n");
+    let (status, answer) = fixture.ask(DRY_RUN);
+    assert_eq!((status, &answer["code"]), (422, &"configuration".into()), "{answer}");
+    assert_eq!(fixture.ask("POST /api/reload?dry=true").0, 400);
+    fixture.folder.write("forebay.toml", ONE);
+    let (_, answer) = fixture.ask("POST /api/reload?dry_run=false");
+    assert_eq!(answer["changes"], json!(["type b is removed", "sink two is removed"]));
+}
+
+#[test]
+fn outage_goes_on_through_reload_and_start() {
+    let url = format!("http://{}/", free_address());
+    let config = format!("[types.a]\nroutes = [\"away\"]\n[sinks.away]\nkind = \"webhook\"\nurl = \"{url}\"\n");
+    let mut fixture = Fixture::new(&config);
+    assert_eq!(fixture.post("a", "1"), 200);
+    let waits_since = |fixture: &Fixture| {
+        let (mut sink, is_waiting) = (Value::Null, "waiting".into());
+        let waits = || {
+            sink = fixture.ask("GET /api/overview").1["sinks"][0].take();
+            sink["state"] == is_waiting
+        };
+        assert!(wait_until(waits), "{sink}");
+        sink["since"].as_str().unwrap().to_owned()
+    };
+    let since = waits_since(&fixture);
+    fixture.accepts(&config.replace("[sinks.away]", "[types.b]\nroutes = [\"away\"]\n[sinks.away]"));
+    assert_eq!(waits_since(&fixture), since);
+    let is_saved = || fixture.ask("GET /api/sinks/away").1["failures"][0]["from"] == *since;
+    assert!(wait_until(is_saved), "{since}");
+    assert_eq!(fixture.stop("-KILL"), None);
+    fixture.start();
+    assert!(wait_until(|| waits_since(&fixture) == since), "{since}");
 }
 
 #[test]
