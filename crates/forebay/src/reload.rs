@@ -19,7 +19,7 @@ use delivery::{DeliveryControl, LaneBoard, SinkSetup};
 use event::TypeName;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
-use ledger::{Ledger, SinkName};
+use ledger::Ledger;
 use limits::memory::Budgets;
 use settings::Environment;
 use sink::SinkError;
@@ -217,8 +217,8 @@ impl Reloader {
 
     fn outcome(&self, prepared: &Prepared) -> ReloadJson {
         let after = &prepared.configuration;
-        let is_kept = |name: &TypeName, sink: &SinkName| {
-            config_of(after, name).is_some_and(|config| config.routes.iter().any(|route| route.to == *sink))
+        let is_kept = |name: &TypeName, sink: &str| {
+            config_of(after, name).is_some_and(|config| config.routes.iter().any(|route| route.to.as_str() == sink))
         };
         let mut changes = changes(&self.current, after);
         changes.extend(removed_routes(&self.components.ledger.snapshot(), is_kept));

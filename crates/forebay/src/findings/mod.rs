@@ -67,8 +67,8 @@ impl Findings {
         *self.0.lowered.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// Takes samples until the future is dropped: the first one at once, not when the future is first polled, so that the
-    /// findings have what the first clients of a busy machine do.
+    /// Takes samples until the future is dropped. The first one precedes the first poll: otherwise, on a busy machine, the
+    /// findings would miss what the first clients do.
     pub(crate) fn follow(self) -> impl Future<Output = ()> {
         self.take_sample();
         async move {

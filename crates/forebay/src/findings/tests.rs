@@ -276,7 +276,7 @@ fn host_has_the_figures_of_the_minute() {
 }
 
 #[test]
-fn first_sample_is_taken_before_the_first_poll() {
+fn first_sample_precedes_the_first_poll() {
     let findings = Findings::new(None);
     let _following = findings.clone().follow();
     assert_eq!(findings.seen().samples.len(), 1);

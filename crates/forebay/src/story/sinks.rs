@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use admin_api::actions::ActionJson;
 use admin_api::story::{EditJson, SinkOutcomeJson, SinkStoryJson};
-use dead_letters::{DeadLetterService, DeadTrace, SinkQueue, TracedOutcome};
+use dead_letters::{DeadLetterService, DeadTrace, TracedOutcome};
 use event::{EventId, Position};
 use ledger::EventRoute;
 

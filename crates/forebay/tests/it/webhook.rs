@@ -207,8 +207,10 @@ fn dropping_the_route_ends_deferred_events() {
         (202, 200),
         "it is pending, and a neighbour stored"
     );
-    let story =
-        format!("GET /api/events/by-key/story?key=k3 HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
+    let story = format!(
+        "GET /api/events/by-key/story?key=k3&type=access HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+        server.admin
+    );
     let (_, story) = exchange(server.admin, &story);
     let reason = serde_json::from_str::<serde_json::Value>(&story).unwrap()["sinks"][0]["reason"].take();
     assert!(reason.as_str().is_some_and(|reason| reason.contains("500")), "{story}");
