@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin_api::story::{NotFoundJson, SinkOutcomeJson, SinkStoryJson, StoryJson};
-use dead_letters::DeadLetterService;
+use dead_letters::{DeadLetterService, DeadLetters};
 use delivery::LaneBoard;
 use event::read::StoreReader;
 use event::{EventId, TypeName};
@@ -119,8 +119,9 @@ impl Stories {
     fn assemble(&self, mut found: Found) -> Told {
         let by_request = found.in_log.exact_position();
         let id = found.event.as_ref().map(|event| event.id).or(found.in_log.ids.first().copied());
-        let dead = sinks::dead_letters(&self.dead, id, by_request, &mut found.not_known);
-        let deferred = sinks::deferred(&self.dead, id, by_request, &mut found.not_known);
+        let dead = sinks::in_dead_letters(&self.dead, &mut found.not_known, |dead| dead.trace(id, by_request));
+        let reason = |dead: &Arc<DeadLetters>| dead.deferred_reason(id, by_request);
+        let deferred = sinks::in_dead_letters(&self.dead, &mut found.not_known, reason);
         for (sink, trace) in &dead {
             found.add(format!("dead letters of {sink}"), (&trace.letter).into());
             if found.in_log.exact_position().is_none() {

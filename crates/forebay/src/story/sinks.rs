@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use admin_api::actions::ActionJson;
 use admin_api::story::{EditJson, SinkOutcomeJson, SinkStoryJson};
-use dead_letters::{DeadLetterService, DeadTrace, TracedOutcome};
-use event::{EventId, Position};
+use dead_letters::{Blocked, DeadLetterService, DeadLetters, DeadTrace, TracedOutcome};
+use event::Position;
 use ledger::EventRoute;
 
 use super::known::KnownEvent;
@@ -28,37 +28,18 @@ pub(super) struct Asked<'a> {
     pub(super) actions: &'a [ActionJson],
 }
 
-/// The newest record of an event in each sink's dead letters, and sentences about those that can't be read.
-pub(super) fn dead_letters(
+/// What `read` finds in each sink's dead letters, and sentences about those that can't be read.
+pub(super) fn in_dead_letters<T>(
     service: &DeadLetterService,
-    id: Option<EventId>,
-    exact: Option<Position>,
     not_known: &mut Vec<String>,
-) -> BTreeMap<Arc<str>, DeadTrace> {
+    read: impl Fn(&Arc<DeadLetters>) -> Result<Option<T>, Blocked>,
+) -> BTreeMap<Arc<str>, T> {
     let mut found = BTreeMap::new();
     for queue in service.queues() {
-        match queue.dead.trace(id, exact) {
-            Ok(Some(trace)) => drop(found.insert(queue.dead.sink().clone(), trace)),
+        match read(&queue.dead) {
+            Ok(Some(value)) => drop(found.insert(queue.dead.sink().clone(), value)),
             Ok(None) => {}
             Err(error) => not_known.push(format!("the dead letters of sink {}: {error}", queue.dead.sink())),
-        }
-    }
-    found
-}
-
-/// The sinks that have deferred the event, with their reasons, and sentences about those whose reason can't be read.
-pub(super) fn deferred(
-    service: &DeadLetterService,
-    id: Option<EventId>,
-    exact: Option<Position>,
-    not_known: &mut Vec<String>,
-) -> BTreeMap<Arc<str>, String> {
-    let mut found = BTreeMap::new();
-    for queue in service.queues() {
-        match queue.dead.deferred_reason(id, exact) {
-            Ok(Some(reason)) => drop(found.insert(queue.dead.sink().clone(), reason)),
-            Ok(None) => {}
-            Err(error) => not_known.push(format!("whether sink {} rejects it for now: {error}", queue.dead.sink())),
         }
     }
     found

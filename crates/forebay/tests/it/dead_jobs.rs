@@ -1,14 +1,14 @@
 //! Jobs on dead letters, with a webhook that answers when the test lets it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::Value;
 
 use crate::support::{Folder, Server, exchange, wait_until};
+use crate::webhook_receiver::{self, ACCEPTED};
 
 /// Always accepted: a receiver that rejects all events may be the wrong one, so the lane would wait.
 const WITNESS: &[u8] = b"{\"witness\":true}";
@@ -36,50 +36,24 @@ struct Receiver {
 impl Receiver {
     fn start() -> (Arc<Self>, SocketAddr) {
         let receiver = Arc::<Self>::default();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let serving = receiver.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let receiver = serving.clone();
-                std::thread::spawn(move || receiver.serve(&stream));
-            }
-        });
-        (receiver, address)
+        let answering = receiver.clone();
+        (receiver, webhook_receiver::start(move |identifier, body| answering.answer(identifier, body)))
     }
 
-    fn serve(&self, stream: &TcpStream) -> Option<()> {
-        let (mut reader, mut writer) = (BufReader::new(stream), stream);
-        loop {
-            let (mut length, mut identifier, mut line) = (0, String::new(), String::new());
-            while line != "\r\n" {
-                line.clear();
-                reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
-                match line.to_ascii_lowercase().split_once(':') {
-                    Some(("content-length", value)) => length = value.trim().parse().ok()?,
-                    Some(("webhook-id", value)) => identifier = value.trim().to_owned(),
-                    _ => {}
-                }
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).ok()?;
-            if body == WITNESS {
-                writer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok()?;
-                continue;
-            }
-            let mut mood = self.mood.lock().unwrap();
-            if *mood == Mood::Waits {
-                *self.waited.lock().unwrap() += 1;
-                mood = self.changed.wait_while(mood, |mood| *mood == Mood::Waits).unwrap();
-            }
-            let is_accepted = *mood == Mood::Accepts;
-            drop(mood);
-            if is_accepted {
-                *self.accepted.lock().unwrap().entry(identifier).or_default() += 1;
-            }
-            let status = if is_accepted { "204 No Content" } else { "422 Bad\r\nContent-Length: 0" };
-            writer.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).ok()?;
+    fn answer(&self, identifier: String, body: &[u8]) -> &'static str {
+        if body == WITNESS {
+            return ACCEPTED;
         }
+        let mut mood = self.mood.lock().unwrap();
+        if *mood == Mood::Waits {
+            *self.waited.lock().unwrap() += 1;
+            mood = self.changed.wait_while(mood, |mood| *mood == Mood::Waits).unwrap();
+        }
+        if *mood == Mood::Rejects {
+            return "422 Bad";
+        }
+        *self.accepted.lock().unwrap().entry(identifier).or_default() += 1;
+        ACCEPTED
     }
 
     fn set(&self, mood: Mood) {

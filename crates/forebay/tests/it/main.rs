@@ -87,3 +87,4 @@ mod views;
 mod watch;
 mod watch_commands;
 mod webhook;
+mod webhook_receiver;

@@ -1,13 +1,13 @@
 //! Webhooks of the real program: from one Forebay to another, with both killed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
+use crate::webhook_receiver::{self, ACCEPTED};
 
 /// The secret of the standard's own examples.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -97,44 +97,17 @@ pub(crate) struct Picky {
 impl Picky {
     pub(crate) fn start(refused: u64) -> (Arc<Self>, SocketAddr) {
         let picky = Arc::new(Self { refused, ..Self::default() });
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let receiver = picky.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let receiver = receiver.clone();
-                std::thread::spawn(move || receiver.serve(&stream));
-            }
-        });
-        (picky, address)
+        let answering = picky.clone();
+        (picky, webhook_receiver::start(move |identifier, body| answering.answer(identifier, body)))
     }
 
-    /// Answers the requests of a connection until it is closed.
-    fn serve(&self, stream: &TcpStream) -> Option<()> {
-        let (mut reader, mut writer) = (BufReader::new(stream), stream);
-        loop {
-            let (mut length, mut identifier, mut line) = (0, String::new(), String::new());
-            while line != "\r\n" {
-                line.clear();
-                reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
-                match line.to_ascii_lowercase().split_once(':') {
-                    Some(("content-length", value)) => length = value.trim().parse().ok()?,
-                    Some(("webhook-id", value)) => identifier = value.trim().to_owned(),
-                    _ => {}
-                }
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).ok()?;
-            let number = serde_json::from_slice::<serde_json::Value>(&body).ok()?["number"].as_u64()?;
-            let is_refused = number == self.refused && !self.is_repaired.load(Ordering::SeqCst);
-            if !is_refused {
-                *self.taken.lock().unwrap().entry(identifier).or_default() += 1;
-            }
-            let status = if is_refused { "500 Not Now" } else { "204 No Content" };
-            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-            let answer = if is_refused { answer } else { answer.replace("Content-Length: 0\r\n", "") };
-            writer.write_all(answer.as_bytes()).ok()?;
+    fn answer(&self, identifier: String, body: &[u8]) -> &'static str {
+        let event: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+        if event["number"] == self.refused && !self.is_repaired.load(Ordering::SeqCst) {
+            return "500 Not Now";
         }
+        *self.taken.lock().unwrap().entry(identifier).or_default() += 1;
+        ACCEPTED
     }
 
     /// Messages that it has accepted, with repeats.
