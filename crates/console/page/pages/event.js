@@ -1,8 +1,8 @@
 // The page of one event: its story, found by id, key or position.
-import { ApiError, get, instance, resource } from "../lib/api.js";
+import { ApiError, get, resource } from "../lib/api.js";
 import { safe } from "../lib/format.js";
 import { live } from "../lib/live.js";
-import { go, link, route } from "../lib/router.js";
+import { go, instance, link, route } from "../lib/router.js";
 import { button, card, code, field, outside, pageHead, shown } from "../lib/ui.js";
 import { computed, h } from "../lib/view.js";
 import { typeSuggestions } from "./events_filter.js";
