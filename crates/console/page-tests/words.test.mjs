@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bounds, dropPlan, outcome, replayPlan, results } from "../page/pages/words.js";
+import { bounds, dropPlan, jobLevel, outcome, replayPlan, results } from "../page/pages/words.js";
 
 const story = { sink: "s", outcome: "stored", at: null, before_it: null, failures: [], server: null, object: null, condition: null, reason: null, edits: [] };
 const outcomeOf = { sink: "s", stored: 0, refused: 0, dropped: 0, edited: 0, left: 0, failure: null };
@@ -30,4 +30,13 @@ test("plans name the number, the sinks, and repetitions", () => {
 test("results leave zeros out", () => {
   assert.equal(results([{ ...outcomeOf, stored: 118 }, { ...outcomeOf, refused: 2 }]), "118 stored, 2 rejected again");
   assert.equal(results([]), "nothing yet");
+});
+
+test("jobs that left some are no success", () => {
+  const job = { state: "done", letters: 3, sinks: [{ ...outcomeOf, stored: 3 }] };
+  assert.equal(jobLevel(job), "ok");
+  assert.equal(jobLevel({ ...job, sinks: [{ ...outcomeOf, stored: 2, refused: 1 }] }), "warn");
+  assert.equal(jobLevel({ ...job, state: "stopped", sinks: [{ ...outcomeOf, dropped: 1 }] }), "warn");
+  assert.equal(jobLevel({ ...job, sinks: [{ ...outcomeOf, stored: 3, failure: "timed out" }] }), "bad");
+  assert.equal(jobLevel({ ...job, state: "failed", sinks: [] }), "bad");
 });

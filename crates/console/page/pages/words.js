@@ -111,6 +111,12 @@ export function results(sinks) {
   return parts.map(([sum, word]) => `${number(Number(sum))} ${word}`).join(", ");
 }
 
+/** How serious the result of a job is: it failed, or some dead letters are left. @param {Job} job @returns {"ok" | "warn" | "bad"} */
+export function jobLevel({ state, letters, sinks }) {
+  if (state === "failed" || sinks.some((sink) => sink.failure)) return "bad";
+  return sinks.reduce((sum, sink) => sum + sink.stored + sink.dropped, 0) < letters ? "warn" : "ok";
+}
+
 /** Dead letters that a job has handled. @param {Job} job */
 export function handled(job) {
   return job.sinks.reduce((sum, sink) => sum + sink.stored + sink.refused + sink.dropped + sink.left, 0);
