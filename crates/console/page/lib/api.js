@@ -86,9 +86,11 @@ export async function send(method, path, body, options) {
     throw new ApiError(0, "no_answer", "The server did not answer. Check that it runs and that the network reaches it.");
   }
   if (response.ok) return response;
-  const problem = await response.json().catch(() => ({}));
+  const problem = (await response.json().catch(() => null)) ?? {};
   if (response.status === 401 && !headers.Authorization) needsLogin.value = true;
-  throw new ApiError(response.status, String(problem.code ?? ""), String(problem.detail ?? problem.title ?? response.statusText), problem);
+  const text =
+    [problem.title, problem.detail].filter(Boolean).join(": ") || `The server answered ${response.status} ${response.statusText}`;
+  throw new ApiError(response.status, String(problem.code ?? ""), text, problem);
 }
 
 /** @param {Response} response */

@@ -46,7 +46,7 @@ export function pageHead(title, ...children) {
  * @param {() => void} [retry]
  */
 export function errorBox(error, retry) {
-  const text = error instanceof ApiError ? error.detail : error instanceof Error ? error.message : String(error);
+  const text = error instanceof Error ? error.message : String(error);
   const older =
     error instanceof ApiError &&
     (error.status === 404 || error.status === 405) &&
