@@ -59,6 +59,15 @@ export function outcome(story) {
   }
 }
 
+/** Which payload a story has: that of the first part that has one. @param {import("../api").Story} story */
+export function payloadOrigin({ known_from, sinks }) {
+  const [, place, sink] = known_from.map((from) => /^(journal|store|dead letters of|quarantine)(?: (.*))?$/.exec(from)).find(Boolean) ?? [];
+  if (place === "journal") return "as accepted: after the steps of its type";
+  const edited = sinks.some((one) => one.sink === sink && one.edits.length > 0) ? ", after an edit" : "";
+  if (place === "dead letters of") return `of the dead letter in ${sink}${edited}`;
+  return sink ? `as stored in ${sink}${edited}` : "as stored";
+}
+
 /** How serious an outcome is. @type {Record<SinkStory["outcome"], "ok" | "warn" | "bad" | "none">} */
 export const LEVELS = {
   stored: "ok",
