@@ -109,7 +109,6 @@ export function jobTable(jobs) {
   return shown(jobs, (data) =>
     dataTable({
       label: "Replays and drops",
-      class: "by-rows",
       window: 10,
       rows: () => data.value.jobs,
       key: (job) => job.job,
@@ -138,7 +137,6 @@ export function actionTable(again) {
   return shown(actions, (data) =>
     dataTable({
       label: "Actions of operators",
-      class: "by-rows",
       window: 10,
       rows: () => data.value.actions,
       key: (action, index) => `${action.at} ${action.action} ${action.target} ${data.value.actions.length - index}`,

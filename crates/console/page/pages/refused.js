@@ -92,7 +92,6 @@ function rejections(data, filter) {
     held.bar,
     dataTable({
       label: "Last rejections",
-      class: "by-rows",
       window: 50,
       rows: held.rows,
       key: keyOf,
@@ -125,7 +124,6 @@ function counts(data) {
   const show = (row) => button("show", { small: true, onclick: () => setQuery({ code: row.code, type: row.type, source: row.source }) });
   return dataTable({
     label: "Rejections since the start by code, type and source",
-    class: "by-rows",
     window: 50,
     rows: () => data.value.counts,
     key: (row) => `${row.code}\u0000${row.type}\u0000${row.source}`,
