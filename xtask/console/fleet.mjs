@@ -1,6 +1,6 @@
 // One published port for a fleet: all instances, one that was killed, the pages of others, and an event of the other gateway.
 import { closeBrowser, openBrowser, Tab } from './browser.mjs';
-import { attempt, check, end, figure, Fleet, order } from './site.mjs';
+import { attempt, check, end, figure, Fleet, order, until } from './site.mjs';
 
 const fleet = await Fleet.start();
 const posted = await fleet.post('gateway-2', 'order', { price: 4711, item: 'of the other gateway' });
@@ -28,10 +28,22 @@ await attempt('a story of the other gateway is found', async () => {
 });
 await attempt('the pages of another instance are shown', async () => {
   await tab.go('fleet');
-  await tab.click(new RegExp(fleet.processes['writer-1'].admin.replaceAll('.', '\\.')));
-  await tab.shows(/writer/);
+  await tab.click(new RegExp(fleet.processes['writer-1'].admin.replaceAll('.', '\\.')), 'link');
+  await until('the address names the instance', () => tab.page.url().includes('#/@'), 5000);
+  await tab.page.reload();
+  await tab.settled();
+  await tab.shows(/, writer, version/);
   await tab.click(/^Sinks/);
   await tab.shows('warehouse', 'live');
+});
+await attempt('an unknown instance is an error, and another one can be chosen', async () => {
+  await tab.go('@no-such-instance/sinks');
+  await tab.shows(/no such peer/);
+  await tab.page.getByRole('combobox', { name: 'Instance' }).selectOption('');
+  await tab.shows('warehouse', 'live');
+  check('this instance is not part of the address', tab.page.url().endsWith('#/sinks'), tab.page.url());
+  // The answers 404 are expected.
+  tab.faults = tab.faults.filter((fault) => !fault.includes('status of 404'));
 });
 check('only the published port is asked', tab.faults.length === 0, tab.faults.join('\n'));
 await tab.close();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bounds, dropPlan, outcome, replayPlan, results } from "../page/pages/words.js";
+import { bounds, dropPlan, jobLevel, outcome, payloadOrigin, replayPlan, results } from "../page/pages/words.js";
 
 const story = { sink: "s", outcome: "stored", at: null, before_it: null, failures: [], server: null, object: null, condition: null, reason: null, edits: [] };
 const outcomeOf = { sink: "s", stored: 0, refused: 0, dropped: 0, edited: 0, left: 0, failure: null };
@@ -30,4 +30,22 @@ test("plans name the number, the sinks, and repetitions", () => {
 test("results leave zeros out", () => {
   assert.equal(results([{ ...outcomeOf, stored: 118 }, { ...outcomeOf, refused: 2 }]), "118 stored, 2 rejected again");
   assert.equal(results([]), "nothing yet");
+});
+
+test("jobs that left some are no success", () => {
+  const job = { state: "done", letters: 3, sinks: [{ ...outcomeOf, stored: 3 }] };
+  assert.equal(jobLevel(job), "ok");
+  assert.equal(jobLevel({ ...job, sinks: [{ ...outcomeOf, stored: 2, refused: 1 }] }), "warn");
+  assert.equal(jobLevel({ ...job, state: "stopped", sinks: [{ ...outcomeOf, dropped: 1 }] }), "warn");
+  assert.equal(jobLevel({ ...job, sinks: [{ ...outcomeOf, stored: 3, failure: "timed out" }] }), "bad");
+  assert.equal(jobLevel({ ...job, state: "failed", sinks: [] }), "bad");
+});
+
+test("payload of a story has an origin", () => {
+  const edits = [{ at: "2026-01-02T10:04:11Z", by: "anna" }];
+  const origin = (...known_from) => payloadOrigin({ known_from, sinks: [{ ...story, sink: "search", edits }] });
+  assert.equal(origin("journal", "store search"), "as accepted: after the steps of its type");
+  assert.equal(origin("ids of clients", "store search"), "as stored in search, after an edit");
+  assert.equal(origin("store warehouse", "dead letters of search"), "as stored in warehouse");
+  assert.equal(origin("dead letters of search"), "of the dead letter in search, after an edit");
 });

@@ -1,9 +1,9 @@
 // The entry: header, pages, keys. A page is built when its address is shown, and disposed when another one is.
 
-import { instance, loadSession, login, needsLogin, session } from "./lib/api.js";
+import { loadSession, login, needsLogin, session } from "./lib/api.js";
 import { startKeys } from "./lib/keys.js";
 import { live, startLive } from "./lib/live.js";
-import { link, route } from "./lib/router.js";
+import { instance, link, route } from "./lib/router.js";
 import { badges, findField, header, navigation, problems } from "./lib/shell.js";
 import { button, empty, errorBox, field, outside, pageHead } from "./lib/ui.js";
 import { computed, effect, h, scope, signal, untracked } from "./lib/view.js";

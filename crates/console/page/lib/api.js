@@ -1,5 +1,6 @@
 // Requests to the admin port. Paths are relative to the page ("api/overview", "debug/memory"), so any proxy's prefix works.
 
+import { instance } from "./router.js";
 import { effect, onDispose, signal, untracked } from "./view.js";
 
 /** @typedef {import("../api").Session} Session */
@@ -23,8 +24,6 @@ export class ApiError extends Error {
 export const session = signal(/** @type {Session | null} */ (null));
 /** Whether the port asks for a token now. */
 export const needsLogin = signal(false);
-/** The instance that pages show: null is this one, else the name of a peer. @type {import("./view.js").Signal<string | null>} */
-export const instance = signal(/** @type {string | null} */ (null));
 
 const base = typeof document === "undefined" ? "http://localhost/" : new URL(".", document.baseURI).href;
 const CHECK_KEY = `forebay-check ${base}`;
@@ -87,9 +86,11 @@ export async function send(method, path, body, options) {
     throw new ApiError(0, "no_answer", "The server did not answer. Check that it runs and that the network reaches it.");
   }
   if (response.ok) return response;
-  const problem = await response.json().catch(() => ({}));
+  const problem = (await response.json().catch(() => null)) ?? {};
   if (response.status === 401 && !headers.Authorization) needsLogin.value = true;
-  throw new ApiError(response.status, String(problem.code ?? ""), String(problem.detail ?? problem.title ?? response.statusText), problem);
+  const text =
+    [problem.title, problem.detail].filter(Boolean).join(": ") || `The server answered ${response.status} ${response.statusText}`;
+  throw new ApiError(response.status, String(problem.code ?? ""), text, problem);
 }
 
 /** @param {Response} response */

@@ -1,7 +1,8 @@
 // One stream of lines a tab. It is closed while the tab is hidden, since browsers open six connections to a host, and opened again when it
 // breaks: within 2 s after a cut, at most every 5 s while the server is down.
 
-import { ApiError, get, instance, needsLogin, send } from "./api.js";
+import { ApiError, get, needsLogin, send } from "./api.js";
+import { instance } from "./router.js";
 import { batch, effect, onDispose, signal } from "./view.js";
 
 /** @typedef {import("../api").Overview} Overview */

@@ -1,6 +1,5 @@
 // Short messages of actions.
 
-import { ApiError } from "./api.js";
 import { levelOf, outside } from "./text.js";
 import { h } from "./view.js";
 
@@ -35,6 +34,6 @@ export function toast(text, level = "ok") {
 /** Shows why an action failed. @param {unknown} error */
 export function failed(error) {
   if (error instanceof DOMException && error.name === "AbortError") return;
-  const text = error instanceof ApiError ? error.detail : error instanceof Error ? error.message : String(error);
+  const text = error instanceof Error ? error.message : String(error);
   toast(outside(text), "bad");
 }

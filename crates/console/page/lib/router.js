@@ -1,8 +1,9 @@
-// Addresses: `#/page/rest?filters`. They hold all that a page shows, so reload, a new tab and a proxy's prefix work.
+// Addresses: `#/page/rest?filters`, and `#/@instance/page/rest?filters` for the pages of a peer. They hold all that a page shows, so reload, a
+// new tab and a proxy's prefix work.
 
 import { batch, computed, signal } from "./view.js";
 
-/** @typedef {{ page: string, rest: string, query: URLSearchParams }} Route */
+/** A route's `instance` is the name of a peer; null: this process. @typedef {{ instance: string | null, page: string, rest: string, query: URLSearchParams }} Route */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
 
 /**
@@ -14,10 +15,11 @@ export function parse(hash) {
   const text = hash.replace(/^#?\/?/, "");
   const mark = text.indexOf("?");
   const path = mark < 0 ? text : text.slice(0, mark);
-  const slash = path.indexOf("/");
+  const [, at, page = "", rest = ""] = /^(?:@([^/]*)\/?)?([^/]*)\/?(.*)$/s.exec(path) ?? [];
   return {
-    page: decode(slash < 0 ? path : path.slice(0, slash)) || "overview",
-    rest: slash < 0 ? "" : decode(path.slice(slash + 1)),
+    instance: at ? decode(at) : null,
+    page: decode(page) || "overview",
+    rest: decode(rest),
     query: new URLSearchParams(mark < 0 ? "" : text.slice(mark + 1)),
   };
 }
@@ -32,17 +34,20 @@ function decode(text) {
 }
 
 /**
- * The address of a page, relative: `#/sinks/search?tab=lanes`. Null, undefined, false and empty filters are left out.
+ * The address of a page, relative: `#/sinks/search?tab=lanes`. Null, undefined, false and empty filters are left out. Reactive: it keeps the
+ * instance that is shown, unless another one is given.
  * @param {string} page
  * @param {string | null} [rest]
  * @param {Query | URLSearchParams} [query]
+ * @param {string | null} [at]
  * @returns {string}
  */
-export function link(page, rest, query) {
+export function link(page, rest, query, at = instance.value) {
   const search = query instanceof URLSearchParams ? query : toSearch(query ?? {});
   const tail = rest ? `/${encodeURIComponent(rest)}` : "";
   const filters = search.toString();
-  return `#/${encodeURIComponent(page)}${tail}${filters ? `?${filters}` : ""}`;
+  const peer = at ? `@${encodeURIComponent(at).replaceAll("%3A", ":")}/` : "";
+  return `#/${peer}${encodeURIComponent(page)}${tail}${filters ? `?${filters}` : ""}`;
 }
 
 /** The address of a finding's page, which the server gives as "sinks/search". @param {string} page */
@@ -64,6 +69,8 @@ const hasWindow = typeof window !== "undefined";
 
 /** The current address. @type {import("./view.js").Signal<Route>} */
 export const route = signal(parse(hasWindow ? location.hash : ""));
+/** The instance that pages show: null is this process, else the name of a peer. */
+export const instance = computed(() => route.value.instance);
 
 if (hasWindow) {
   window.addEventListener("hashchange", () => {

@@ -1,9 +1,9 @@
 // What surrounds each page: the header with the state of the instance, and the list of pages with counts.
 
-import { get, instance, logout, resource, session } from "./api.js";
+import { get, logout, resource, session } from "./api.js";
 import { age, count, number } from "./format.js";
 import { live, now, problemsOf } from "./live.js";
-import { go, link, route } from "./router.js";
+import { go, instance, link, route } from "./router.js";
 import { button, outside, pill, select } from "./ui.js";
 import { computed, effect, h, signal, when } from "./view.js";
 
@@ -80,15 +80,14 @@ function viewer() {
   };
 }
 
-/** @param {{ value: string | null }} chosen @param {() => import("../api").Peer[]} all */
-function instanceChoice(chosen, all) {
+/** @param {() => import("../api").Peer[]} all */
+function instanceChoice(all) {
   const bound = {
     get value() {
-      return chosen.value ?? "";
+      return instance.value ?? "";
     },
     set value(name) {
-      chosen.value = name === "" ? null : name;
-      go(link(route.peek().page));
+      go(link(route.peek().page, "", {}, name || null));
     },
     peek: () => instance.peek() ?? "",
   };
@@ -96,7 +95,7 @@ function instanceChoice(chosen, all) {
     JSON.stringify(all().map((peer, i) => [i === 0 ? "" : peer.name, i === 0 ? `${peer.name} (this)` : peer.name])),
   );
   return when(
-    () => all().length > 1,
+    () => all().length > 1 || instance.value !== null,
     () => select(bound, () => JSON.parse(names.value), { "aria-label": "Instance" }),
     () =>
       h("span", { class: "where" }, () => {
@@ -132,11 +131,11 @@ export function header(options) {
     { class: "top" },
     h(
       "a",
-      { class: "brand", href: link("overview"), "aria-label": "Forebay, overview" },
+      { class: "brand", href: () => link("overview"), "aria-label": "Forebay, overview" },
       h("img", { src: "icon.svg", alt: "", width: 24, height: 24 }),
       h("span", null, "Forebay"),
     ),
-    h("div", { class: "who" }, instanceChoice(instance, peers()), stateLink()),
+    h("div", { class: "who" }, instanceChoice(peers()), stateLink()),
     form,
     liveState(),
     h("div", { class: "who" }, viewer(), themeSwitch()),
@@ -197,7 +196,7 @@ export function navigation(pages, menu) {
       h(
         "a",
         {
-          href: link(page.page),
+          href: () => link(page.page),
           "aria-current": () => (current() === page.page ? "page" : null),
           "aria-keyshortcuts": page.key,
           onclick: menu.close,

@@ -46,9 +46,12 @@ export function pageHead(title, ...children) {
  * @param {() => void} [retry]
  */
 export function errorBox(error, retry) {
-  const text = error instanceof ApiError ? error.detail : error instanceof Error ? error.message : String(error);
+  const text = error instanceof Error ? error.message : String(error);
   const older =
-    error instanceof ApiError && (error.status === 404 || error.status === 405) && !(/** @type {any} */ (error.body)?.looked_in);
+    error instanceof ApiError &&
+    (error.status === 404 || error.status === 405) &&
+    error.code !== "peer" &&
+    !(/** @type {any} */ (error.body)?.looked_in);
   if (older) return empty("This instance does not have this. Its version may be older, or its role may differ.");
   return h(
     "div",

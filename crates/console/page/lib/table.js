@@ -18,7 +18,7 @@ import { append, computed, effect, h, list, onDispose, scope, signal } from "./v
  * A table whose rows are kept by their keys. It shows a window of `window` rows (200) with a button for more.
  * @template T
  * @param {{ label: string, columns: Column<T>[], rows: () => readonly T[], key: (row: T, index: number) => string | number, window?: number,
- *   empty?: unknown, selected?: (row: T) => boolean, onrow?: (row: T, event: Event) => void, class?: string,
+ *   empty?: unknown, selected?: (row: T) => boolean, onrow?: (row: T, event: Event) => void,
  *   sort?: { column: number, down?: boolean } }} options
  */
 export function dataTable(options) {
@@ -68,7 +68,7 @@ export function dataTable(options) {
   );
   return h(
     "div",
-    { class: `table ${options.class ?? ""}` },
+    { class: "table by-rows" },
     h(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": `${options.label}, table`, hidden: () => sorted.value.length === 0 },
@@ -87,7 +87,7 @@ export function dataTable(options) {
   );
 }
 
-/** The name of a column before its value, where the class `by-rows` shows rows under each other. @param {Column<any>} column */
+/** The name of a column before its value, if the window is so narrow that `by-rows` shows rows under each other. @param {Column<any>} column */
 const nameOf = ({ title, class: kind }) => (typeof title === "string" && kind !== "wide" ? title : null);
 
 /** No value of `by` is this. @type {unknown} */

@@ -33,7 +33,6 @@ export default function aggregatesPage() {
 function stateTable(data, chosen) {
   return dataTable({
     label: "Aggregates",
-    class: "by-rows",
     window: 50,
     rows: () => data.value.aggregates,
     key: (one) => one.name,

@@ -91,34 +91,34 @@ function stateRow(config, again) {
   );
 }
 
-/** @param {() => void} again */
+/** What a reload changes, or would change. @param {Reload} result @param {string} none */
+const changesOf = ({ changes, warnings }, none) => [
+  changes.length === 0
+    ? empty(none)
+    : h(
+        "ul",
+        null,
+        changes.map((one) => h("li", null, outside(one))),
+      ),
+  warnings ? h("pre", { class: "wrap", tabindex: "0" }, safe(warnings)) : null,
+];
+
+/** Says what a reload would change, asks, and reloads. @param {() => void} again */
 async function reload(again) {
-  const yes = await confirm({
-    title: "Reload the configuration?",
-    body: h(
-      "p",
-      null,
-      "Forebay reads the file again and applies all changes, or none if the file has a mistake. Requests are not interrupted.",
-    ),
-    verb: "Reload",
-  });
-  if (!yes) return;
   try {
+    const plan = /** @type {Reload} */ (await post("api/reload", undefined, {}, { query: { dry_run: true } }));
+    const body = [
+      h(
+        "p",
+        null,
+        "Forebay reads the file again and applies all changes, or none if the file has a mistake. Requests are not interrupted.",
+      ),
+      changesOf(plan, "There is nothing to change: the file has the settings of the running configuration."),
+    ];
+    if (!(await confirm({ title: "Reload the configuration?", body, verb: "Reload" }))) return;
     const result = /** @type {Reload} */ (await post("api/reload"));
-    const changes =
-      result.changes.length === 0
-        ? empty("Nothing has changed.")
-        : h(
-            "ul",
-            null,
-            result.changes.map((one) => h("li", null, outside(one))),
-          );
     if (result.changes.length === 0 && !result.warnings) toast("Reloaded: nothing has changed.");
-    else
-      dialog({
-        title: "Reloaded",
-        body: [changes, result.warnings ? h("pre", { class: "wrap", tabindex: "0" }, safe(result.warnings)) : null],
-      });
+    else dialog({ title: "Reloaded", body: changesOf(result, "Nothing has changed.") });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     dialog({

@@ -6,14 +6,13 @@ import { deadFilters, groupCard } from "./dead_groups.js";
 import { oneLetter } from "./dead_letter.js";
 import { letterCard } from "./dead_letters.js";
 import { deadState, OPEN } from "./dead_state.js";
-import { actionTable, busyReason, jobFeed, jobTable, runningJobs } from "./jobs.js";
-import { results } from "./words.js";
+import { actionTable, busyReason, jobFailure, jobFeed, jobTable, runningJobs } from "./jobs.js";
+import { jobLevel, results } from "./words.js";
 
 export default function deadPage() {
   const state = deadState();
   const ended = (/** @type {import("../api").Job} */ job) => {
-    const hasFailed = job.state === "failed" || job.sinks.some((sink) => sink.failure);
-    toast(`Job ${job.job} ended (${job.state}): ${results(job.sinks)}`, hasFailed ? "warn" : "ok");
+    toast([`Job ${job.job} ended (${job.state}): ${results(job.sinks)}`, jobFailure(job)], jobLevel(job));
     state.version.value++;
   };
   const jobs = jobFeed(ended, () => state.version.value);

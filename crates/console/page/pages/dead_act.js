@@ -46,7 +46,8 @@ async function countAskStart(action, filter) {
   if (!(await agreed(action, plan))) return false;
   try {
     const answer = await post(`api/dead/${action}`, undefined, { Prefer: "respond-async" }, { query: { ...query, expect: plan.letters } });
-    toast(answer?.job ? `Started as job ${answer.job}. It continues if you close this page.` : results(answer?.sinks ?? []));
+    // The page shows the job while it runs, and a message when it ends.
+    if (!answer?.job) toast(results(answer?.sinks ?? []));
     return true;
   } catch (error) {
     if (error instanceof ApiError && error.status === 409) return conflict(action, filter, error);

@@ -73,7 +73,6 @@ function groupTable(data, state, isChosen) {
   return [
     dataTable({
       label: "Groups of dead letters",
-      class: "by-rows",
       window: 20,
       rows: () => sorted(data.value.groups),
       key: keyOf,

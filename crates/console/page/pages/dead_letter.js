@@ -122,7 +122,12 @@ function editor(letter, key, state, busy, reload) {
   return h(
     "div",
     { class: "stack" },
-    h("h3", null, "Payload ", () => (edited.value ? h("span", { class: "mu" }, "edited, not saved yet") : null)),
+    h(
+      "h3",
+      null,
+      "Payload ",
+      h("span", { class: "mu" }, () => (edited.value ? "edited, not saved yet" : "as the next replay sends it")),
+    ),
     area,
     h("div", { id: errorId, class: "bad-text", "aria-live": "polite" }, () =>
       error.value ? ["✕ Not JSON: ", outside(error.value)] : null,

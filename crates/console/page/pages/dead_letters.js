@@ -135,7 +135,6 @@ function table(data, state) {
     );
   return dataTable({
     label: "Dead letters",
-    class: "by-rows",
     rows: () => data.value.letters,
     key: letterKey,
     selected: (letter) => state.open.value === letterKey(letter),

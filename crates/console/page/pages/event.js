@@ -1,8 +1,8 @@
 // The page of one event: its story, found by id, key or position.
-import { ApiError, get, instance, resource } from "../lib/api.js";
+import { ApiError, get, resource } from "../lib/api.js";
 import { safe } from "../lib/format.js";
 import { live } from "../lib/live.js";
-import { go, link, route } from "../lib/router.js";
+import { go, instance, link, route } from "../lib/router.js";
 import { button, card, code, field, outside, pageHead, shown } from "../lib/ui.js";
 import { computed, h } from "../lib/view.js";
 import { typeSuggestions } from "./events_filter.js";
@@ -31,7 +31,7 @@ export function findLink(text, type = "", source = "") {
 }
 
 /** Which instance to ask, and until when. @typedef {{ signal: AbortSignal, here?: boolean, at?: string }} Target */
-/** A story, and the other instance that knows it. @typedef {{ story: Story, elsewhere: string | null }} Found */
+/** A story, and the other instance that knows it. @typedef {{ story: Story, elsewhere: import("../api").Peer | null }} Found */
 
 /** @param {Asked} asked @param {Target} to @returns {Promise<Story>} */
 function ask({ id, key, position, type, source }, to) {
@@ -57,7 +57,7 @@ async function askOthers(asked, signal) {
   const others = peers.filter((peer) => !isShown(peer) && peer.error === null && peer.role !== "writer");
   const answers = others.map(async (peer) => {
     const story = await ask(asked, peer.this ? { signal, here: true } : { signal, at: peer.name }).catch(() => null);
-    return story && { story, elsewhere: peer.overview?.instance ?? peer.name };
+    return story && { story, elsewhere: peer };
   });
   return (await Promise.all(answers)).find((found) => found !== null) ?? null;
 }
@@ -98,12 +98,15 @@ export function storyById(asked, options) {
     if (error) return missing(asked, error, story.reload);
     return shown(story, (data) => () => {
       const { story: known, elsewhere } = data.value;
-      return [
-        elsewhere === null ? null : h("p", null, "Instance ", h("b", null, safe(elsewhere)), " has this event."),
-        storyView(known, options),
-      ];
+      return [elsewhere ? h("p", null, "Instance ", otherLink(elsewhere, known), " has this event.") : null, storyView(known, options)];
     });
   });
+}
+
+/** The links of a story go to the instance that is shown: this one goes to the instance that has it. @param {import("../api").Peer} peer @param {Story} story */
+function otherLink(peer, { id, type }) {
+  const name = peer.overview?.instance ?? peer.name;
+  return h("a", { href: link("event", id, { type }, peer.this ? null : peer.name) }, safe(name));
 }
 
 /** @param {ApiError} error @returns {string[] | null} */

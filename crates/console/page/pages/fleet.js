@@ -1,9 +1,9 @@
 // The fleet: all instances that this one knows. Choosing one shows its pages through this port.
 
-import { get, instance, resource } from "../lib/api.js";
+import { get, resource } from "../lib/api.js";
 import { bytes, count, duration, millis, number, rate } from "../lib/format.js";
 import { problemsOf } from "../lib/live.js";
-import { go, link } from "../lib/router.js";
+import { instance, link } from "../lib/router.js";
 import { ago, card, code, dataTable, empty, outside, pageHead, pill, shown } from "../lib/ui.js";
 import { computed, h, when } from "../lib/view.js";
 
@@ -53,15 +53,10 @@ const problems = (overview) => (overview ? problemsOf(overview).length : 0);
 
 /** @param {() => Peer[]} peers */
 function table(peers) {
-  const own = computed(() => peers()[0]?.name ?? "");
   /** The newest version; others are older. */
   const newest = computed(() =>
     peers().reduce((most, peer) => (newer(peer.overview?.version ?? "", most) ? (peer.overview?.version ?? most) : most), ""),
   );
-  const choose = (/** @type {string} */ name) => {
-    instance.value = name === own.peek() ? null : name;
-    go(link("overview"));
-  };
   const total = (/** @type {"pending" | "dead"} */ member) => (/** @type {Peer} */ peer) => {
     const known = (peer.overview?.sinks ?? []).map((sink) => sink[member]).filter((value) => value !== null);
     return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
@@ -71,8 +66,8 @@ function table(peers) {
     return known.length === 0 ? null : Math.max(...known);
   };
   const name = (/** @type {Peer} */ peer) => [
-    h("button", { type: "button", class: "linklike", onclick: () => choose(peer.name) }, outside(peer.name, 120)),
-    peer.name === own.value ? h("span", { class: "mu" }, " (this)") : null,
+    h("a", { href: link("overview", "", {}, at(peer)) }, outside(peer.name, 120)),
+    peer.this ? h("span", { class: "mu" }, " (this)") : null,
     h("div", { class: "reason" }, code(peer.url, 200)),
   ];
   return dataTable({
@@ -80,9 +75,9 @@ function table(peers) {
     rows: peers,
     key: (peer) => peer.name,
     window: 100,
-    selected: (peer) => (instance.value ?? own.value) === peer.name,
+    selected: (peer) => instance.value === at(peer),
     columns: [
-      { title: "Instance", cell: name, by: () => own.value, sort: (peer) => peer.name },
+      { title: "Instance", cell: name, by: () => "", sort: (peer) => peer.name },
       { title: "Role", cell: (peer) => peer.role ?? "–", sort: (peer) => peer.role },
       { title: "State", class: "text", cell: stateCell, sort: (peer) => (peer.error ? 1e6 : problems(peer.overview)) },
       { title: "Version", cell: (peer) => versionCell(peer, newest.value), sort: (peer) => peer.overview?.version ?? null },
@@ -111,6 +106,9 @@ function table(peers) {
     ],
   });
 }
+
+/** The peer's name in addresses. @param {Peer} peer */
+const at = (peer) => (peer.this ? null : peer.name);
 
 /** @param {Peer} peer */
 function stateCell(peer) {

@@ -216,15 +216,21 @@ function shardsCard() {
   );
 }
 
+/** The command that writes a report, with the file of the process that is shown. */
 function reportCard() {
-  const command = "forebay report --config forebay.toml";
+  const config = /** @type {Resource<import("../api").Config>} */ (resource((signal) => get("api/config", { signal })));
+  const command = () => {
+    const file = config.data.value?.file;
+    if (!file) return "forebay report";
+    return `forebay report --config ${/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`}`;
+  };
   return card(
-    { title: "Report", actions: button("Copy the command", { small: true, onclick: () => copy(command, "the command") }) },
+    { title: "Report", actions: button("Copy the command", { small: true, onclick: () => copy(command(), "the command") }) },
     h(
       "p",
       null,
       "For a bug report, run ",
-      code(command),
+      () => code(command()),
       ". The archive has settings with stars instead of secrets, metrics, findings and log lines. It has no payloads.",
     ),
   );

@@ -4,7 +4,7 @@ import { adminReason, get, put, resource } from "../lib/api.js";
 import { duration, safe } from "../lib/format.js";
 import { now } from "../lib/live.js";
 import { button, card, field, pill, select, shown, time, toast } from "../lib/ui.js";
-import { computed, h, list, signal } from "../lib/view.js";
+import { computed, effect, h, list, signal } from "../lib/view.js";
 
 /** @typedef {import("../api").Log} Log */
 
@@ -71,21 +71,30 @@ function lines(all) {
     type: "search",
     oninput: (/** @type {Event} */ e) => (search.value = /** @type {HTMLInputElement} */ (e.target).value),
   });
-  return h(
-    "div",
-    { class: "stack" },
-    field("Show lines that contain", input),
-    h(
-      "pre",
-      { class: "log wrap", tabindex: "0", role: "region", "aria-label": "Last lines of the log" },
-      list(
-        () => matching.value,
-        (line) => line,
-        (one) => h("span", { class: `line ${levelClass(one.peek())}`, dir: "auto" }, safe(one.peek(), 4000)),
-      ),
-      () => (matching.value.length === 0 ? "No line." : null),
+  const box = h(
+    "pre",
+    { class: "log wrap", tabindex: "0", role: "region", "aria-label": "Last lines of the log" },
+    list(
+      () => matching.value,
+      (line) => line,
+      (one) => h("span", { class: `line ${levelClass(one.peek())}`, dir: "auto" }, safe(one.peek(), 4000)),
     ),
+    () => (matching.value.length === 0 ? "No line." : null),
   );
+  followEnd(box, () => matching.value);
+  return h("div", { class: "stack" }, field("Show lines that contain", input), box);
+}
+
+/** Keeps the end in view, unless the reader has scrolled away from it. @param {HTMLElement} box @param {() => unknown} changes */
+function followEnd(box, changes) {
+  let atEnd = true;
+  box.addEventListener("scroll", () => {
+    atEnd = box.scrollTop + box.clientHeight > box.scrollHeight - 20;
+  });
+  effect(() => {
+    changes();
+    if (atEnd) requestAnimationFrame(() => box.scrollTo(0, box.scrollHeight));
+  });
 }
 
 /** @param {string} line */

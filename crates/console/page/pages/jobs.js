@@ -3,7 +3,7 @@ import { adminReason, del, get, resource } from "../lib/api.js";
 import { count, duration, number, safe } from "../lib/format.js";
 import { button, card, chip, code, dataTable, outside, pill, shown, time, toast } from "../lib/ui.js";
 import { effect, h, list, signal } from "../lib/view.js";
-import { handled, results } from "./words.js";
+import { handled, jobLevel, results } from "./words.js";
 
 /** @typedef {import("../api").Job} Job */
 
@@ -93,8 +93,8 @@ function runningJob(job, reload) {
   );
 }
 
-/** @param {Job} job */
-function jobFailure(job) {
+/** Why sinks failed. @param {Job} job */
+export function jobFailure(job) {
   const reasons = job.sinks.filter((sink) => sink.failure);
   return reasons.map((sink) => h("div", null, outside(sink.sink), ": ", code(sink.failure)));
 }
@@ -109,7 +109,6 @@ export function jobTable(jobs) {
   return shown(jobs, (data) =>
     dataTable({
       label: "Replays and drops",
-      class: "by-rows",
       window: 10,
       rows: () => data.value.jobs,
       key: (job) => job.job,
@@ -119,7 +118,7 @@ export function jobTable(jobs) {
         { title: "Job", class: "tight", cell: (job) => `${safe(job.job)} ${job.action}` },
         { title: "By", cell: (job) => outside(job.by) },
         { title: "Filter", cell: (job) => (job.filter ? code(job.filter, 200) : "all"), class: "wide" },
-        { title: "State", cell: (job) => (runs(job) ? chip(job.state) : pill(job.state)) },
+        { title: "State", cell: (job) => (runs(job) ? chip(job.state) : pill(jobLevel(job), job.state)) },
         { title: "Dead letters", cell: (job) => number(job.letters), class: "n" },
         { title: "Outcome", cell: (job) => [results(job.sinks), jobFailure(job)] },
         { title: "Took", cell: jobTime, class: "n" },
@@ -138,7 +137,6 @@ export function actionTable(again) {
   return shown(actions, (data) =>
     dataTable({
       label: "Actions of operators",
-      class: "by-rows",
       window: 10,
       rows: () => data.value.actions,
       key: (action, index) => `${action.at} ${action.action} ${action.target} ${data.value.actions.length - index}`,

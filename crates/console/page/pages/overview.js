@@ -84,7 +84,8 @@ function problem(finding) {
   const bad = () => finding.value.level === "error";
   const text = computed(() => finding.value.text);
   const since = computed(() => finding.value.since);
-  const page = computed(() => finding.value.page);
+  // Findings, and problems of older versions, have no page of their own.
+  const page = computed(() => finding.value.page ?? "health");
   return h(
     "li",
     { class: () => `alert ${bad() ? "bad" : "warn"}` },
@@ -96,7 +97,7 @@ function problem(finding) {
       () => prose(sentence(text.value)),
       () =>
         since.value ? [" ", h("span", { class: "mu" }, "Since ", time(since.value), ", ", () => age(since.value, now.value), ".")] : null,
-      () => (page.value ? [" ", h("a", { href: findingLink(page.value) }, pageName(page.value))] : null),
+      () => [" ", h("a", { href: findingLink(page.value) }, pageName(page.value))],
     ),
   );
 }

@@ -2,7 +2,7 @@
 import { get, resource } from "../lib/api.js";
 import { count, number, safe } from "../lib/format.js";
 import { link, queryParam, setQuery } from "../lib/router.js";
-import { button, card, chip, code, dataTable, heldBack, outside, pageHead, select, shown, time } from "../lib/ui.js";
+import { button, card, chip, code, dataTable, heldBack, outside, pageHead, prose, select, shown, time } from "../lib/ui.js";
 import { h } from "../lib/view.js";
 
 /** @typedef {import("../api").Refused} Refused */
@@ -65,16 +65,13 @@ function place({ pointer, line }) {
   ];
 }
 
-/** A sentence of the server with `names` in it. @param {string} text */
-const sentence = (text) => text.split("`").map((part, i) => (i % 2 ? code(part) : safe(part)));
-
 /** @param {Refusal} row */
 function remedy(row) {
   const tried = row.type !== "" && row.type !== "other" ? h("a", { href: link("types", row.type) }, "Try it") : null;
   const kept = row.refused_to
     ? h("a", { href: link("events", "", { type: row.refused_to }) }, "Kept as ", h("i", null, safe(row.refused_to)))
     : null;
-  return [h("div", null, sentence(row.help)), tried || kept ? h("div", null, tried, tried && kept ? " · " : null, kept) : null];
+  return [h("div", null, prose(row.help)), tried || kept ? h("div", null, tried, tried && kept ? " · " : null, kept) : null];
 }
 
 /** A name, or a dash. @param {string} name */
@@ -92,7 +89,6 @@ function rejections(data, filter) {
     held.bar,
     dataTable({
       label: "Last rejections",
-      class: "by-rows",
       window: 50,
       rows: held.rows,
       key: keyOf,
@@ -125,7 +121,6 @@ function counts(data) {
   const show = (row) => button("show", { small: true, onclick: () => setQuery({ code: row.code, type: row.type, source: row.source }) });
   return dataTable({
     label: "Rejections since the start by code, type and source",
-    class: "by-rows",
     window: 50,
     rows: () => data.value.counts,
     key: (row) => `${row.code}\u0000${row.type}\u0000${row.source}`,

@@ -43,7 +43,7 @@ function listPage(history) {
         rows: rates,
         key: (sink) => sink.sink,
         window: 100,
-        empty: "No sink is configured.",
+        empty: () => (live.overview.value ? "No sink is configured." : "Waiting for the first figures …"),
         columns: [
           {
             title: "Sink",
@@ -61,7 +61,6 @@ function listPage(history) {
           { title: "Dead", class: "n", cell: deadCell, by: (sink) => sink.dead, sort: (sink) => sink.dead },
         ],
       }),
-      () => (live.overview.value ? null : h("p", { class: "mu" }, "Waiting for the first figures …")),
     ),
     hourCard(history),
     when(

@@ -5,7 +5,7 @@ import { ago, button, code, copy, outside, time } from "../lib/ui.js";
 import { h } from "../lib/view.js";
 import { payloadText, payloadView } from "./payload.js";
 import { tryWith } from "./try_store.js";
-import { failuresMeanwhile, LEVELS, openFailure, outcome } from "./words.js";
+import { failuresMeanwhile, LEVELS, openFailure, outcome, payloadOrigin } from "./words.js";
 
 /** @typedef {import("../api").Story} Story */
 /** @typedef {import("../api").SinkStory} SinkStory */
@@ -118,6 +118,7 @@ function addressOf({ id, type, journal }) {
 export function storyView(story, { alone = false } = {}) {
   const address = addressOf(story);
   const payload = payloadText(story);
+  const origin = payloadOrigin(story);
   const again =
     payload !== undefined && story.type
       ? h("a", { href: link("types", story.type), onclick: () => tryWith(payload) }, "Try it again with this payload")
@@ -148,8 +149,8 @@ export function storyView(story, { alone = false } = {}) {
       story.sinks.map((sink) => inSink(sink, story)),
       inAggregates(story),
     ),
-    h("h3", null, "Payload ", h("span", { class: "mu" }, "as stored")),
-    payloadView(story, "Payload as stored"),
+    h("h3", null, "Payload ", h("span", { class: "mu" }, safe(origin))),
+    payloadView(story, `Payload ${safe(origin)}`),
     known(story),
   );
 }

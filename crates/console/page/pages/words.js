@@ -59,6 +59,15 @@ export function outcome(story) {
   }
 }
 
+/** Which payload a story has: that of the first part that has one. @param {import("../api").Story} story */
+export function payloadOrigin({ known_from, sinks }) {
+  const [, place, sink] = known_from.map((from) => /^(journal|store|dead letters of|quarantine)(?: (.*))?$/.exec(from)).find(Boolean) ?? [];
+  if (place === "journal") return "as accepted: after the steps of its type";
+  const edited = sinks.some((one) => one.sink === sink && one.edits.length > 0) ? ", after an edit" : "";
+  if (place === "dead letters of") return `of the dead letter in ${sink}${edited}`;
+  return sink ? `as stored in ${sink}${edited}` : "as stored";
+}
+
 /** How serious an outcome is. @type {Record<SinkStory["outcome"], "ok" | "warn" | "bad" | "none">} */
 export const LEVELS = {
   stored: "ok",
@@ -109,6 +118,12 @@ export function results(sinks) {
   ].filter(([sum]) => sum);
   if (parts.length === 0) return "nothing yet";
   return parts.map(([sum, word]) => `${number(Number(sum))} ${word}`).join(", ");
+}
+
+/** How serious the result of a job is: it failed, or some dead letters are left. @param {Job} job @returns {"ok" | "warn" | "bad"} */
+export function jobLevel({ state, letters, sinks }) {
+  if (state === "failed" || sinks.some((sink) => sink.failure)) return "bad";
+  return sinks.reduce((sum, sink) => sum + sink.stored + sink.dropped, 0) < letters ? "warn" : "ok";
 }
 
 /** Dead letters that a job has handled. @param {Job} job */
