@@ -173,7 +173,7 @@ mod tests {
     fn query_mistakes_are_named() {
         for (text, wanted) in [
             ("sinks=a", "unknown parameter sinks"),
-            ("id=1", "id: '1' isn't valid: an event id is a UUID"),
+            ("id=1", "id: '1' isn't valid: an event id is a UUID. Separate ids with single commas"),
             ("id=2651fa94-4d60-8482-855f-ec6e00000007,", "id: '' isn't valid"),
             ("since=now", "a time"),
             ("where=status%20%3D", "status ="),

@@ -218,7 +218,7 @@ export interface SinkStory {
   before_it: number | null;
   /** Failures of the lane between the receipt and the outcome. */
   failures: Failure[];
-  /** The writer that stored it, or that the last failed attempt asked. Null: not known, or the gateway stores itself. */
+  /** The writer that stored it, or else that of the last failed attempt. Null: not known, or the sink has never had writers. */
   server: string | null;
   object: string | null;
   /** The false condition of a skipped event. */
@@ -303,7 +303,7 @@ export interface DeadGroup {
   newest: Time;
 }
 
-// `id` names one event, or up to 1,000 with commas between their ids.
+// `id` names one event, or up to 1,000 whose ids are separated by commas.
 /** POST /api/dead/replay?dry_run=true, POST /api/dead/drop?dry_run=true */
 export interface DeadPlan {
   letters: number;

@@ -8,21 +8,21 @@ use std::sync::Arc;
 use event::{EventId, InvalidEventId};
 use limits::CHOSEN_IDS_MAX;
 
-/// So many are shown to the operator.
+/// Ids that are shown to the operator, at most.
 const SHOWN_MAX: usize = 3;
 
 /// One id or several, each once; in a text with commas between them. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenIds(Arc<[EventId]>);
 
-/// The text has no ids, or too many.
+/// The text has an invalid id, or too many ids.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidChoice {
-    /// One of them.
-    #[error("'{0}' isn't valid: {InvalidEventId}")]
+    /// The invalid id.
+    #[error("'{0}' isn't valid: {InvalidEventId}. Separate ids with single commas")]
     Id(String),
-    /// How many there are.
-    #[error("{0} ids are too many: name {CHOSEN_IDS_MAX} or fewer, or use another filter")]
+    /// The number of ids.
+    #[error("{0} ids are too many: name {CHOSEN_IDS_MAX} at most, or use another filter")]
     TooMany(usize),
 }
 

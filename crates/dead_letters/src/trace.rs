@@ -81,7 +81,7 @@ impl DeadLetters {
         self.record_at(at, |_, record| record.reason.to_owned())
     }
 
-    /// What `of` returns for the record at this position of the journal of dead letters, if it is there.
+    /// Applies `of` to the record at this position of the journal of dead letters; `None` if there is none.
     fn record_at<T>(
         self: &Arc<Self>,
         at: u64,

@@ -99,7 +99,7 @@ impl LaneStatus {
     }
 
     /// Its state, and since when it connects, delivers, waits or has stopped, regardless of changes of the reason:
-    /// microseconds since 1970, UTC. An outage may be older than the lane, which a reload or a start has renewed.
+    /// microseconds since 1970, UTC. An outage may have begun before a reload or a restart created this lane.
     #[must_use]
     pub fn state_and_since(&self) -> (LaneState, i64) {
         let (state, since) = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();

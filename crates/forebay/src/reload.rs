@@ -140,7 +140,7 @@ impl Reloader {
         }
     }
 
-    /// Takes back the servers that a configuration has announced which isn't in use.
+    /// Withdraws the servers that a rejected configuration, or a dry run, has announced.
     fn take_back_servers(&self) {
         self.components.upstreams.show(&self.current.upstreams);
     }
@@ -156,10 +156,10 @@ impl Reloader {
         self.components.actions.record(by, "reload", file, result);
     }
 
-    /// What a reload would change.
+    /// Checks the configuration, and returns the changes of a reload.
     ///
     /// # Errors
-    /// Why it would change nothing.
+    /// The configuration can't be used.
     async fn dry_run(&self) -> Result<ReloadJson, ReloadError> {
         let prepared = self.prepare().await;
         self.take_back_servers();

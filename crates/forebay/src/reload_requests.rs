@@ -37,7 +37,7 @@ pub(crate) type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
 /// A request of the admin API.
 pub(crate) struct ReloadRequest {
     pub(crate) by: Caller,
-    /// Whether only to say what would change.
+    /// Whether to report the changes without applying them.
     pub(crate) is_dry_run: bool,
     pub(crate) reply: Reply,
 }

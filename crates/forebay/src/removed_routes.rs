@@ -8,12 +8,15 @@ pub(crate) fn removed_routes(rows: &[LedgerRow], is_kept: impl Fn(&TypeName, &st
     let mut sentences = Vec::new();
     for row in rows.iter().filter(|row| !row.derived) {
         for route in row.sinks.iter().filter(|route| !route.removed && !is_kept(&row.type_name, &route.sink)) {
-            let wait = match route.pending {
+            let (events, them) = match route.pending {
                 0 => continue,
-                1 => "1 event waits in the journal until it returns, or until you drop it".to_owned(),
-                pending => format!("{pending} events wait in the journal until it returns, or until you drop them"),
+                1 => ("1 pending event stays".to_owned(), "it"),
+                pending => (format!("{pending} pending events stay"), "them"),
             };
-            sentences.push(format!("the route from {} to {} is removed: {wait}", row.type_name, route.sink));
+            sentences.push(format!(
+                "the route from {} to {} is removed: its {events} in the journal until you restore the route, or discard {them} with `forebay route drop {}`",
+                row.type_name, route.sink, route.sink
+            ));
         }
     }
     sentences
@@ -42,8 +45,8 @@ mod tests {
         let gone = row("order", vec![route("a", 1, false)]);
         let hits = LedgerRow { derived: true, ..row("job.hits", vec![route("b", 3, false)]) };
         let expected = [
-            "the route from job to b is removed: 6 events wait in the journal until it returns, or until you drop them",
-            "the route from order to a is removed: 1 event waits in the journal until it returns, or until you drop it",
+            "the route from job to b is removed: its 6 pending events stay in the journal until you restore the route, or discard them with `forebay route drop b`",
+            "the route from order to a is removed: its 1 pending event stays in the journal until you restore the route, or discard it with `forebay route drop a`",
         ];
         let is_kept = |name: &TypeName, sink: &str| (name.as_str(), sink) == ("job", "a");
         assert_eq!(removed_routes(&[job, gone, hits], is_kept), expected);

@@ -46,7 +46,7 @@ impl LaneReporter {
         self.0.delivers(now);
     }
 
-    /// When the outage began that is going on. Microseconds since 1970, UTC.
+    /// The start of the current outage. Microseconds since 1970, UTC.
     #[must_use]
     pub fn fails_since(&self) -> Option<i64> {
         self.0.fails_since()
@@ -57,7 +57,7 @@ impl LaneReporter {
         self.0.wrote_object(object);
     }
 
-    /// The lane has stored a batch, whose first position is `first`, through this writer.
+    /// This writer has stored events of a batch whose first position is `first`.
     pub fn stored_by(&self, writer: Arc<str>, first: u64) {
         self.0.stored_by(writer, first);
     }
@@ -205,7 +205,7 @@ impl ProgressBoard {
     pub fn writer_of(&self, shard: u16, sink: &str, position: u64) -> Option<String> {
         let path = self.0.files.path(shard, Some(sink), FileKind::Writers);
         let records = RecordFile { files: &self.0.files, path: &path, slots: WRITERS_MAX }.read();
-        // A lane that began again at an earlier position has the newer word on what follows it.
+        // If a lane has resumed at an earlier position, the newer record counts for all positions after it.
         let mut newest_first = records.into_iter().rev().filter_map(|(_, bytes)| WriterRecord::decode(&bytes));
         newest_first.find(|record| record.first <= position).map(|record| record.writer)
     }

@@ -1,16 +1,16 @@
-//! Which writers a lane used last.
+//! The last writers of a lane.
 
 use crate::records::{push_text, shortened, take_text};
 
-/// Changes of a lane's writer that are kept.
+/// Changes of the writer that a lane's file keeps.
 pub(crate) const WRITERS_MAX: u64 = 64;
 /// Bytes of a writer's name that are kept.
 pub(crate) const WRITER_BYTES_MAX: usize = 200;
 
-/// A lane has another writer.
+/// A change of a lane's writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WriterRecord {
-    /// The first position that it stored.
+    /// The first position of its first batch.
     pub(crate) first: u64,
     pub(crate) writer: String,
 }

@@ -83,7 +83,7 @@ pub(crate) struct DeadChoice {
     /// Only those of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) type_name: Option<String>,
-    /// Only those with these ids, with commas between them
+    /// Only those with these ids, separated by commas
     #[arg(long = "id", value_name = "IDS")]
     pub(crate) ids: Option<ChosenIds>,
     /// Only those received at this time or later (RFC 3339)

@@ -269,7 +269,7 @@ impl Lane {
         {
             add_span(spans, &self.name.sink, part, took, &answer);
         }
-        if answer.is_ok()
+        if matches!(answer, Ok(WriteOutcome::Committed | WriteOutcome::Partial { .. }))
             && let Some(writer) = self.sink.server_of(&self.name)
         {
             self.status.progress.stored_by(writer, part.first());

@@ -183,7 +183,7 @@ pub(super) fn now() -> Now {
     Now { instant: Instant::now(), unix: unix_microseconds() }
 }
 
-/// The scopes that a request needs; one of them is enough. What changes something or costs CPU needs `admin`. A dry run changes nothing.
+/// The scopes that a request needs; one of them is enough. What changes something or costs CPU needs `admin`. A dry run of a payload changes nothing.
 fn scopes(method: &Method, path: &str) -> &'static [Scope] {
     let is_dry_run = *method == Method::POST && is_dry_run(of_peer(path));
     if super::is_read(method) || is_dry_run || path == admin_api::paths::SESSION {

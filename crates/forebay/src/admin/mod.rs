@@ -233,7 +233,13 @@ async fn reload(query: &str, admin: &Admin, caller: &Caller) -> AdminResponse {
     let is_dry_run = match query {
         "" | "dry_run=false" => false,
         "dry_run=true" => true,
-        _ => return response::problem(StatusCode::BAD_REQUEST, "query", "the only parameter is dry_run=true".into()),
+        _ => {
+            return response::problem(
+                StatusCode::BAD_REQUEST,
+                "query",
+                "unknown parameter: use dry_run=true or dry_run=false, or none".into(),
+            );
+        }
     };
     if !is_dry_run {
         tracing::info!(target: UNLIMITED, by = %caller, "reload requested");

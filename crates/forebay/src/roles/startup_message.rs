@@ -66,7 +66,7 @@ fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origi
         text += &format!("Read the events that sink {name} has stored:\n  {look}\n");
     }
     if configuration.console.is_enabled {
-        text += &format!("Its console, for a browser:\n  {admin_url}/\n");
+        text += &format!("Open its console in a browser:\n  {admin_url}/\n");
     }
     text += &format!("Watch it:\n  curl -s {admin_url}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text

@@ -280,7 +280,7 @@ async fn ask_for(found: &mut Found, stores: Vec<Arc<dyn StoreReader>>, id: Event
 }
 
 fn not_found(looked_in: Vec<String>) -> NotFoundJson {
-    let detail = "the event is unknown here: check the id, or ask by its position or key. Rejected events have no id: see the last rejections";
+    let detail = "the event isn't in the journal, the dead letters or the stores: check the id, or use its position or key. Rejected events have no id: see the last rejections";
     NotFoundJson { status: 404, code: "unknown_event", detail: detail.to_owned(), looked_in }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Asked<'a> {
     pub(super) actions: &'a [ActionJson],
 }
 
-/// What `read` finds in each sink's dead letters, and sentences about those that can't be read.
+/// Applies `read` to each sink's dead letters. Adds a sentence to `not_known` for each sink whose can't be read.
 pub(super) fn in_dead_letters<T>(
     service: &DeadLetterService,
     not_known: &mut Vec<String>,

@@ -9,7 +9,7 @@ use testkit::ports::free_address;
 use super::{Access, CONFIG, Folder, HANGS, Running, ask, bearer, wait_until};
 
 const GUIDE: &str = include_str!("../../../../../docs/guides/behind-a-proxy.md");
-/// What a browser sends to the name of the guide.
+/// Headers of a browser that opens the guide's host name.
 const BROWSER: &str =
     "Host: console.example.com\r\nOrigin: https://console.example.com\r\nSec-Fetch-Site: same-origin\r\n";
 
@@ -78,7 +78,7 @@ fn check(access: &Access, proxy: SocketAddr, prefix: &str, path: &str) {
     stream.set_read_timeout(Some(HANGS)).unwrap();
     write!(stream, "GET {prefix}/api/live HTTP/1.1\r\n{BROWSER}{both}\r\n").unwrap();
     let lines = BufReader::new(stream).lines().map(Result::unwrap);
-    // Lines pass while the stream is open, and are not held back.
+    // The proxy passes each line immediately.
     assert_eq!(lines.filter(|line| line.contains("\"totals\"")).take(2).count(), 2);
 }
 

@@ -1,4 +1,4 @@
-//! A page of events that match a condition or are of a source. The store doesn't know these, so Forebay reads parts of the store and compares their
+//! A page of events that match a source, a condition or both. Stores don't evaluate these, so Forebay reads parts of the store and compares their
 //! events, up to a limit of each request. Then the page ends, and its cursor continues the search.
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) struct Scan {
     pub(super) after: Option<Bookmark>,
 }
 
-/// Which events match. All of them without a source and a condition.
+/// Which events match. All of them if neither is set.
 #[derive(Clone, Default)]
 pub(super) struct ScanFilter {
     pub(super) source: Option<Arc<str>>,
