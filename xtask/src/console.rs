@@ -3,6 +3,7 @@
 //! A script of `xtask/console` decides everything: it orders processes from this program, clicks, reads visible text and reports figures.
 //! To add a check, add it to the script of its part.
 
+mod clock;
 mod figure;
 mod host;
 mod order;
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     binary: Option<PathBuf>,
     /// Events of `stories`.
-    #[arg(long, default_value_t = 200_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     events: u32,
     /// A folder for a picture of each page, which `pages` writes.
     #[arg(long)]
@@ -42,7 +43,7 @@ enum Part {
     Questions,
     /// Every page and action; an outage; a stopped lane; 5,000 dead letters.
     Actions,
-    /// Stories of 200 events after an outage, compared with PostgreSQL.
+    /// Stories of 200 events after an outage and an hour that the clock was moved, compared with PostgreSQL.
     Stories,
     /// axe on each page, light and dark, wide and narrow; all of it by keyboard.
     Pages,
@@ -72,10 +73,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         _ => tested_binary(arguments.binary.as_deref())?,
     };
     let part = arguments.part.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let script = Script { part: &part, binary: &binary, folder: &folder, limit: LIMIT };
+    let pictures = arguments.pictures.as_deref().map(std::path::absolute).transpose()?.unwrap_or_default();
+    let inputs = [("EVENTS", arguments.events.to_string().into()), ("PICTURES", pictures.into_os_string())];
+    let script = Script { part: &part, binary: &binary, folder: &folder, inputs: &inputs, limit: LIMIT };
     let mut host = Host::new(&binary, &folder);
-    let pictures = arguments.pictures.as_deref().map(std::path::absolute).transpose()?;
-    let done = script.run(&mut host, arguments.events, pictures.as_deref());
+    let done = script.run(&mut host);
     drop(host);
     done?;
     std::fs::remove_dir_all(&folder).map_err(Into::into)
