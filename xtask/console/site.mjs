@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 export const { BINARY, FOLDER } = process.env;
 export const EVENTS = Number(process.env.EVENTS);
-export const PICTURES = process.env.PICTURES;
+export const { OLDER, PICTURES } = process.env;
 export { pause };
 
 const waiting = [];

@@ -17,7 +17,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 
 use crate::chromium;
-use crate::workspace::{dist_binary, has_program, scratch_directory, skipped, tested_binary};
+use crate::workspace::{dist_binary, existing, has_program, scratch_directory, skipped, tested_binary};
 use host::Host;
 use script::Script;
 
@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Events of `stories`.
     #[arg(long, default_value_t = 1_000_000)]
     events: u32,
+    /// The server of an older release, which `fleet` runs as one of the writers.
+    #[arg(long, value_name = "PATH")]
+    older: Option<PathBuf>,
     /// A folder for a picture of each page, which `pages` writes.
     #[arg(long)]
     pictures: Option<PathBuf>,
@@ -51,7 +54,7 @@ enum Part {
     Hostile,
     /// Size, first paint, clicks, streams that are cut, rate and memory.
     Speed,
-    /// One published port for all instances.
+    /// One published port for all instances; one of them killed, one older.
     Fleet,
     /// Opens every page once: a part of `cargo xtask ci`.
     Smoke,
@@ -74,7 +77,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let part = arguments.part.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let pictures = arguments.pictures.as_deref().map(std::path::absolute).transpose()?.unwrap_or_default();
-    let inputs = [("EVENTS", arguments.events.to_string().into()), ("PICTURES", pictures.into_os_string())];
+    let older = arguments.older.as_deref().map(existing).transpose()?.unwrap_or_default();
+    let inputs = [
+        ("EVENTS", arguments.events.to_string().into()),
+        ("PICTURES", pictures.into_os_string()),
+        ("OLDER", older.into_os_string()),
+    ];
     let script = Script { part: &part, binary: &binary, folder: &folder, inputs: &inputs, limit: LIMIT };
     let mut host = Host::new(&binary, &folder);
     let done = script.run(&mut host);
@@ -85,5 +93,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// The part of `cargo xtask ci`, with the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    run(&Arguments { part: Part::Smoke, binary: None, events: 0, pictures: None })
+    run(&Arguments { part: Part::Smoke, binary: None, events: 0, older: None, pictures: None })
 }

@@ -58,8 +58,12 @@ impl Host {
             Order::MoveClock { hours } => self.clock()?.set(hours).map(|()| Answer::Done),
             Order::Kill { name } => self.running(&name)?.kill().map(|()| Answer::Done),
             Order::Stop { name } => self.running(&name)?.stop().map(|()| Answer::Done),
-            Order::Start { name, config } => {
-                config.map_or(Ok(()), |config| self.seat(&name)?.launch.write_config(&config))?;
+            Order::Start { name, config, program } => {
+                let launch = &mut self.seat(&name)?.launch;
+                config.map_or(Ok(()), |config| launch.write_config(&config))?;
+                if let Some(program) = program {
+                    *launch = launch.with_program(&program);
+                }
                 self.start(&name)
             }
             Order::Configure { name, config } => {

@@ -51,8 +51,8 @@ pub(super) enum Order {
     Kill { name: String },
     /// Stops a process in an orderly way.
     Stop { name: String },
-    /// Starts a process again, with this configuration if there is one.
-    Start { name: String, config: Option<String> },
+    /// Starts a process again, with this configuration and this program if there is one.
+    Start { name: String, config: Option<String>, program: Option<PathBuf> },
     /// Replaces the configuration file.
     Configure { name: String, config: String },
     /// Starts an empty store, or starts it again over its data.
