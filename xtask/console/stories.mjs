@@ -17,8 +17,13 @@ const TYPES = `
 routes = ["warehouse", { to = "live", when = "shown == true" }]
 `;
 const PADDING = 'x'.repeat(400);
-/** A row that the table rejects is a dead letter of the warehouse. */
-const isDead = (number) => number % 20 === 7;
+const EVERY = Math.ceil(EVENTS / STORIES);
+const isMarked = (number) => number % EVERY === 0 && number < EVENTS;
+/**
+ * A row that the table rejects is a dead letter of the warehouse: one of ten marked events, and few of the others, since a batch that has one is
+ * stored in parts.
+ */
+const isDead = (number) => (isMarked(number) ? (number / EVERY + Math.floor(number / EVERY / 10)) % 10 === 3 : number % 1000 === 7);
 const isShown = (number) => number % 3 !== 0;
 const payload = (number) => ({ n: number, shown: isShown(number), bad: isDead(number), padding: PADDING });
 
@@ -40,10 +45,9 @@ async function postMarked(number) {
 }
 
 async function postPart(first, last) {
-  const every = Math.ceil(EVENTS / STORIES);
   for (let from = first; from < last; from += BATCH) {
     const numbers = Array.from({ length: Math.min(BATCH, last - from) }, (_, index) => from + index);
-    const marked = numbers.filter((number) => number % every === 0 && number / every < STORIES);
+    const marked = numbers.filter(isMarked);
     const answer = await fleet.postBatch('gateway-1', 'hit', numbers.filter((number) => !marked.includes(number)).map(payload));
     if (answer.status !== 200) throw new Error(`a batch was answered ${answer.status}`);
     for (const number of marked) await postMarked(number);
@@ -144,9 +148,9 @@ function bounds({ at }) {
 
 const known = off.length / 2;
 console.log(`  with a position, ${known} times are known; ${around} are known as bounds around the jump`);
-check('times are known except around the jump', around <= BEFORE_JUMP, around);
+check('times are known except around the jump', around <= STORIES / 10, around);
 figure('times around the jump, as bounds', around, '', { at_least: 1 });
-figure('times known by a position', known, '', { at_least: STORIES / 2 - STORIES / 10 });
+figure('times known by a position', known, '', { at_least: (STORIES * 3) / 8 });
 figure('stories asked', asked.length, '', { at_least: STORIES });
 figure('time of PostgreSQL, largest difference', Math.max(...off) / 1000, 's', { at_most: 1 });
 figure('story, p95', quantile(milliseconds, 0.95), 'ms', { at_most: 200 });
