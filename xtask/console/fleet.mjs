@@ -100,8 +100,11 @@ async function storeByOlder() {
 async function sendThroughOlder() {
   const event = await fleet.post('gateway-1', 'order', { price: 4712, item: 'through the older writer' });
   await fleet.drained('gateway-1', ['warehouse', 'live']);
-  const { sinks } = await fleet.api('gateway-1', `/api/events/${event.id}/story?position=${event.position}`);
-  const through = sinks.find(({ sink }) => sink === 'warehouse');
-  const isThrough = through?.outcome === 'stored' && through.server?.includes(fleet.processes['writer-3'].intake);
+  // The next sample of the progress writes the writer's name.
+  const through = await until('the story names a writer', async () => {
+    const { sinks } = await fleet.api('gateway-1', `/api/events/${event.id}/story?position=${event.position}`);
+    return sinks.find(({ sink, server }) => sink === 'warehouse' && server);
+  });
+  const isThrough = through.outcome === 'stored' && through.server.includes(fleet.processes['writer-3'].intake);
   check('the story names the older writer', isThrough, JSON.stringify(through));
 }
