@@ -1,6 +1,7 @@
-// One published port for a fleet: all instances, one that was killed, the pages of others, and an event of the other gateway.
+// One published port for a fleet: all instances, one that was killed, one of an older release, the pages of others, and an event of the other
+// gateway.
 import { closeBrowser, openBrowser, Tab } from './browser.mjs';
-import { attempt, check, end, figure, Fleet, order, until } from './site.mjs';
+import { attempt, check, end, figure, Fleet, OLDER, order, until } from './site.mjs';
 
 const fleet = await Fleet.start();
 const posted = await fleet.post('gateway-2', 'order', { price: 4711, item: 'of the other gateway' });
@@ -20,7 +21,12 @@ await attempt('a killed writer is shown', async () => {
   await tab.shows(/connection refused|no answer|unreachable/i);
   figure('a killed writer is shown after', (Date.now() - begun) / 1000, 's', { at_most: 10 });
 });
-await order('start', { name: 'writer-3' });
+if (OLDER) {
+  await attempt('an older writer is shown, and works', replaceByOlder);
+} else {
+  console.log('  skipped: older writer (needs --older PATH)');
+  await order('start', { name: 'writer-3' });
+}
 
 await attempt('a story of the other gateway is found', async () => {
   await tab.go(`event/${posted.id}`);
@@ -62,3 +68,55 @@ const elsewhere = await fetch(`${fleet.url('gateway-1')}/api/peers/${encodeURICo
 check('other hosts than peers are not asked', elsewhere.status === 404, elsewhere.status);
 await closeBrowser();
 end();
+
+/** Starts the killed writer as a server of an older release. It stays one until the end, so the other checks run with it. */
+async function replaceByOlder() {
+  await order('start', { name: 'writer-3', program: OLDER });
+  const begun = Date.now();
+  const [own, older] = [await versionOf('gateway-1'), await versionOf('writer-3')];
+  const isLower = older !== undefined && rank(older) < rank(own);
+  const [which, shown] = expected(own, older, isLower);
+  console.log(`  older writer: ${which}`);
+  const row = tab.page.getByRole('row').filter({ hasText: fleet.processes['writer-3'].admin });
+  await until(`the row of the older writer has ${shown}`, async () => shown.test(await row.innerText()), 10000);
+  figure('an older writer is shown after', (Date.now() - begun) / 1000, 's', { at_most: 10 });
+  check('only a lower version is marked as older', /\bolder\b/.test(await row.innerText()) === isLower, await row.innerText());
+  await storeByOlder();
+}
+
+/** The version that a process's overview has; `undefined` if its release has no overview. */
+async function versionOf(name) {
+  return fleet.api(name, '/api/overview').then(({ version }) => version, () => undefined);
+}
+
+/** A number that grows with the version. */
+function rank(version) {
+  return version.split(/[.+-]/).slice(0, 3).reduce((sum, part) => sum * 1000 + Number(part), 0);
+}
+
+/** Which of the three cases it is, and what its row shows then. */
+function expected(own, older, isLower) {
+  if (older === undefined) return ['its release has no overview, so its error is shown', /answered \d+|no overview/];
+  if (isLower) return [`version ${older}, lower than ${own}`, /\bolder\b/];
+  return [`version ${older} as all others, so it is shown without a mark`, /healthy|finding|problem/];
+}
+
+/** With the other writers killed, an event goes through the older one. */
+async function storeByOlder() {
+  const others = ['writer-1', 'writer-2'];
+  for (const name of others) await order('kill', { name });
+  await attempt('an event goes through it', sendThroughOlder);
+  for (const name of others) await order('start', { name });
+}
+
+async function sendThroughOlder() {
+  const event = await fleet.post('gateway-1', 'order', { price: 4712, item: 'through the older writer' });
+  await fleet.drained('gateway-1', ['warehouse', 'live']);
+  // The next sample of the progress writes the writer's name.
+  const through = await until('the story names a writer', async () => {
+    const { sinks } = await fleet.api('gateway-1', `/api/events/${event.id}/story?position=${event.position}`);
+    return sinks.find(({ sink, server }) => sink === 'warehouse' && server);
+  });
+  const isThrough = through.outcome === 'stored' && through.server.includes(fleet.processes['writer-3'].intake);
+  check('the story names the older writer', isThrough, JSON.stringify(through));
+}

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 export const { BINARY, FOLDER } = process.env;
 export const EVENTS = Number(process.env.EVENTS);
-export const PICTURES = process.env.PICTURES;
+export const { OLDER, PICTURES } = process.env;
 export { pause };
 
 const waiting = [];
@@ -145,10 +145,10 @@ export class Fleet {
   processes = {};
   tokens = {};
 
-  /** Starts all. `hook` is the webhook's URL, `types` more of the gateways' configuration. */
-  static async start({ hook = 'http://127.0.0.1:1/', types = TYPES, shards = 2, gateways = 2, table = TABLE } = {}) {
+  /** Starts all. `hook` is the webhook's URL, `types` more of the gateways' configuration. `hasMovedClock`: later orders move the clock of the gateways. */
+  static async start({ hook = 'http://127.0.0.1:1/', types = TYPES, shards = 2, gateways = 2, table = TABLE, hasMovedClock = false } = {}) {
     const fleet = new Fleet();
-    Object.assign(fleet, { hook, types, shards });
+    Object.assign(fleet, { hook, types, shards, hasMovedClock });
     fleet.makeTokens();
     const postgres = await order('run_store', { store: 'postgres' });
     fleet.redis = await order('run_store', { store: 'redis' });
@@ -169,7 +169,7 @@ export class Fleet {
   }
 
   async launch(name, role, config, files = {}) {
-    this.processes[name] = await order('launch', { name, role, config, files });
+    this.processes[name] = await order('launch', { name, role, config, files, has_moved_clock: this.hasMovedClock && role === 'gateway' });
     return this.processes[name];
   }
 

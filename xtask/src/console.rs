@@ -3,6 +3,7 @@
 //! A script of `xtask/console` decides everything: it orders processes from this program, clicks, reads visible text and reports figures.
 //! To add a check, add it to the script of its part.
 
+mod clock;
 mod figure;
 mod host;
 mod order;
@@ -16,7 +17,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 
 use crate::chromium;
-use crate::workspace::{dist_binary, has_program, scratch_directory, skipped, tested_binary};
+use crate::workspace::{dist_binary, existing, has_program, scratch_directory, skipped, tested_binary};
 use host::Host;
 use script::Script;
 
@@ -29,8 +30,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     binary: Option<PathBuf>,
     /// Events of `stories`.
-    #[arg(long, default_value_t = 200_000)]
+    #[arg(long, default_value_t = 1_000_000)]
     events: u32,
+    /// The server of an older release, which `fleet` runs as one of the writers.
+    #[arg(long, value_name = "PATH")]
+    older: Option<PathBuf>,
     /// A folder for a picture of each page, which `pages` writes.
     #[arg(long)]
     pictures: Option<PathBuf>,
@@ -42,7 +46,7 @@ enum Part {
     Questions,
     /// Every page and action; an outage; a stopped lane; 5,000 dead letters.
     Actions,
-    /// Stories of 200 events after an outage, compared with PostgreSQL.
+    /// Stories of 200 events after an outage and an hour that the clock was moved, compared with PostgreSQL.
     Stories,
     /// axe on each page, light and dark, wide and narrow; all of it by keyboard.
     Pages,
@@ -50,7 +54,7 @@ enum Part {
     Hostile,
     /// Size, first paint, clicks, streams that are cut, rate and memory.
     Speed,
-    /// One published port for all instances.
+    /// One published port for all instances; one of them killed, one older.
     Fleet,
     /// Opens every page once: a part of `cargo xtask ci`.
     Smoke,
@@ -72,10 +76,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         _ => tested_binary(arguments.binary.as_deref())?,
     };
     let part = arguments.part.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let script = Script { part: &part, binary: &binary, folder: &folder, limit: LIMIT };
+    let pictures = arguments.pictures.as_deref().map(std::path::absolute).transpose()?.unwrap_or_default();
+    let older = arguments.older.as_deref().map(existing).transpose()?.unwrap_or_default();
+    let inputs = [
+        ("EVENTS", arguments.events.to_string().into()),
+        ("PICTURES", pictures.into_os_string()),
+        ("OLDER", older.into_os_string()),
+    ];
+    let script = Script { part: &part, binary: &binary, folder: &folder, inputs: &inputs, limit: LIMIT };
     let mut host = Host::new(&binary, &folder);
-    let pictures = arguments.pictures.as_deref().map(std::path::absolute).transpose()?;
-    let done = script.run(&mut host, arguments.events, pictures.as_deref());
+    let done = script.run(&mut host);
     drop(host);
     done?;
     std::fs::remove_dir_all(&folder).map_err(Into::into)
@@ -83,5 +93,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// The part of `cargo xtask ci`, with the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    run(&Arguments { part: Part::Smoke, binary: None, events: 0, pictures: None })
+    run(&Arguments { part: Part::Smoke, binary: None, events: 0, older: None, pictures: None })
 }

@@ -1,5 +1,6 @@
 //! A Forebay process of our own, of any role: started on free ports, watched from outside, killed or stopped.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,7 @@ pub struct Launch {
     program: PathBuf,
     role: ProcessRole,
     config: Option<PathBuf>,
+    environment: Vec<(String, OsString)>,
     /// The data directory.
     pub data: PathBuf,
     log: PathBuf,
@@ -98,13 +100,21 @@ impl Launch {
         let [intake, admin] = [free_address(), free_address()];
         let log = folder.join("server.log");
         let config = config.map(|_| config_path);
-        Ok(Self { program: program.to_path_buf(), role, config, data, log, intake, admin })
+        let (program, environment) = (program.to_path_buf(), Vec::new());
+        Ok(Self { program, role, config, environment, data, log, intake, admin })
     }
 
     /// The same data directory and addresses with another program.
     #[must_use]
     pub fn with_program(&self, program: &Path) -> Self {
         Self { program: program.to_path_buf(), ..self.clone() }
+    }
+
+    /// The same with more variables in its environment.
+    #[must_use]
+    pub fn with_environment(mut self, more: impl IntoIterator<Item = (String, OsString)>) -> Self {
+        self.environment.extend(more);
+        self
     }
 
     /// Starts the process; it isn't ready yet. Its log goes to `server.log` in the folder, added to.
@@ -133,6 +143,7 @@ impl Launch {
     /// The program with its arguments.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.arg(self.role.subcommand()).arg("--data").arg(&self.data);
         command.args(["--listen", &self.intake.to_string(), "--admin", &self.admin.to_string()]);
         if let Some(config) = &self.config {

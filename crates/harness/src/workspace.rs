@@ -96,7 +96,8 @@ pub fn dist_binary(given: Option<&Path>) -> Result<PathBuf> {
     Ok(target_directory()?.join("dist").join("forebay"))
 }
 
-fn existing(server: &Path) -> Result<PathBuf> {
+/// The full path of a server that is there.
+pub fn existing(server: &Path) -> Result<PathBuf> {
     server.canonicalize().with_context(|| format!("finding the server {}", server.display()))
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::clock::MovedClock;
 use super::order::{Answer, Order, Role, Store};
 use crate::server::{Launch, ProcessRole, Server};
 use crate::store::{CampaignStore, PostgresStore, RedisStore, StoreServer};
@@ -19,6 +20,7 @@ pub(super) struct Host {
     seats: BTreeMap<String, Seat>,
     postgres: Option<PostgresStore>,
     redis: Option<RedisStore>,
+    clock: Option<MovedClock>,
 }
 
 /// A process that is started again and again.
@@ -31,7 +33,7 @@ impl Host {
     /// Nothing runs yet.
     pub(super) fn new(binary: &Path, folder: &Path) -> Self {
         let (binary, folder) = (binary.to_path_buf(), folder.to_path_buf());
-        Self { binary, folder, seats: BTreeMap::new(), postgres: None, redis: None }
+        Self { binary, folder, seats: BTreeMap::new(), postgres: None, redis: None, clock: None }
     }
 
     /// Does what is ordered.
@@ -41,19 +43,27 @@ impl Host {
 
     fn act(&mut self, order: Order) -> Result<Answer> {
         match order {
-            Order::Launch { name, role, config, files } => {
+            Order::Launch { name, role, config, files, has_moved_clock } => {
                 let folder = self.folder.join(&name);
-                let launch = Launch::fresh(role.process(), &self.binary, &folder, &config)?;
+                let mut launch = Launch::fresh(role.process(), &self.binary, &folder, &config)?;
+                if has_moved_clock {
+                    launch = launch.with_environment(self.clock()?.environment());
+                }
                 for (file, text) in files {
                     std::fs::write(folder.join(&file), text).with_context(|| format!("writing {file}"))?;
                 }
                 self.seats.insert(name.clone(), Seat { launch, server: None });
                 self.start(&name)
             }
+            Order::MoveClock { hours } => self.clock()?.set(hours).map(|()| Answer::Done),
             Order::Kill { name } => self.running(&name)?.kill().map(|()| Answer::Done),
             Order::Stop { name } => self.running(&name)?.stop().map(|()| Answer::Done),
-            Order::Start { name, config } => {
-                config.map_or(Ok(()), |config| self.seat(&name)?.launch.write_config(&config))?;
+            Order::Start { name, config, program } => {
+                let launch = &mut self.seat(&name)?.launch;
+                config.map_or(Ok(()), |config| launch.write_config(&config))?;
+                if let Some(program) = program {
+                    *launch = launch.with_program(&program);
+                }
                 self.start(&name)
             }
             Order::Configure { name, config } => {
@@ -78,6 +88,15 @@ impl Host {
 
     fn seat(&mut self, name: &str) -> Result<&mut Seat> {
         self.seats.get_mut(name).with_context(|| format!("{name} was never launched"))
+    }
+
+    /// The clock of all processes with a moved one; the first of them creates it.
+    fn clock(&mut self) -> Result<&MovedClock> {
+        let clock = match self.clock.take() {
+            Some(clock) => clock,
+            None => MovedClock::new(&self.binary, &self.folder)?,
+        };
+        Ok(self.clock.insert(clock))
     }
 
     fn running(&mut self, name: &str) -> Result<Server> {

@@ -35,14 +35,24 @@ pub(super) enum Role {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do", deny_unknown_fields)]
 pub(super) enum Order {
-    /// Starts a process in an empty folder with these other files, and waits until it is ready.
-    Launch { name: String, role: Role, config: String, files: BTreeMap<String, String> },
+    /// Starts a process in an empty folder with these other files, and waits until it is ready. `MoveClock` moves its wall
+    /// clock if `has_moved_clock` is set.
+    Launch {
+        name: String,
+        role: Role,
+        config: String,
+        files: BTreeMap<String, String>,
+        #[serde(default)]
+        has_moved_clock: bool,
+    },
+    /// Sets the wall clock of all processes with a moved clock so many hours ahead of this machine's, now.
+    MoveClock { hours: u8 },
     /// Kills a process, as a power button does.
     Kill { name: String },
     /// Stops a process in an orderly way.
     Stop { name: String },
-    /// Starts a process again, with this configuration if there is one.
-    Start { name: String, config: Option<String> },
+    /// Starts a process again, with this configuration and this program if there is one.
+    Start { name: String, config: Option<String>, program: Option<PathBuf> },
     /// Replaces the configuration file.
     Configure { name: String, config: String },
     /// Starts an empty store, or starts it again over its data.

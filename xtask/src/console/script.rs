@@ -1,5 +1,6 @@
 //! A script of `xtask/console`: a process of Node that orders, clicks and reports.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -23,14 +24,16 @@ pub(super) struct Script<'a> {
     pub(super) binary: &'a Path,
     /// A folder for its files.
     pub(super) folder: &'a Path,
+    /// Its other inputs, as variables of its environment.
+    pub(super) inputs: &'a [(&'a str, OsString)],
     /// How long it may take.
     pub(super) limit: Duration,
 }
 
 impl Script<'_> {
     /// Runs it to its end, and prints the table. Fails if the script fails, reports nothing, or a figure misses its bar.
-    pub(super) fn run(&self, host: &mut Host, events: u32, pictures: Option<&Path>) -> Result<()> {
-        let mut node = self.command(events, pictures)?;
+    pub(super) fn run(&self, host: &mut Host) -> Result<()> {
+        let mut node = self.command()?;
         let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting node")?;
         let figures = self.serve(&mut child, host).inspect_err(|_| {
             // It may have ended before.
@@ -46,7 +49,7 @@ impl Script<'_> {
     }
 
     /// The scripts are copied to their packages: Node looks for those next to a script.
-    fn command(&self, events: u32, pictures: Option<&Path>) -> Result<Command> {
+    fn command(&self) -> Result<Command> {
         let sources = root()?.join("xtask").join("console");
         let packages = target_directory()?.join("tools").join("console");
         npm::ensure_installed(&packages, &sources.join("package.json"))?;
@@ -59,7 +62,7 @@ impl Script<'_> {
         let mut node = Command::new("node");
         node.arg(packages.join(self.part).with_extension("mjs"));
         node.env("CHROMIUM", chromium::path()?).env("BINARY", self.binary).env("FOLDER", self.folder);
-        node.env("EVENTS", events.to_string()).env("PICTURES", pictures.unwrap_or(Path::new("")));
+        node.envs(self.inputs.iter().map(|(name, value)| (name, value)));
         Ok(node)
     }
 
