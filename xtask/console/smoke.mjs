@@ -13,7 +13,7 @@ const tab = await Tab.open(`http://${server.admin}`);
 for (const [address, name] of PAGES) {
   await attempt(`the page ${name} opens`, () => tab.go(address));
   await attempt(`the page ${name} has its name as a heading`, () =>
-    tab.page.getByRole('main').getByRole('heading', { name: new RegExp(name, 'i') }).first().waitFor({ timeout: 5000 }),
+    tab.page.getByRole('main').getByRole('heading', { name: new RegExp(name, 'i') }).first().waitFor({ timeout: 30000 }),
   );
 }
 await tab.go('overview');

@@ -11,5 +11,5 @@ pub(crate) const PROGRAM: &str = "chromium";
 pub(crate) fn path() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file());
-    found.context("chromium isn't in the PATH: install the package chromium")
+    found.context("chromium isn't in the PATH: install the package chromium, or run cargo xtask services")
 }

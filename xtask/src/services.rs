@@ -76,6 +76,11 @@ const SERVICES: &[Service] = &[
         package: "rsyslog-elasticsearch",
         purpose: "rsyslog with its module for Elasticsearch, which runs in the test of an example",
     },
+    Service {
+        program: "chromium",
+        package: "chromium",
+        purpose: "opens the console, and sends from a web page, in tests",
+    },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 
