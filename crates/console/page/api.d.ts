@@ -218,7 +218,7 @@ export interface SinkStory {
   before_it: number | null;
   /** Failures of the lane between the receipt and the outcome. */
   failures: Failure[];
-  /** The writer that stored it, or else that of the last failed attempt. Null: not known, or the sink has never had writers. */
+  /** The writer that stored it, or else that of the last failed attempt. Null: not known, or the gateway writes to the store itself. */
   server: string | null;
   object: string | null;
   /** The false condition of a skipped event. */

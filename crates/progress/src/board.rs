@@ -57,8 +57,8 @@ impl LaneReporter {
         self.0.wrote_object(object);
     }
 
-    /// This writer has stored events of a batch whose first position is `first`.
-    pub fn stored_by(&self, writer: Arc<str>, first: u64) {
+    /// This writer has stored events of a batch whose first position is `first`; without one the sink itself.
+    pub fn stored_by(&self, writer: Option<Arc<str>>, first: u64) {
         self.0.stored_by(writer, first);
     }
 }
@@ -207,7 +207,7 @@ impl ProgressBoard {
         let records = RecordFile { files: &self.0.files, path: &path, slots: WRITERS_MAX }.read();
         // If a lane has resumed at an earlier position, the newer record counts for all positions after it.
         let mut newest_first = records.into_iter().rev().filter_map(|(_, bytes)| WriterRecord::decode(&bytes));
-        newest_first.find(|record| record.first <= position).map(|record| record.writer)
+        newest_first.find(|record| record.first <= position)?.writer
     }
 
     /// The time of the oldest sample of a lane: what it passed before is unknown. Microseconds since 1970, UTC.

@@ -265,7 +265,7 @@ fn objects_are_found_by_position_and_type() {
 #[test]
 fn writers_are_found_by_position() {
     let mut process = Process::new();
-    let stored = |process: &Process, writer: &str, first| process.lane.stored_by(writer.into(), first);
+    let stored = |process: &Process, writer: &str, first| process.lane.stored_by(Some(writer.into()), first);
     for (writer, first) in [("a:9001", 1), ("a:9001", 40), ("b:9001", 70)] {
         stored(&process, writer, first);
     }
@@ -284,6 +284,22 @@ fn writers_are_found_by_position() {
     process.sample(4, 1_300);
     assert_eq!((writer(&process, 100), writer(&process, 1_199)), (None, Some("199:9001".into())));
     assert!(process.disk.content("/data/progress/shop.0000.writers").unwrap().len() <= 64 * 512);
+}
+
+#[test]
+fn sink_that_had_writers_stores_by_itself() {
+    const FILE: &str = "/data/progress/shop.0000.writers";
+    let mut process = Process::new();
+    process.lane.stored_by(None, 1);
+    process.sample(1, 10);
+    assert!(process.disk.content(FILE).is_err(), "it never had writers");
+    process.lane.stored_by(Some("a:9001".into()), 11);
+    process.sample(2, 20);
+    process = process.restart();
+    process.lane.stored_by(None, 21);
+    process.sample(3, 30);
+    let writer = |position| process.board.writer_of(0, "shop", position);
+    assert_eq!([10, 11, 20, 21].map(writer), [None, Some("a:9001".into()), Some("a:9001".into()), None]);
 }
 
 #[test]

@@ -30,9 +30,11 @@ struct State {
     ring: RingWriter,
     outages: Outages,
     objects: WaitingRecords,
-    /// The writer of the last batch, and its changes.
-    writer: Option<Arc<str>>,
+    /// The writer of the last batch, if there was a batch, and its changes.
+    writer: Option<Option<Arc<str>>>,
     writers: WaitingRecords,
+    /// Whether the lane has or had writers: else it needs no file for them.
+    has_writers: bool,
 }
 
 impl Track {
@@ -72,10 +74,11 @@ impl Track {
         }
     }
 
-    pub(crate) fn stored_by(&self, writer: Arc<str>, first: u64) {
+    pub(crate) fn stored_by(&self, writer: Option<Arc<str>>, first: u64) {
         let mut state = self.state();
         if state.writer.as_ref() != Some(&writer) {
-            state.writers.push(WriterRecord { first, writer: writer.to_string() }.encode());
+            state.writers.push(WriterRecord { first, writer: writer.as_deref().map(str::to_owned) }.encode());
+            state.has_writers |= writer.is_some();
             state.writer = Some(writer);
         }
     }
@@ -111,8 +114,19 @@ impl Track {
         let mut state = self.state();
         let failure = self.save_failure(files, &mut state.outages, now, has_begun);
         let objects = state.objects.save(files, &self.path(files, FileKind::Objects), OBJECTS_MAX);
-        let writers = state.writers.save(files, &self.path(files, FileKind::Writers), WRITERS_MAX);
+        let writers = self.save_writers(files, &mut state);
         failure.and(objects).and(writers)
+    }
+
+    fn save_writers(&self, files: &Files, state: &mut State) -> io::Result<()> {
+        let path = self.path(files, FileKind::Writers);
+        if !state.has_writers && !state.writers.is_empty() {
+            state.has_writers = !RecordFile { files, path: &path, slots: WRITERS_MAX }.read().is_empty();
+        }
+        if !state.has_writers {
+            state.writers = WaitingRecords::default();
+        }
+        state.writers.save(files, &path, WRITERS_MAX)
     }
 
     fn save_failure(&self, files: &Files, outages: &mut Outages, now: i64, has_begun: bool) -> io::Result<()> {

@@ -25,6 +25,10 @@ impl WaitingRecords {
         self.records.push(record);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Writes them to the file at `path`, which keeps the last `slots`.
     ///
     /// # Errors

@@ -12,19 +12,21 @@ pub(crate) const WRITER_BYTES_MAX: usize = 200;
 pub(crate) struct WriterRecord {
     /// The first position of its first batch.
     pub(crate) first: u64,
-    pub(crate) writer: String,
+    /// `None`: from then on the sink stores by itself.
+    pub(crate) writer: Option<String>,
 }
 
 impl WriterRecord {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.first.to_le_bytes().to_vec();
-        push_text(&mut bytes, shortened(&self.writer, WRITER_BYTES_MAX));
+        push_text(&mut bytes, shortened(self.writer.as_deref().unwrap_or_default(), WRITER_BYTES_MAX));
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (first, bytes) = bytes.split_first_chunk()?;
         let (writer, _) = take_text(bytes)?;
-        Some(Self { first: u64::from_le_bytes(*first), writer: writer.into() })
+        let writer = Some(writer).filter(|writer| !writer.is_empty()).map(Into::into);
+        Some(Self { first: u64::from_le_bytes(*first), writer })
     }
 }

@@ -269,10 +269,8 @@ impl Lane {
         {
             add_span(spans, &self.name.sink, part, took, &answer);
         }
-        if matches!(answer, Ok(WriteOutcome::Committed | WriteOutcome::Partial { .. }))
-            && let Some(writer) = self.sink.server_of(&self.name)
-        {
-            self.status.progress.stored_by(writer, part.first());
+        if matches!(answer, Ok(WriteOutcome::Committed | WriteOutcome::Partial { .. })) {
+            self.status.progress.stored_by(self.sink.server_of(&self.name), part.first());
         }
         match &answer {
             Ok(WriteOutcome::Committed) => self.supersede(part, &BTreeSet::new()),
