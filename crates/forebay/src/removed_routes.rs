@@ -14,8 +14,8 @@ pub(crate) fn removed_routes(rows: &[LedgerRow], is_kept: impl Fn(&TypeName, &st
                 pending => (format!("{pending} pending events stay"), "them"),
             };
             sentences.push(format!(
-                "the route from {} to {} is removed: its {events} in the journal until you restore the route, or discard {them} with `forebay route drop {}`",
-                row.type_name, route.sink, route.sink
+                "the route from {} to {} is removed: its {events} in the journal until you restore the route, or discard {them}",
+                row.type_name, route.sink
             ));
         }
     }
@@ -45,8 +45,8 @@ mod tests {
         let gone = row("order", vec![route("a", 1, false)]);
         let hits = LedgerRow { derived: true, ..row("job.hits", vec![route("b", 3, false)]) };
         let expected = [
-            "the route from job to b is removed: its 6 pending events stay in the journal until you restore the route, or discard them with `forebay route drop b`",
-            "the route from order to a is removed: its 1 pending event stays in the journal until you restore the route, or discard it with `forebay route drop a`",
+            "the route from job to b is removed: its 6 pending events stay in the journal until you restore the route, or discard them",
+            "the route from order to a is removed: its 1 pending event stays in the journal until you restore the route, or discard it",
         ];
         let is_kept = |name: &TypeName, sink: &str| (name.as_str(), sink) == ("job", "a");
         assert_eq!(removed_routes(&[job, gone, hits], is_kept), expected);

@@ -57,7 +57,7 @@ impl LaneReporter {
         self.0.wrote_object(object);
     }
 
-    /// This writer has stored events of a batch whose first position is `first`; without one the sink itself.
+    /// This writer has stored events of a batch whose first position is `first`. `None`: the sink wrote to the store without one.
     pub fn stored_by(&self, writer: Option<Arc<str>>, first: u64) {
         self.0.stored_by(writer, first);
     }

@@ -287,7 +287,7 @@ fn writers_are_found_by_position() {
 }
 
 #[test]
-fn sink_that_had_writers_stores_by_itself() {
+fn sink_that_had_writers_has_its_own_store_now() {
     const FILE: &str = "/data/progress/shop.0000.writers";
     let mut process = Process::new();
     process.lane.stored_by(None, 1);

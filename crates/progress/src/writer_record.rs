@@ -12,7 +12,7 @@ pub(crate) const WRITER_BYTES_MAX: usize = 200;
 pub(crate) struct WriterRecord {
     /// The first position of its first batch.
     pub(crate) first: u64,
-    /// `None`: from then on the sink stores by itself.
+    /// `None`: from then on the sink writes to the store without one.
     pub(crate) writer: Option<String>,
 }
 

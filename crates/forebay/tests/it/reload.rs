@@ -260,7 +260,7 @@ fn dry_run_lists_the_changes_of_a_reload() {
     fixture.folder.write("forebay.toml", ONE);
     let (status, answer) = fixture.ask(DRY_RUN);
     let file = fixture.folder.text("forebay.toml");
-    let waits = "the route from b to two is removed: its 2 pending events stay in the journal until you restore the route, or discard them with `forebay route drop two`";
+    let waits = "the route from b to two is removed: its 2 pending events stay in the journal until you restore the route, or discard them";
     let expected = json!({
         "applied": false, "file": file, "changes": ["type b is removed", "sink two is removed", waits], "warnings": null
     });

@@ -113,7 +113,7 @@ pub(crate) struct Judgement {
 }
 
 /// Is logged instead of a store's message that may quote an event.
-const OF_EVENT: &str = "the store rejects an event temporarily: `forebay route list` shows its message";
+const OF_EVENT: &str = "the store rejects an event temporarily: the list of routes shows its message";
 
 /// A pause before the next attempt. A stop ends it early.
 #[derive(Debug)]
