@@ -137,9 +137,17 @@ function fill(cell, row) {
   }, !column.by);
   cell.end = part.dispose;
   const { node } = part;
-  if (typeof node !== "string") td.replaceChildren(node);
+  if (typeof node !== "string") replace(td, node);
   else if (td.firstChild !== td.lastChild || !(td.firstChild instanceof Text)) td.textContent = node;
   else if (td.firstChild.data !== node) td.firstChild.data = node;
+}
+
+/** A control that has the focus passes it on to the one in its place. @param {HTMLElement} td @param {Node} node */
+function replace(td, node) {
+  const controls = () => [...td.querySelectorAll("a, button, input, select")];
+  const at = td.contains(document.activeElement) ? controls().findIndex((one) => one === document.activeElement) : -1;
+  td.replaceChildren(node);
+  if (at >= 0) /** @type {HTMLElement | undefined} */ (controls()[at])?.focus({ preventScroll: true });
 }
 
 /** @param {string | number | null} a @param {string | number | null} b */

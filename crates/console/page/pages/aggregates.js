@@ -39,8 +39,8 @@ function stateTable(data, chosen) {
     selected: (one) => one.name === chosen.value,
     empty: "No type has an aggregate.",
     columns: [
-      { title: "Aggregate", cell: (one) => h("a", { href: link("aggregates", one.name) }, outside(one.name)) },
-      { title: "Of", cell: (one) => h("a", { href: link("types", one.of) }, outside(one.of)) },
+      { title: "Aggregate", by: (one) => one.name, cell: (one) => h("a", { href: link("aggregates", one.name) }, outside(one.name)) },
+      { title: "Of", by: (one) => one.of, cell: (one) => h("a", { href: link("types", one.of) }, outside(one.of)) },
       { title: "Window", cell: (one) => duration(one.window_s), class: "n" },
       {
         title: "Complete up to",
