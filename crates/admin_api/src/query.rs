@@ -1,5 +1,7 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
+use std::collections::BTreeSet;
+
 use dead_letters::{ChosenIds, DeadCursor, DeadFilter, DeadOrder};
 use text::{percent, rfc3339};
 
@@ -108,10 +110,15 @@ fn filter_pairs(filter: &DeadFilter, ids_as: fn(&ChosenIds) -> String) -> [(&'st
     ]
 }
 
-/// The keys of a query, each with its value.
+/// The keys of a query, each with its value. One that is repeated is an error: whoever reads the request may take another value for the one
+/// that counts.
 pub fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+    let mut seen = BTreeSet::new();
+    query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if !seen.insert(key) {
+            return Err(format!("parameter {key} is given more than once: send it once"));
+        }
         let value = percent::decode(value).ok_or_else(|| format!("parameter {key} must be percent-encoded UTF-8"))?;
         Ok((key, value))
     })
@@ -173,7 +180,10 @@ mod tests {
     fn query_mistakes_are_named() {
         for (text, wanted) in [
             ("sinks=a", "unknown parameter sinks"),
-            ("id=1", "id: '1' isn't valid: an event id is a UUID. Separate ids with single commas"),
+            (
+                "id=1",
+                "id: '1' isn't valid: an event id is a UUID: 32 hexadecimal digits in groups of 8-4-4-4-12. Separate ids with single commas",
+            ),
             ("id=2651fa94-4d60-8482-855f-ec6e00000007,", "id: '' isn't valid"),
             ("since=now", "a time"),
             ("where=status%20%3D", "status ="),
@@ -185,6 +195,7 @@ mod tests {
             ("cursor=local", "`next`"),
             ("sink=%f", "percent"),
             ("sink=%ff", "percent"),
+            ("sink=a&dry_run=true&dry_run=false", "dry_run is given more than once"),
         ] {
             let wrong = DeadQuery::read(text).unwrap_err();
             assert!(wrong.contains(wanted), "{text}: {wrong}");

@@ -36,6 +36,10 @@ impl BrowserRules {
     /// # Errors
     /// It may come from a page whose name was pointed here (DNS rebinding): the text for the client.
     pub(super) fn check_host(&self, headers: &HeaderMap) -> Result<(), String> {
+        let count = headers.get_all(&HOST).iter().count();
+        if count > 1 {
+            return Err(format!("there are {count} headers Host: send one"));
+        }
         if is_known_host(bytes(headers, &HOST).unwrap_or_default(), &self.allowed_hosts) {
             return Ok(());
         }
@@ -137,6 +141,9 @@ mod tests {
         }
         let refused = rules(false).check_host(&HeaderMap::new()).unwrap_err();
         assert!(refused.contains("Host is missing"), "{refused}");
+        let mut two = headers(&[("host", "127.0.0.1")]);
+        two.append(HOST, HeaderValue::from_static("127.0.0.1"));
+        assert_eq!(rules(false).check_host(&two), Err("there are 2 headers Host: send one".into()));
     }
 
     #[test]

@@ -50,14 +50,16 @@ async fn route(
     admin: &Admin,
     caller: &Caller,
 ) -> Result<AdminResponse, AdminResponse> {
-    let query = dead_query::of_request(request.uri().query(), admin.origin)?;
-    if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.has_sink(sink)) {
-        return Err(problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}: check the name")));
-    }
     let method = request.method().clone();
     let reads = method == Method::GET || method == Method::HEAD;
-    if !reads {
-        dead_query::check_action(&query, method == Method::POST)?;
+    let known = match method {
+        Method::POST => dead_query::ACTION,
+        Method::PUT => dead_query::EDIT,
+        _ => dead_query::LIST,
+    };
+    let query = dead_query::of_request(request.uri().query(), known, admin.origin)?;
+    if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.has_sink(sink)) {
+        return Err(problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}: check the name")));
     }
     match rest {
         "" if reads => list(admin, query, false).await,

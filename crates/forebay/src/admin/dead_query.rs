@@ -1,15 +1,37 @@
 //! The query of a request for dead letters, checked by the server.
 
-use admin_api::query::DeadQuery;
-use dead_letters::DeadOrder;
+use admin_api::query::{DeadQuery, pairs};
 use event::Origin;
 use hyper::StatusCode;
 
 use super::response::{AdminResponse, problem};
 
-/// The query of a request to the server of this data directory.
-pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<DeadQuery, AdminResponse> {
-    let query = DeadQuery::read(text.unwrap_or_default());
+/// Parameters of a list of dead letters, or of their groups.
+pub(super) const LIST: &[&str] =
+    &["sink", "type", "id", "since", "until", "reason", "reason_group", "where", "limit", "order", "cursor", "origin"];
+/// Of an edit of one event's dead letters.
+pub(super) const EDIT: &[&str] = &["sink", "type", "since", "until", "reason", "reason_group", "where", "origin"];
+/// Of a replay or a drop.
+pub(super) const ACTION: &[&str] = &[
+    "sink",
+    "type",
+    "id",
+    "since",
+    "until",
+    "reason",
+    "reason_group",
+    "where",
+    "limit",
+    "dry_run",
+    "expect",
+    "all",
+    "origin",
+];
+
+/// The query of a request to the server of this data directory. It may have these parameters: one that is ignored could change what its client
+/// means.
+pub(super) fn of_request(text: Option<&str>, known: &[&str], own: Origin) -> Result<DeadQuery, AdminResponse> {
+    let query = read(text.unwrap_or_default(), known);
     let query = query.map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
     if query.origin.as_ref().is_some_and(|wanted| *wanted != own.to_string()) {
         let detail = "the server at this admin address has another data directory: name the right server with --admin";
@@ -18,16 +40,12 @@ pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<DeadQuery, A
     Ok(query)
 }
 
-/// Rejects parameters that the request would ignore, although they change what its client means.
-pub(super) fn check_action(query: &DeadQuery, is_bulk: bool) -> Result<(), AdminResponse> {
-    let is_page = query.cursor.is_some() || query.order != DeadOrder::default();
-    let ignored = if is_page {
-        "cursor and order"
-    } else if !is_bulk && (query.dry_run || query.expect.is_some()) {
-        "dry_run and expect"
-    } else {
-        return Ok(());
-    };
-    let detail = format!("this request has no parameters {ignored}: remove them");
-    Err(problem(StatusCode::BAD_REQUEST, "query", detail))
+fn read(text: &str, known: &[&str]) -> Result<DeadQuery, String> {
+    for pair in pairs(text) {
+        let (key, _) = pair?;
+        if !known.contains(&key) {
+            return Err(format!("unknown parameter {key} of this request: use {}", known.join(", ")));
+        }
+    }
+    DeadQuery::read(text)
 }

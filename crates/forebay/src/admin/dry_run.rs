@@ -25,32 +25,24 @@ use admin_api::query::pairs;
 pub(crate) struct DryRuns {
     types: TypeInfo,
     permits: Arc<Semaphore>,
+    /// Their own places: who may only look doesn't keep others from acting.
+    payloads: Payloads,
 }
 
 impl DryRuns {
     pub(crate) fn new(types: TypeInfo) -> Self {
-        Self { types, permits: Arc::new(Semaphore::new(1)) }
+        Self { types, permits: Arc::new(Semaphore::new(1)), payloads: Payloads::new() }
     }
 
     /// Answers a request whose path continues with `rest` after [`TRY`](admin_api::paths::TRY).
-    pub(super) async fn respond(
-        &self,
-        rest: &str,
-        request: &mut Request<Incoming>,
-        payloads: &Payloads,
-    ) -> AdminResponse {
+    pub(super) async fn respond(&self, rest: &str, request: &mut Request<Incoming>) -> AdminResponse {
         if *request.method() != Method::POST {
             return not_allowed("POST");
         }
-        self.answer(rest, request, payloads).await.unwrap_or_else(|refused| refused)
+        self.answer(rest, request).await.unwrap_or_else(|refused| refused)
     }
 
-    async fn answer(
-        &self,
-        rest: &str,
-        request: &mut Request<Incoming>,
-        payloads: &Payloads,
-    ) -> Result<AdminResponse, AdminResponse> {
+    async fn answer(&self, rest: &str, request: &mut Request<Incoming>) -> Result<AdminResponse, AdminResponse> {
         let around = around(request.uri().query().unwrap_or_default(), request.headers())
             .map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
         let unknown = |detail: &str| problem(StatusCode::NOT_FOUND, "unknown_type", detail.to_owned());
@@ -59,7 +51,7 @@ impl DryRuns {
         let name = name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()));
         let named =
             name.map(|name| finder.named(&name)).transpose().map_err(|rejection| unknown(rejection.detail()))?;
-        let (bytes, _place) = payloads.read(request).await?;
+        let (bytes, _place) = self.payloads.read(request).await?;
         let permit = self.permits.clone().acquire_owned().await.map_err(|_| stopping())?;
         let types = self.types.clone();
         let work = move || {

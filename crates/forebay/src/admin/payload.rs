@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use super::response::{AdminResponse, problem, stopping};
 
-/// Payloads that are in memory at a time; more wait.
-const PLACES: usize = 8;
+/// Payloads of a kind that are in memory at a time; more wait.
+const PLACES: usize = 4;
 /// A client gets this long for its payload.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// So much more is read of a payload that is too large, to let its client read the answer.

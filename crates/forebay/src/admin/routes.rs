@@ -49,7 +49,12 @@ impl Routes {
         origin: Origin,
         by: (&Caller, &Actions),
     ) -> AdminResponse {
-        let query = match dead_query::of_request(query, origin) {
+        let known: &[&str] = match rest {
+            "/drop" => &["sink", "type", "dry_run", "expect", "origin"],
+            "/accept" => &["sink", "resend", "again", "dry_run", "expect", "origin"],
+            _ => &["origin"],
+        };
+        let query = match dead_query::of_request(query, known, origin) {
             Ok(query) => query,
             Err(refused) => return refused,
         };

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads};
+use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads, wait_until};
 
 const CONFIG: &str = r#"
 [types.access]
@@ -29,6 +29,10 @@ routes = ["local"]
 [types.once]
 transform = [{ dedupe = "/n", window = "1h" }]
 routes = ["local"]
+
+[types.large]
+transform = [{ explode = "/items" }]
+routes = ["other"]
 
 [types.counted]
 routes = ["local"]
@@ -368,4 +372,26 @@ fn others_are_answered_while_a_payload_is_awaited() {
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"HTTP/1.1 200");
     }
+}
+
+#[test]
+fn answers_that_nobody_reads_are_counted() {
+    let fixture = Fixture::start();
+    let admin = fixture.server.admin;
+    // Each answer has more than 8 MB, and there are 32 MiB for all.
+    let body = format!("{{\"pad\": \"{}\", \"items\": [1, 2, 3, 4, 5, 6, 7, 8]}}", "x".repeat(1_000_000));
+    let unread = || {
+        let mut stream = TcpStream::connect(admin).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        let head = format!("POST /api/try/large HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all((head + &body).as_bytes()).unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        (stream, String::from_utf8(status.into()).unwrap())
+    };
+    let answers: Vec<_> = (0..5).map(|_| unread()).collect();
+    let statuses: Vec<&str> = answers.iter().map(|(_, status)| &status[9..]).collect();
+    assert_eq!((statuses[0], statuses[4]), ("200", "503"), "{statuses:?}");
+    drop(answers);
+    assert!(wait_until(|| unread().1.ends_with("200")), "the memory is free when its client is gone");
 }

@@ -229,6 +229,10 @@ fn removed_route_holds_events_until_restored_or_dropped() {
         assert!(code == 1 && text.contains("nothing to drop: no removed route"), "{text}");
         fixture.accepts(ONE);
         drop(lock);
+        for ignored in ["until=2020-01-01T00:00:00Z", "limit=1", "where=false", "sink=two"] {
+            let (status, answer) = fixture.ask(&format!("POST /api/routes/drop?sink=two&{ignored}"));
+            assert_eq!((status, &answer["code"]), (400, &"query".into()), "{ignored}: {answer}");
+        }
         if !online {
             assert_eq!(fixture.stop("-TERM"), Some(0));
         }

@@ -27,6 +27,8 @@ pub(super) struct Choice {
     /// part.
     pub(super) key: Option<[EventId; 5]>,
     pub(super) reader: Arc<dyn StoreReader>,
+    /// The texts of the source and the condition that narrow it down: they belong to its cursors.
+    pub(super) filter: Option<(String, String)>,
 }
 
 impl Choice {
@@ -57,7 +59,7 @@ impl Choice {
         let until = parameters.with("until", rfc3339::parse)?;
         let order = parameters.with("order", order)?.unwrap_or(usual);
         let filter = Filter { type_name, since, until, order };
-        Ok(Self { wanted: Wanted::Stored(filter), age, key: None, reader })
+        Ok(Self { wanted: Wanted::Stored(filter), age, key: None, reader, filter: None })
     }
 
     /// All events of a key: number 0 for a single event. For a batch, the first values of its lines, and then all others.
@@ -83,11 +85,13 @@ impl Choice {
                 Some(reader) => reader,
                 None => store_of_page(&types.readers_of(&name)?, parameters)?,
             },
+            filter: None,
         })
     }
 
     fn belonging(&self) -> Belonging<'_> {
-        Belonging { sink: self.reader.name(), wanted: &self.wanted, age: self.age }
+        let filter = self.filter.as_ref().map(|(source, condition)| (&**source, &**condition));
+        Belonging { sink: self.reader.name(), wanted: &self.wanted, age: self.age, filter }
     }
 
     /// The cursor of the next page. If `since` is an age, all pages begin where the first one does.

@@ -22,6 +22,8 @@ pub(super) struct Belonging<'a> {
     pub(super) wanted: &'a Wanted,
     /// How long before the first page the events begin, in microseconds, if `since` is an age: the cursor holds the resulting time.
     pub(super) age: Option<i64>,
+    /// The source and the condition that narrow it down, if any.
+    pub(super) filter: Option<(&'a str, &'a str)>,
 }
 
 impl Belonging<'_> {
@@ -46,6 +48,10 @@ impl Belonging<'_> {
                     part(b"newest first");
                 }
             }
+        }
+        if let Some((source, condition)) = self.filter {
+            part(source.as_bytes());
+            part(condition.as_bytes());
         }
         part(bookmark);
         hash.digest().to_le_bytes()
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn cursor_of_an_earlier_release_stays_valid() {
-        let belonging = Belonging { sink: "local", wanted: &filter("a", Some(1), None), age: None };
+        let belonging = Belonging { sink: "local", wanted: &filter("a", Some(1), None), age: None, filter: None };
         let bookmark = Bookmark(vec![1, 2, 3]);
         assert_eq!(belonging.write(&bookmark), "0148a93953bf4795db010203");
     }
@@ -124,10 +130,14 @@ mod tests {
             Wanted::Stored(Filter { order: ReadOrder::NewestFirst, ..Filter::default() }),
         ];
         let bookmark = Bookmark(vec![1, 2, 3]);
-        let belongings: Vec<_> =
-            queries.iter().flat_map(|wanted| ["s", "t"].map(|sink| Belonging { sink, wanted, age: None })).collect();
+        let belongings: Vec<_> = queries
+            .iter()
+            .flat_map(|wanted| ["s", "t"].map(|sink| Belonging { sink, wanted, age: None, filter: None }))
+            .collect();
         let ages = [0, 1].map(|age| Belonging { age: Some(age), ..belongings[0] });
-        let belongings = [belongings, ages.to_vec()].concat();
+        let filters =
+            [("a", ""), ("b", ""), ("", "a")].map(|filter| Belonging { filter: Some(filter), ..belongings[0] });
+        let belongings = [belongings, ages.to_vec(), filters.to_vec()].concat();
         for (at, one) in belongings.iter().enumerate() {
             let text = one.write(&bookmark);
             for (other_at, other) in belongings.iter().enumerate() {
@@ -139,7 +149,7 @@ mod tests {
     #[test]
     fn altered_cursor_is_rejected() {
         let wanted = filter("a", None, None);
-        let belonging = Belonging { sink: "s", wanted: &wanted, age: None };
+        let belonging = Belonging { sink: "s", wanted: &wanted, age: None, filter: None };
         let text = belonging.write(&Bookmark(vec![7; 24]));
         for at in 0..text.len() {
             let mut changed = text.clone().into_bytes();
@@ -155,7 +165,7 @@ mod tests {
         #[test]
         fn no_text_panics(text in ".{0,80}") {
             let wanted = filter("a", None, None);
-            let belonging = Belonging { sink: "s", wanted: &wanted, age: None };
+            let belonging = Belonging { sink: "s", wanted: &wanted, age: None, filter: None };
             prop_assert!(belonging.read(&text).is_err());
         }
     }

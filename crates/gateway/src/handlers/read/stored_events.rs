@@ -123,9 +123,13 @@ impl StoredEvents {
         let condition = parameters.value::<Expression>(CONDITION)?.map(Arc::new);
         let mut choice =
             Choice::of(&self.types.now(), &parameters, source.unwrap_or_default(), ReadOrder::NewestFirst, sinks)?;
-        let after = parameters.text("cursor").map(|text| choice.resume(text)).transpose()?;
         // The ids of a key are those of its source.
-        let source = source.filter(|_| parameters.text("key").is_none()).map(Arc::from);
+        let source = source.filter(|_| parameters.text("key").is_none());
+        let narrows = source.is_some() || condition.is_some();
+        choice.filter = narrows
+            .then(|| [source, parameters.text(CONDITION)].map(Option::unwrap_or_default).map(str::to_owned).into());
+        let after = parameters.text("cursor").map(|text| choice.resume(text)).transpose()?;
+        let source = source.map(Arc::from);
         Ok(Scan { choice, filter: ScanFilter { source, condition }, limit, bytes_max: EVENT_ROOM, after })
     }
 
@@ -161,6 +165,14 @@ impl StoredEvents {
     pub async fn memory(&self, stores: usize) -> Result<ReadMemory, ReadRefused> {
         let _turn = self.turn().await?;
         let bytes = self.budget.page_bytes().min(stores.max(1).saturating_mul(EVENT_ROOM));
+        Ok(ReadMemory(self.budget.take(bytes, self.client)?))
+    }
+
+    /// Counts so many bytes of an answer until it is dropped.
+    ///
+    /// # Errors
+    /// Too much is in use.
+    pub fn hold(&self, bytes: usize) -> Result<ReadMemory, ReadRefused> {
         Ok(ReadMemory(self.budget.take(bytes, self.client)?))
     }
 
