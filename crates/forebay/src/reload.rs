@@ -8,6 +8,8 @@
 //! 3. the gateway accepts all types of the new configuration, and all other settings come into use.
 //!
 //! Requests and connections that have begun continue.
+//!
+//! A dry run checks the same, except the stores: connecting to one may create files or tables, and may take seconds.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -110,7 +112,7 @@ impl Reloader {
                 Some(ReloadRequest { by, is_dry_run, reply }) = requests.0.recv() => {
                     if is_dry_run {
                         // The client may have disconnected.
-                        let _ = reply.send(self.dry_run().await);
+                        let _ = reply.send(self.dry_run());
                         continue;
                     }
                     (by, Some(reply))
@@ -140,7 +142,7 @@ impl Reloader {
         }
     }
 
-    /// Withdraws the servers that a rejected configuration, or a dry run, has announced.
+    /// Withdraws the servers that a rejected configuration has announced.
     fn take_back_servers(&self) {
         self.components.upstreams.show(&self.current.upstreams);
     }
@@ -156,24 +158,24 @@ impl Reloader {
         self.components.actions.record(by, "reload", file, result);
     }
 
-    /// Checks the configuration, and returns the changes of a reload.
+    /// Checks the configuration without its stores, and returns the changes of a reload. It only reads files: it builds no sink, and
+    /// announces no server.
     ///
     /// # Errors
     /// The configuration can't be used.
-    async fn dry_run(&self) -> Result<ReloadJson, ReloadError> {
-        let prepared = self.prepare().await;
-        self.take_back_servers();
-        prepared.map(|prepared| ReloadJson { applied: false, ..self.outcome(&prepared) })
+    fn dry_run(&self) -> Result<ReloadJson, ReloadError> {
+        let prepared = self.read()?.accept()?;
+        Ok(ReloadJson { applied: false, ..self.outcome(&prepared) })
     }
 
     async fn reload(&mut self, by: &Caller) -> Result<ReloadJson, ReloadError> {
         let read = self.components.configuration.read();
-        let prepared = self.prepare().await?;
+        let (prepared, sinks) = self.prepare().await?;
         if let Some(warnings) = &prepared.warnings {
             tracing::warn!("{warnings}");
         }
         let reloaded = self.outcome(&prepared);
-        let Prepared { configuration, sinks, tls, .. } = prepared;
+        let Prepared { configuration, tls, .. } = prepared;
         self.apply(&configuration, &sinks).await?;
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
@@ -195,8 +197,17 @@ impl Reloader {
         Ok(reloaded)
     }
 
-    /// Reads the configuration, and checks everything that can fail.
-    async fn prepare(&self) -> Result<Prepared, ReloadError> {
+    /// Reads the configuration, and checks everything that can fail. Its sinks are connected if their stores answer.
+    async fn prepare(&self) -> Result<(Prepared, Vec<SinkSetup>), ReloadError> {
+        let mut candidate = self.read()?;
+        let sinks = self.sinks(&candidate.configuration);
+        candidate.configuration.upstreams.iter().for_each(Upstream::announce);
+        candidate.unfit.extend(self.check(&sinks).await);
+        Ok((candidate.accept()?, sinks))
+    }
+
+    /// Reads the configuration, and checks everything except the stores.
+    fn read(&self) -> Result<Candidate, ReloadError> {
         let loaded = self.inputs.load().map_err(|error| ReloadError::Configuration(error.to_string()));
         let (mut configuration, warnings) = loaded?;
         configuration.keep_rules_of(&self.current);
@@ -204,15 +215,9 @@ impl Reloader {
         memory_plan::limit_aggregates(&mut configuration, &self.components.memory);
         let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let mut unfit = needs_restart(&self.current, &configuration, cores);
-        let sinks = self.sinks(&configuration);
-        let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
-        configuration.upstreams.iter().for_each(Upstream::announce);
-        unfit.extend(self.check(&sinks).await);
-        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else {
-            return Err(ReloadError::Configuration(unfit.join("\n")));
-        };
+        let tls = PortsTls::read(&configuration).inspect_err(|error| unfit.push(format!("TLS: {error}"))).ok();
         let warnings = (!warnings.is_empty()).then(|| warnings.to_string());
-        Ok(Prepared { configuration, sinks, tls, warnings })
+        Ok(Candidate { configuration, tls, warnings, unfit })
     }
 
     fn outcome(&self, prepared: &Prepared) -> ReloadJson {
@@ -285,10 +290,29 @@ impl Reloader {
     }
 }
 
+/// A configuration that was read. It is used only if nothing is unfit.
+struct Candidate {
+    configuration: Configuration,
+    /// `None` if the certificates are unfit.
+    tls: Option<NextTls>,
+    warnings: Option<String>,
+    /// Why it can't be applied, a line each.
+    unfit: Vec<String>,
+}
+
+impl Candidate {
+    fn accept(self) -> Result<Prepared, ReloadError> {
+        let Self { configuration, tls, warnings, unfit } = self;
+        let Some(tls) = tls.filter(|_| unfit.is_empty()) else {
+            return Err(ReloadError::Configuration(unfit.join("\n")));
+        };
+        Ok(Prepared { configuration, tls, warnings })
+    }
+}
+
 /// A configuration that can be applied.
 struct Prepared {
     configuration: Configuration,
-    sinks: Vec<SinkSetup>,
     tls: NextTls,
     warnings: Option<String>,
 }

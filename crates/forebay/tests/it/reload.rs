@@ -1,12 +1,13 @@
 //! Reloads: settings that come into use, errors that change nothing, and routes that are added and removed.
 
 mod command;
+mod dry_run;
 mod rules;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
 use testkit::ports::free_address;
@@ -253,36 +254,6 @@ fn removed_route_holds_events_until_restored_or_dropped() {
     }
     assert_eq!(fixture.rows("two"), 6);
     assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
-}
-
-#[test]
-fn dry_run_lists_the_changes_of_a_reload() {
-    const DRY_RUN: &str = "POST /api/reload?dry_run=true";
-    let fixture = Fixture::new(TWO);
-    let lock = fixture.lock();
-    assert_eq!((fixture.post("b", "1"), fixture.post("b", "2")), (200, 200));
-    fixture.folder.write("forebay.toml", ONE);
-    let (status, answer) = fixture.ask(DRY_RUN);
-    let file = fixture.folder.text("forebay.toml");
-    let waits = "the route from b to two is removed: its 2 pending events stay in the journal until you restore the route, or discard them";
-    let expected = json!({
-        "applied": false, "file": file, "changes": ["type b is removed", "sink two is removed", waits], "warnings": null
-    });
-    assert_eq!((status, answer), (200, expected.clone()));
-    assert_eq!(
-        (fixture.post("b", "3"), fixture.server().metric("forebay_reloads_total{")),
-        (200, 0),
-        "nothing changed"
-    );
-    drop(lock);
-    fixture.server().wait_delivered();
-    fixture.folder.write("forebay.toml", "[types.a]\nroutes = [\"none\"]\n");
-    let (status, answer) = fixture.ask(DRY_RUN);
-    assert_eq!((status, &answer["code"]), (422, &"configuration".into()), "{answer}");
-    assert_eq!(fixture.ask("POST /api/reload?dry=true").0, 400);
-    fixture.folder.write("forebay.toml", ONE);
-    let (_, answer) = fixture.ask("POST /api/reload?dry_run=false");
-    assert_eq!(answer["changes"], json!(["type b is removed", "sink two is removed"]));
 }
 
 #[test]
