@@ -110,8 +110,7 @@ fn filter_pairs(filter: &DeadFilter, ids_as: fn(&ChosenIds) -> String) -> [(&'st
     ]
 }
 
-/// The keys of a query, each with its value. One that is repeated is an error: whoever reads the request may take another value for the one
-/// that counts.
+/// The keys of a query, each with its value. One that is repeated is an error: a proxy and this program could read different values.
 pub fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
     let mut seen = BTreeSet::new();
     query.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {

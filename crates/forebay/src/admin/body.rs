@@ -12,7 +12,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 /// The body of an answer of the admin port.
 pub(crate) enum AdminBody {
-    /// All of it is known. `None` after it was sent.
+    /// All of it is known; what is left of it to send. `None` after it was sent.
     Whole(Option<Bytes>),
     /// Ends when the sender is dropped. The sender sees a closed channel when the client is gone.
     Stream(Receiver<Bytes>),
@@ -20,6 +20,8 @@ pub(crate) enum AdminBody {
     Guarded(Box<Guarded>),
 }
 
+/// Bytes of a whole body that the connection gets at a time.
+const PART_BYTES: usize = 64 * 1024;
 /// How often a stream checks whether its client may still read it.
 const RECHECK_EVERY: Duration = Duration::from_secs(2);
 
@@ -51,6 +53,13 @@ impl Guarded {
     }
 }
 
+/// The next part of a whole body. The connection copies what it gets, and asks for more when the client takes it.
+fn next_part(left: &mut Option<Bytes>) -> Option<Bytes> {
+    let part = left.as_mut().map(|bytes| bytes.split_to(PART_BYTES.min(bytes.len())));
+    left.take_if(|bytes| bytes.is_empty());
+    part.filter(|part| !part.is_empty())
+}
+
 impl<B: Into<Bytes>> From<B> for AdminBody {
     fn from(bytes: B) -> Self {
         Self::Whole(Some(bytes.into()))
@@ -63,7 +72,7 @@ impl Body for AdminBody {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = match self.get_mut() {
-            Self::Whole(bytes) => bytes.take().filter(|bytes| !bytes.is_empty()),
+            Self::Whole(bytes) => next_part(bytes),
             Self::Stream(lines) => ready!(lines.poll_recv(context)),
             Self::Guarded(guarded) => ready!(guarded.poll(context)),
         };

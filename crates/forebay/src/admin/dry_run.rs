@@ -25,7 +25,7 @@ use admin_api::query::pairs;
 pub(crate) struct DryRuns {
     types: TypeInfo,
     permits: Arc<Semaphore>,
-    /// Their own places: who may only look doesn't keep others from acting.
+    /// Their own places: a client that may only look doesn't keep others from acting.
     payloads: Payloads,
 }
 

@@ -375,7 +375,7 @@ fn others_are_answered_while_a_payload_is_awaited() {
 }
 
 #[test]
-fn answers_that_nobody_reads_are_counted() {
+fn unread_answers_are_counted() {
     let fixture = Fixture::start();
     let admin = fixture.server.admin;
     // Each answer has more than 8 MB, and there are 32 MiB for all.
