@@ -38,6 +38,9 @@ pub struct Options {
     /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of
     /// delivery.
     pub aggregate_threads: usize,
+    /// Whether a thread writes the files of progress. Without it the thread of delivery does, so the order of all writes
+    /// is fixed.
+    pub progress_thread: bool,
     /// Those who watch events pass.
     pub taps: &'static Taps,
     /// The spans of sampled events, if they are sent somewhere.
@@ -61,6 +64,7 @@ impl Options {
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
             aggregate_threads: 8,
+            progress_thread: true,
             taps: Taps::closed(),
             spans: None,
         }

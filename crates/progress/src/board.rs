@@ -30,7 +30,7 @@ struct Board {
     is_failing: AtomicBool,
 }
 
-/// A lane's handle on the board. Cheap to clone; nothing that is called on it touches the disk.
+/// A lane's handle on the board. Cheap to clone; nothing that is called on it touches the disk, or waits for it.
 #[derive(Clone)]
 pub struct LaneReporter(Arc<Track>);
 
@@ -92,7 +92,8 @@ impl ProgressBoard {
     }
 
     /// Samples the cursor of a lane, as of `now`. Call it about twice a second with the cursors of all lanes, which were
-    /// read together.
+    /// read together. It reads and writes files, as the other samples do: call them from a thread that may block. No
+    /// report of a lane waits for them.
     pub fn sample_lane(&self, lane: &LaneReporter, now: i64, cursor: u64) {
         let sampled = lane.0.sample(&self.0.files, ProgressSample { time: now, cursor });
         self.report(sampled.and(lane.0.save_reports(&self.0.files, now, true)));

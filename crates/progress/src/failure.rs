@@ -121,10 +121,15 @@ impl Outages {
         (self.number, self.changed) = (Some(number), true);
     }
 
-    /// The current failure is saved under this number. One that has ended takes no memory.
-    pub(crate) fn saved(&mut self, number: u64) {
-        (self.number, self.changed) = (Some(number), false);
-        if self.current.as_ref().is_some_and(|current| current.to.is_some()) {
+    /// `written` is saved under this number, a copy of the current failure. One that has ended takes no memory.
+    pub(crate) fn saved(&mut self, number: u64, written: &Failure) {
+        self.number = Some(number);
+        if self.current.as_ref() != Some(written) {
+            // It has changed during the write: the next one replaces the record.
+            return;
+        }
+        self.changed = false;
+        if written.to.is_some() {
             self.current = None;
         }
     }

@@ -1,7 +1,9 @@
 //! Tests on the simulated disk.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use journal::DataDirectory;
 use journal::simulated_disk::{CutStyle, Operation, SimulatedDisk, SimulatedError};
@@ -187,6 +189,46 @@ fn failing_disk_disturbs_nothing() {
     process.disk.clear_faults();
     process.sample(30, 30);
     assert_eq!(process.passed(25), Some((20, 30)));
+}
+
+#[test]
+fn reports_do_not_wait_for_a_file_that_hangs() {
+    for ending in ["", ".failures", ".objects", ".writers"] {
+        let process = Process::new();
+        let report = |lane: &LaneReporter, at: i64, first: u64| {
+            lane.stored_by(Some(format!("{at}:9001").into()), first);
+            lane.wrote_object(&WrittenObject { first, last: first, name: at.to_string(), types: Vec::new() });
+            lane.failed(at, "refused", None);
+        };
+        process.sample(1, 1);
+        report(&process.lane, 2, 2);
+        let hanging = process.disk.hang(format!("{RING}{ending}"));
+        let (board, lane) = (process.board.clone(), process.lane.clone());
+        let sampler = thread::spawn(move || board.sample_lane(&lane, 3, 2));
+        while !hanging.is_awaited() {
+            thread::yield_now();
+        }
+        let (lane, (done, reported)) = (process.lane.clone(), mpsc::channel());
+        let reporter = thread::spawn(move || {
+            report(&lane, 4, 3);
+            lane.delivers(5);
+            done.send(lane.fails_since()).unwrap();
+        });
+        let in_time = reported.recv_timeout(Duration::from_secs(20));
+        drop(hanging);
+        sampler.join().unwrap();
+        reporter.join().unwrap();
+        assert_eq!(in_time, Ok(None), "{RING}{ending}");
+        process.sample(6, 3);
+        assert_eq!([2, 3].map(|position| process.passed(position)), [(1, 3), (3, 6)].map(Some), "{ending}");
+        let writer = |position| process.board.writer_of(0, "shop", position).unwrap_or_default();
+        assert_eq!([2, 3].map(writer), ["2:9001", "4:9001"], "{ending}");
+        let object = |position| process.board.object_of(0, "shop", position, "job").unwrap_or_default();
+        assert_eq!([2, 3].map(object), ["2", "4"], "{ending}");
+        let failures = process.board.recent_failures("shop");
+        let found: Vec<_> = failures.iter().map(|failure| (failure.from, failure.to, failure.tries)).collect();
+        assert_eq!(found, [(2, Some(5), 2)], "{ending}");
+    }
 }
 
 #[test]

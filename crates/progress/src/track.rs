@@ -10,7 +10,7 @@ use crate::object_record::{OBJECTS_MAX, WrittenObject};
 use crate::page::ProgressSample;
 use crate::records::RecordFile;
 use crate::ring::RingWriter;
-use crate::waiting::WaitingRecords;
+use crate::waiting::{RecordAppender, WaitingRecords};
 use crate::writer_record::{WRITERS_MAX, WriterRecord};
 
 /// A lane or a shard.
@@ -18,16 +18,16 @@ pub(crate) struct Track {
     pub(crate) shard: u16,
     /// The sink of a lane.
     pub(crate) sink: Option<Arc<str>>,
+    /// What its lane reports. No file is used while this lock is held.
     state: Mutex<State>,
+    /// The places at which its files continue. A sample locks them while it writes, and before `state`.
+    places: Mutex<Places>,
 }
 
 #[derive(Default)]
 struct State {
     /// The cursor at the last sample, and the time of that sample.
     seen: Option<ProgressSample>,
-    /// Whether the ring has a pair with this time and cursor.
-    is_written: bool,
-    ring: RingWriter,
     outages: Outages,
     objects: WaitingRecords,
     /// The writer of the last batch, if there was a batch, and its changes.
@@ -37,13 +37,26 @@ struct State {
     has_writers: bool,
 }
 
+#[derive(Default)]
+struct Places {
+    /// Whether the ring has a pair with the time and cursor of the last sample.
+    is_written: bool,
+    ring: RingWriter,
+    objects: RecordAppender,
+    writers: RecordAppender,
+}
+
 impl Track {
     pub(crate) fn new(shard: u16, sink: Option<Arc<str>>) -> Self {
-        Self { shard, sink, state: Mutex::default() }
+        Self { shard, sink, state: Mutex::default(), places: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn path(&self, files: &Files, kind: FileKind) -> PathBuf {
@@ -88,20 +101,22 @@ impl Track {
     /// # Errors
     /// The file system's error. The next sample that finds the cursor moved writes wider bounds.
     pub(crate) fn sample(&self, files: &Files, now: ProgressSample) -> io::Result<()> {
-        let mut state = self.state();
-        let Some(before) = state.seen else {
-            state.seen = Some(now);
+        let mut places = self.places();
+        let Some(before) = self.seen() else {
+            self.state().seen = Some(now);
             return Ok(());
         };
         if before.cursor == now.cursor {
             // After a clock that was set back, the earlier time is still one at which the cursor was this one.
-            (state.seen, state.is_written) = (Some(now), state.is_written && before == now);
+            places.is_written = places.is_written && before == now;
+            self.state().seen = Some(now);
             return Ok(());
         }
         let pairs = [before, now];
-        let pairs = if state.is_written { &pairs[1..] } else { &pairs[..] };
-        state.ring.append(files, &self.path(files, FileKind::Ring), pairs)?;
-        (state.seen, state.is_written) = (Some(now), true);
+        let pairs = if places.is_written { &pairs[1..] } else { &pairs[..] };
+        places.ring.append(files, &self.path(files, FileKind::Ring), pairs)?;
+        places.is_written = true;
+        self.state().seen = Some(now);
         Ok(())
     }
 
@@ -111,39 +126,64 @@ impl Track {
     /// # Errors
     /// The file system's error. The next call tries again.
     pub(crate) fn save_reports(&self, files: &Files, now: i64, has_begun: bool) -> io::Result<()> {
-        let mut state = self.state();
-        let failure = self.save_failure(files, &mut state.outages, now, has_begun);
-        let objects = state.objects.save(files, &self.path(files, FileKind::Objects), OBJECTS_MAX);
-        let writers = self.save_writers(files, &mut state);
+        let mut places = self.places();
+        let failure = self.save_failure(files, now, has_begun);
+        let objects = self.save_objects(files, &mut places.objects);
+        let writers = self.save_writers(files, &mut places.writers);
         failure.and(objects).and(writers)
     }
 
-    fn save_writers(&self, files: &Files, state: &mut State) -> io::Result<()> {
-        let path = self.path(files, FileKind::Writers);
-        if !state.has_writers && !state.writers.is_empty() {
-            state.has_writers = !RecordFile { files, path: &path, slots: WRITERS_MAX }.read().is_empty();
-        }
-        if !state.has_writers {
-            state.writers = WaitingRecords::default();
-        }
-        state.writers.save(files, &path, WRITERS_MAX)
+    fn save_objects(&self, files: &Files, appender: &mut RecordAppender) -> io::Result<()> {
+        let mut records = self.state().objects.take();
+        let path = self.path(files, FileKind::Objects);
+        let saved = appender.append(RecordFile { files, path: &path, slots: OBJECTS_MAX }, &mut records);
+        self.state().objects.restore(records);
+        saved
     }
 
-    fn save_failure(&self, files: &Files, outages: &mut Outages, now: i64, has_begun: bool) -> io::Result<()> {
-        if outages.unsaved().is_none() && (outages.has_resumed || !has_begun) {
+    fn save_writers(&self, files: &Files, appender: &mut RecordAppender) -> io::Result<()> {
+        let (mut records, has_writers) = {
+            let mut state = self.state();
+            (state.writers.take(), state.has_writers)
+        };
+        if records.is_empty() {
             return Ok(());
         }
+        let path = self.path(files, FileKind::Writers);
+        let file = RecordFile { files, path: &path, slots: WRITERS_MAX };
+        if !has_writers {
+            if file.read().is_empty() {
+                return Ok(());
+            }
+            self.state().has_writers = true;
+        }
+        let saved = appender.append(file, &mut records);
+        self.state().writers.restore(records);
+        saved
+    }
+
+    fn save_failure(&self, files: &Files, now: i64, has_begun: bool) -> io::Result<()> {
+        let known = {
+            let outages = &self.state().outages;
+            if outages.unsaved().is_none() && (outages.has_resumed || !has_begun) {
+                return Ok(());
+            }
+            outages.number
+        };
         let path = self.path(files, FileKind::Failures);
         let file = RecordFile { files, path: &path, slots: FAILURES_MAX };
-        let newest = if outages.number.is_some() { None } else { file.read().pop() };
-        let number = outages.number.or_else(|| newest.as_ref().map(|(number, _)| number + 1)).unwrap_or(0);
-        if !outages.has_resumed {
-            outages.resume(newest.and_then(|(number, bytes)| Some((number, Failure::decode(&bytes)?))), now);
-        }
-        let Some(failure) = outages.unsaved().map(Failure::encode) else { return Ok(()) };
-        let number = outages.number.unwrap_or(number);
-        file.write(number, &failure)?;
-        outages.saved(number);
+        let newest = if known.is_some() { None } else { file.read().pop() };
+        let next = newest.as_ref().map_or(0, |(number, _)| number + 1);
+        let (number, failure) = {
+            let outages = &mut self.state().outages;
+            if !outages.has_resumed {
+                outages.resume(newest.and_then(|(number, bytes)| Some((number, Failure::decode(&bytes)?))), now);
+            }
+            let Some(failure) = outages.unsaved().cloned() else { return Ok(()) };
+            (outages.number.unwrap_or(next), failure)
+        };
+        file.write(number, &failure.encode())?;
+        self.state().outages.saved(number, &failure);
         Ok(())
     }
 }

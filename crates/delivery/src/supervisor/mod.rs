@@ -252,7 +252,7 @@ impl Supervisor {
         self.replayers.shutdown().await;
         self.close_all_but(&[]).await;
         self.checkpointer.tick();
-        self.progress.sample();
+        self.progress.finish().await;
         for (dead, error) in self.dead.iter().filter_map(|dead| Some((dead, dead.close().err()?))) {
             tracing::warn!(
                 sink = &**dead.sink(), reason = %error,

@@ -32,7 +32,8 @@ impl Supervisor {
     ) -> Result<Self, StartError> {
         saved.findings().iter().for_each(|finding| tracing::warn!("{finding}"));
         let before = saved.state().cloned();
-        let (options, clock) = (Arc::new(options.clone()), options.clock);
+        let (clock, progress_thread) = (options.clock.clone(), options.progress_thread);
+        let options = Arc::new(options);
         let mut aggregates = AggregateManager::new(log, directory, options.aggregation());
         let was_routed = before.as_ref().map(|before| |name: &TypeName| before.routes.has_entry(name));
         aggregates.prepare(&setup.aggregates, was_routed).map_err(StartError::Aggregates)?;
@@ -65,7 +66,13 @@ impl Supervisor {
             dead_letters,
             options,
             ledger,
-            progress: ProgressSampler::new(ProgressBoard::new(directory), log.clone(), board.clone(), clock),
+            progress: ProgressSampler::new(
+                ProgressBoard::new(directory),
+                log.clone(),
+                board.clone(),
+                clock,
+                progress_thread,
+            ),
             board,
             stored_times: Arc::default(),
             backoffs: 0,

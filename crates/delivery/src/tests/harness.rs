@@ -60,6 +60,8 @@ pub(super) struct Harness {
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
     pub(super) cover_every: Duration,
+    /// Whether a thread writes the files of progress; it keeps the machine's time.
+    pub(super) progress_thread: bool,
     /// A store that replaces the transactional one, if set.
     pub(super) sqlite: Option<SqliteConfig>,
     /// If set, a directory of objects on the same disk replaces the idempotent store.
@@ -163,6 +165,7 @@ impl Harness {
             max_backlog: None,
             max_dead_letters: None,
             cover_every: Options::new().cover_every,
+            progress_thread: false,
             sqlite: None,
             objects: None,
             dropped: BTreeSet::new(),
@@ -193,7 +196,14 @@ impl Harness {
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let clock = self.clock.clone();
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
-        let options = Options { seed: 7, clock, aggregate_threads: 0, cover_every: self.cover_every, ..Options::new() };
+        let options = Options {
+            seed: 7,
+            clock,
+            aggregate_threads: 0,
+            progress_thread: self.progress_thread,
+            cover_every: self.cover_every,
+            ..Options::new()
+        };
         self.forget_journaled(&directory);
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
         let supervisor = Supervisor::new(&log, &directory, setup, saved, options);

@@ -85,6 +85,27 @@ fn passage_is_known_after_the_segment_was_freed() {
 }
 
 #[test]
+fn hanging_file_of_progress_delays_neither_delivery_nor_stop() {
+    // The thread that writes keeps the machine's time.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut harness = Harness::new(92);
+        harness.shards = 1;
+        harness.progress_thread = true;
+        let hanging = harness.disk.hang("/data/progress/0000");
+        harness.start();
+        while !hanging.is_awaited() {
+            harness.append(0, "both", 1).await;
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        harness.append(0, "both", 30).await;
+        harness.wait_until_settled().await;
+        harness.check_all().await;
+        assert!(hanging.is_awaited());
+    });
+}
+
+#[test]
 fn outage_is_kept_with_its_end() {
     run(async {
         let mut harness = Harness::new(91);

@@ -1,6 +1,6 @@
 //! The body of an answer: a whole text, or lines that are sent as they come.
 
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::oneshot;
 use tokio::time::{Interval, MissedTickBehavior};
 
 /// The body of an answer of the admin port.
@@ -15,9 +16,41 @@ pub(crate) enum AdminBody {
     /// All of it is known; what is left of it to send. `None` after it was sent.
     Whole(Option<Bytes>),
     /// Ends when the sender is dropped. The sender sees a closed channel when the client is gone.
-    Stream(Receiver<Bytes>),
+    Stream(Parts),
     /// A stream that also ends when its client may no longer read it.
     Guarded(Box<Guarded>),
+}
+
+/// The parts of a stream.
+pub(crate) struct Parts {
+    parts: Receiver<Bytes>,
+    /// Of a body with an end: a message says that all parts were sent. Without it the body ends as an error, so its
+    /// client sees an incomplete answer.
+    end: Option<oneshot::Receiver<()>>,
+}
+
+impl From<Receiver<Bytes>> for Parts {
+    fn from(parts: Receiver<Bytes>) -> Self {
+        Self { parts, end: None }
+    }
+}
+
+impl Parts {
+    /// Parts that are incomplete without a message to `end`, which is sent before the sender of parts is dropped.
+    pub(super) const fn until(parts: Receiver<Bytes>, end: oneshot::Receiver<()>) -> Self {
+        Self { parts, end: Some(end) }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        let part = ready!(self.parts.poll_recv(context));
+        Poll::Ready(part.map(Ok).or_else(|| self.ended()))
+    }
+
+    /// What follows the last part: an error if the body is incomplete.
+    fn ended(&mut self) -> Option<io::Result<Bytes>> {
+        let is_whole = self.end.take().is_none_or(|mut end| end.try_recv().is_ok());
+        (!is_whole).then(|| Err(io::ErrorKind::UnexpectedEof.into()))
+    }
 }
 
 /// Bytes of a whole body that the connection gets at a time.
@@ -27,7 +60,7 @@ const RECHECK_EVERY: Duration = Duration::from_secs(2);
 
 /// A stream with its guard.
 pub(crate) struct Guarded {
-    lines: Receiver<Bytes>,
+    lines: Parts,
     recheck: Interval,
     is_allowed: Box<dyn Fn() -> bool + Send>,
 }
@@ -43,13 +76,13 @@ impl AdminBody {
 }
 
 impl Guarded {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         while self.recheck.poll_tick(context).is_ready() {
             if !(self.is_allowed)() {
-                return Poll::Ready(None);
+                return Poll::Ready(self.lines.ended());
             }
         }
-        self.lines.poll_recv(context)
+        self.lines.poll(context)
     }
 }
 
@@ -68,15 +101,15 @@ impl<B: Into<Bytes>> From<B> for AdminBody {
 
 impl Body for AdminBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let bytes = match self.get_mut() {
-            Self::Whole(bytes) => next_part(bytes),
-            Self::Stream(lines) => ready!(lines.poll_recv(context)),
+            Self::Whole(bytes) => next_part(bytes).map(Ok),
+            Self::Stream(parts) => ready!(parts.poll(context)),
             Self::Guarded(guarded) => ready!(guarded.poll(context)),
         };
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+        Poll::Ready(bytes.map(|bytes| bytes.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -107,7 +140,7 @@ mod tests {
         let (lines, received) = tokio::sync::mpsc::channel(4);
         let is_allowed = Arc::new(AtomicBool::new(true));
         let asked = is_allowed.clone();
-        let mut body = AdminBody::Stream(received).guarded(move || asked.load(Ordering::Relaxed));
+        let mut body = AdminBody::Stream(received.into()).guarded(move || asked.load(Ordering::Relaxed));
         let mut next = async || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         lines.send("1".into()).await.unwrap();
         assert!(next().await.is_some());
@@ -115,5 +148,25 @@ mod tests {
         let began = tokio::time::Instant::now();
         assert!(next().await.is_none(), "no line comes, and it ends");
         assert!(began.elapsed() <= RECHECK_EVERY + Duration::from_millis(1));
+    }
+
+    #[tokio::test]
+    async fn body_without_its_end_is_an_error() {
+        for (is_sent, is_allowed) in [(true, true), (false, true), (false, false)] {
+            let (parts, received) = tokio::sync::mpsc::channel(4);
+            let (end, ended) = oneshot::channel();
+            let mut body = AdminBody::Stream(Parts::until(received, ended)).guarded(move || is_allowed);
+            let mut next = async || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+            if is_allowed {
+                parts.send("1".into()).await.unwrap();
+                assert!(next().await.is_some_and(|part| part.is_ok()));
+            }
+            if is_sent {
+                end.send(()).unwrap();
+            }
+            drop(parts);
+            assert_eq!(next().await.map(|part| part.is_err()), (!is_sent).then_some(true), "{is_sent} {is_allowed}");
+            assert!(next().await.is_none());
+        }
     }
 }

@@ -31,7 +31,7 @@ impl AdminResponse {
 
     /// A stream of lines; without one the head of such an answer.
     pub(super) fn lines(lines: Option<Receiver<Bytes>>) -> Self {
-        let body = lines.map_or(AdminBody::Whole(None), AdminBody::Stream);
+        let body = lines.map_or(AdminBody::Whole(None), |lines| AdminBody::Stream(lines.into()));
         Self { status: StatusCode::OK, content_type: LINES, allow: None, body }
     }
 

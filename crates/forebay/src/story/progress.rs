@@ -47,9 +47,11 @@ pub(crate) trait ProgressSource: Send + Sync {
 
 impl ProgressSource for ProgressBoard {
     fn passed(&self, shard: u16, sink: &str, position: u64) -> Option<Bounds> {
+        // Read first: the ring has the positions up to this sample already, unless they are too old.
+        let last = self.last_sample(shard, sink);
         let kept = Self::passed(self, shard, sink, position).map(|Passed { from, to, .. }| Bounds { from, to });
         kept.or_else(|| {
-            let last = self.last_sample(shard, sink)?;
+            let last = last?;
             if last.cursor < position {
                 return Some(Bounds { from: last.time, to: clock::unix_microseconds() });
             }

@@ -1,5 +1,10 @@
 //! The processes of a fleet through the admin port of one of them.
 
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::fixture::Fixture;
@@ -8,7 +13,7 @@ use crate::two_services::{BackEnd, gateway};
 
 const CONFIG: &str = "[types.access]\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\n";
 
-fn request(admin: std::net::SocketAddr, method: &str, path: &str, token: Option<&str>) -> (u16, Value) {
+fn request(admin: SocketAddr, method: &str, path: &str, token: Option<&str>) -> (u16, Value) {
     let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     let head =
         format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{token}Connection: close\r\nContent-Length: 0\r\n\r\n");
@@ -16,7 +21,7 @@ fn request(admin: std::net::SocketAddr, method: &str, path: &str, token: Option<
     (status, serde_json::from_str(&body).unwrap_or_default())
 }
 
-fn get(admin: std::net::SocketAddr, path: &str) -> (u16, Value) {
+fn get(admin: SocketAddr, path: &str) -> (u16, Value) {
     request(admin, "GET", path, None)
 }
 
@@ -28,7 +33,7 @@ fn token(folder: &Folder, name: &str, scope: &str) -> String {
 }
 
 /// The peer at an address, in the list of `admin`.
-fn peer(admin: std::net::SocketAddr, name: &str) -> Value {
+fn peer(admin: SocketAddr, name: &str) -> Value {
     let (status, list) = get(admin, "/api/peers");
     assert_eq!((status, &list["peers"][0]["this"]), (200, &Value::Bool(true)), "{list}");
     let peers = list["peers"].as_array().unwrap();
@@ -85,4 +90,62 @@ fn peer_gets_no_more_than_the_viewer_may() {
     assert_eq!(request(server.admin, "POST", &reload, None).0, 401);
     let (status, reloaded) = request(server.admin, "POST", &reload, Some(&admin));
     assert_eq!((status, &reloaded["applied"]), (200, &Value::Bool(true)), "{reloaded}");
+}
+
+/// A peer that knows two paths. Its answer to `/api/whole` is complete. To `/api/half` it sends a half, and closes the
+/// connection after a message to `death`.
+fn half_peer(death: mpsc::Receiver<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n5\r\n{{\"a\":\r\n");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let head: Vec<String> =
+                BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+            let path = head.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+            let answer = match path {
+                "/api/whole" => format!("{chunked}2\r\n1}}\r\n0\r\n\r\n"),
+                "/api/half" => chunked.clone(),
+                _ => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned(),
+            };
+            // A client that has gone gets none.
+            let _ = (&stream).write_all(answer.as_bytes());
+            if path == "/api/half" {
+                let _ = death.recv();
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn incomplete_answer_of_a_peer_has_no_end() {
+    let (dies, death) = mpsc::channel();
+    let peer = half_peer(death);
+    let fixture = Fixture::new(&format!("{CONFIG}[console.peers]\nservers = [\"http://{peer}\"]\n"));
+    let admin = fixture.server().admin;
+    let ask = |path: &str| {
+        let mut client = TcpStream::connect(admin).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let head = format!("GET /api/peers/{peer}{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        client.write_all(head.as_bytes()).unwrap();
+        client
+    };
+    let mut whole = String::new();
+    ask("/api/whole").read_to_string(&mut whole).unwrap();
+    assert!(whole.starts_with("HTTP/1.1 200") && whole.ends_with("\r\n0\r\n\r\n"), "{whole}");
+
+    let (mut client, mut half, mut part) = (ask("/api/half"), Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&half).contains("{\"a\":\r\n") {
+        let read = client.read(&mut part).unwrap();
+        assert!(read > 0, "{}", String::from_utf8_lossy(&half));
+        half.extend_from_slice(&part[..read]);
+    }
+    dies.send(()).unwrap();
+    if let Err(error) = client.read_to_end(&mut half) {
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    }
+    let half = String::from_utf8(half).unwrap();
+    assert!(half.starts_with("HTTP/1.1 200") && !half.ends_with("0\r\n\r\n"), "{half}");
 }

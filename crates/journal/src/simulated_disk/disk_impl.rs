@@ -17,6 +17,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.1.pass(path);
         self.handle(Operation::Open, |state| state.names.file(path))
     }
 

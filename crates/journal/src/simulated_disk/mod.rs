@@ -26,27 +26,31 @@ mod crash;
 mod disk_impl;
 mod faults;
 mod file;
+mod hang;
 mod inspect;
 mod namespace;
 mod state;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crash::CutStyle;
 pub use faults::{Operation, SimulatedError};
+pub use hang::HangingFile;
 pub use random::Random;
 
+use hang::Hang;
 use state::State;
 
 /// The simulated disk. Clones are the same disk; [`SimulatedDisk::fork`] makes another one.
 #[derive(Clone, Debug)]
-pub struct SimulatedDisk(Arc<Mutex<State>>);
+pub struct SimulatedDisk(Arc<Mutex<State>>, Arc<Hang>);
 
 impl SimulatedDisk {
     /// An empty disk whose chances `seed` decides.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(State::new(seed))))
+        Self(Arc::new(Mutex::new(State::new(seed))), Arc::default())
     }
 
     /// Another disk in the state that this one has now, with all undurable changes, its faults, counts and switches,
@@ -54,7 +58,7 @@ impl SimulatedDisk {
     /// pages.
     #[must_use]
     pub fn fork(&self, seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(self.state().fork(seed))))
+        Self(Arc::new(Mutex::new(self.state().fork(seed))), Arc::default())
     }
 
     /// Cuts the power and restores it: some of the undurable changes survive, handles are dead, locks are free. A
@@ -101,6 +105,12 @@ impl SimulatedDisk {
     /// Drops all planned failures; power that has failed stays off.
     pub fn clear_faults(&self) {
         self.state().faults.clear();
+    }
+
+    /// Lets calls that open this file wait until the returned value is dropped. Only one file hangs at a time.
+    #[must_use]
+    pub fn hang(&self, path: impl AsRef<Path>) -> HangingFile {
+        HangingFile::new(&self.1, path.as_ref())
     }
 
     /// Limits the bytes that files may take, in whole pages of 4 KiB; `None` is no limit.

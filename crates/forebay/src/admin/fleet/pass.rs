@@ -9,12 +9,12 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use net::http_client::{HttpResponse, empty, full};
 use text::{escape_control, percent};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::ask::{authorized, rejected};
 use super::{Fleet, PASSED_MAX, Peer};
-use crate::admin::body::AdminBody;
+use crate::admin::body::{AdminBody, Parts};
 use crate::admin::payload::Payloads;
 use crate::admin::response::{AdminResponse, problem};
 use admin_api::paths;
@@ -128,9 +128,11 @@ async fn passed(answer: HttpResponse, is_head: bool, place: OwnedSemaphorePermit
     AdminResponse { content_type: known.unwrap_or("application/octet-stream"), ..AdminResponse::text(status, body) }
 }
 
-/// The parts of a body, until either side ends. Only a stream of lines has no end.
-fn stream(mut answer: HttpResponse, is_endless: bool, place: OwnedSemaphorePermit) -> mpsc::Receiver<Bytes> {
-    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+/// The parts of a body, until either side ends. Only a stream of lines has no end. If the peer's answer is incomplete, too
+/// long or too slow, the client gets an incomplete one too.
+fn stream(mut answer: HttpResponse, is_endless: bool, place: OwnedSemaphorePermit) -> Parts {
+    let (sender, receiver) = mpsc::channel::<Bytes>(WAITING_MAX);
+    let (end, ended) = oneshot::channel();
     let passing = async move {
         let _place = place;
         let mut left = if is_endless { u64::MAX } else { BYTES_MAX };
@@ -139,7 +141,15 @@ fn stream(mut answer: HttpResponse, is_endless: bool, place: OwnedSemaphorePermi
                 chunk = answer.chunk() => chunk,
                 () = sender.closed() => return,
             };
-            let Ok(Some(chunk)) = chunk else { return };
+            let chunk = match chunk {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => {
+                    // The client may be gone.
+                    let _ = end.send(());
+                    return;
+                }
+                Err(_) => return,
+            };
             left = left.saturating_sub(chunk.len() as u64);
             if left == 0 || sender.send(chunk).await.is_err() {
                 return;
@@ -150,11 +160,11 @@ fn stream(mut answer: HttpResponse, is_endless: bool, place: OwnedSemaphorePermi
         if is_endless {
             passing.await;
         } else {
-            // Its client sees an incomplete answer.
+            // After the timeout `end` is dropped.
             let _ = timeout(ANSWER_MAX, passing).await;
         }
     });
-    receiver
+    Parts::until(receiver, ended)
 }
 
 fn unreachable(reason: &str) -> AdminResponse {
