@@ -7,6 +7,10 @@ const TAG_SEQUENCE: u8 = 6;
 const TAG_REASON: u8 = 7;
 const TAG_SHARD: u8 = 8;
 const TAG_KIND: u8 = 11;
+const TAG_REJECTED_AT: u8 = 14;
+
+/// The time of a record whose block is damaged.
+const NO_TIME: i64 = i64::MIN;
 
 /// What a record says of its event. Of several records of one event the last counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,32 +50,49 @@ pub(crate) struct DeadRecord<'a> {
     pub(crate) kind: RecordKind,
     /// The store's error message; empty in an end.
     pub(crate) reason: &'a str,
+    /// Of a dead letter that is written again, with another payload or reason: the time of its first record, in
+    /// microseconds since 1970, UTC.
+    pub(crate) rejected_at: Option<i64>,
 }
 
 impl<'a> DeadRecord<'a> {
     /// `None` for a record that isn't one, or of a kind that this version doesn't know.
     pub(crate) fn of(event: JournalRecord<'a>) -> Option<Self> {
         let (mut sequence, mut shard, mut kind, mut reason) = (None, 0, RecordKind::DeadLetter, None);
+        let mut rejected_at = None;
         for (tag, value) in fields(event.owner_fields) {
             match tag {
                 TAG_SEQUENCE => sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
                 TAG_SHARD => shard = u16::from_le_bytes(value.try_into().ok()?),
                 TAG_KIND => kind = CODES.iter().find(|(_, code)| [*code] == *value)?.0,
                 TAG_REASON => reason = Some(std::str::from_utf8(value).ok()?),
+                TAG_REJECTED_AT => rejected_at = Some(i64::from_le_bytes(value.try_into().ok()?)),
                 _ => {}
             }
         }
-        Some(Self { event, shard, sequence: sequence?, kind, reason: reason? })
+        Some(Self { event, shard, sequence: sequence?, kind, reason: reason?, rejected_at })
     }
 
-    /// The records of a chunk, with their positions in the journal.
+    /// The records of a chunk, with their positions in the journal. Dead letters have the time of their first record: if one of them is
+    /// written again, it keeps that time.
     pub(crate) fn all_in(chunk: &LogChunk) -> impl Iterator<Item = (u64, DeadRecord<'_>)> {
-        chunk.records().filter_map(|(at, record)| Some((at, DeadRecord::of(record)?)))
+        let written_at = written_at(chunk).unwrap_or(NO_TIME);
+        chunk.records().filter_map(move |(at, record)| {
+            let record = DeadRecord::of(record)?;
+            let is_dead_letter = record.kind == RecordKind::DeadLetter;
+            let rejected_at = is_dead_letter.then(|| record.rejected_at.unwrap_or(written_at));
+            Some((at, DeadRecord { rejected_at, ..record }))
+        })
+    }
+
+    /// When the store first rejected it, if that is known.
+    pub(crate) fn first_rejected_at(&self) -> Option<i64> {
+        self.rejected_at.filter(|at| *at != NO_TIME)
     }
 
     /// What ends the event in the journal.
     pub(crate) fn end(&self, kind: RecordKind) -> Self {
-        Self { event: JournalRecord { payload: &[], ..self.event }, kind, reason: "", ..*self }
+        Self { event: JournalRecord { payload: &[], ..self.event }, kind, reason: "", rejected_at: None, ..*self }
     }
 
     /// Appends it to the open block of a journal.
@@ -86,8 +107,19 @@ impl<'a> DeadRecord<'a> {
         if let Some((_, code)) = CODES.iter().find(|(kind, _)| *kind == self.kind) {
             push_field(&mut fields, TAG_KIND, &[*code]);
         }
+        if let Some(time) = self.rejected_at {
+            push_field(&mut fields, TAG_REJECTED_AT, &time.to_le_bytes());
+        }
         push_field(&mut fields, TAG_REASON, self.reason.as_bytes());
         fields
+    }
+}
+
+/// When a part of the journal was written; `None` if its block is damaged.
+pub(crate) fn written_at(chunk: &LogChunk) -> Option<i64> {
+    match chunk {
+        LogChunk::Block(block) => Some(block.header().written_at),
+        LogChunk::Damaged(_) => None,
     }
 }
 
@@ -99,8 +131,14 @@ mod tests {
 
     const EVENT: JournalRecord<'_> = JournalRecord::new(EventId([1; 16]), 1, "job", b"{}");
 
-    const LETTER: DeadRecord<'_> =
-        DeadRecord { event: EVENT, shard: 0x0301, sequence: 0x16, kind: RecordKind::DeadLetter, reason: "no" };
+    const LETTER: DeadRecord<'_> = DeadRecord {
+        event: EVENT,
+        shard: 0x0301,
+        sequence: 0x16,
+        kind: RecordKind::DeadLetter,
+        reason: "no",
+        rejected_at: None,
+    };
 
     /// Journals of earlier versions have these bytes, and earlier versions read them.
     #[test]
@@ -117,8 +155,10 @@ mod tests {
 
     #[test]
     fn written_records_are_read() {
-        for kind in CODES.map(|(kind, _)| kind).into_iter().chain([RecordKind::DeadLetter]) {
-            let record = DeadRecord { kind, ..LETTER };
+        let kinds = CODES.map(|(kind, _)| (kind, None)).into_iter();
+        let dead_letters = [None, Some(5), Some(NO_TIME)].map(|time| (RecordKind::DeadLetter, time));
+        for (kind, rejected_at) in kinds.chain(dead_letters) {
+            let record = DeadRecord { kind, rejected_at, ..LETTER };
             let fields = record.fields();
             let event = JournalRecord { owner_fields: &fields, ..EVENT };
             assert_eq!(DeadRecord::of(event), Some(DeadRecord { event, ..record }), "{kind:?}");

@@ -194,6 +194,7 @@ mod tests {
             sequence,
             kind,
             reason: "",
+            rejected_at: None,
         }
     }
 

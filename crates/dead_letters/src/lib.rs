@@ -96,7 +96,7 @@ pub struct NewDeadLetter<'a> {
 
 impl<'a> NewDeadLetter<'a> {
     const fn in_shard(&self, shard: u16, kind: RecordKind) -> DeadRecord<'a> {
-        DeadRecord { event: self.record, shard, sequence: self.sequence, kind, reason: self.reason }
+        DeadRecord { event: self.record, shard, sequence: self.sequence, kind, reason: self.reason, rejected_at: None }
     }
 }
 

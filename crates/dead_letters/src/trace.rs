@@ -7,7 +7,7 @@ use eventlog::LogChunk;
 
 use crate::DeadLetters;
 use crate::blocked::Blocked;
-use crate::dead_record::DeadRecord;
+use crate::dead_record::{DeadRecord, written_at};
 use crate::filter::DeadLetter;
 use crate::reader::DeadLetterReader;
 use crate::state::DeadLetterState;
@@ -31,7 +31,8 @@ pub enum TracedOutcome {
 pub struct DeadTrace {
     /// The newest outcome.
     pub outcome: TracedOutcome,
-    /// When it was written: microseconds since 1970, UTC. `None` if its block is damaged.
+    /// When it was written: microseconds since 1970, UTC. Of a held dead letter, when its first record was: an edit or
+    /// another rejection doesn't change it. `None` if its block is damaged.
     pub at: Option<i64>,
     /// The dead letter. One that has ended has neither payload nor reason.
     pub letter: DeadLetter,
@@ -116,14 +117,10 @@ impl DeadLetters {
     }
 
     fn found(&self, chunk: &LogChunk, record: &DeadRecord<'_>) -> Option<DeadTrace> {
-        let outcome = match DeadLetterState::of(record.kind)? {
-            DeadLetterState::Held => TracedOutcome::Held,
-            DeadLetterState::Replayed => TracedOutcome::Replayed,
-            DeadLetterState::Dropped => TracedOutcome::Dropped,
-        };
-        let at = match chunk {
-            LogChunk::Block(block) => Some(block.header().written_at),
-            LogChunk::Damaged(_) => None,
+        let (outcome, at) = match DeadLetterState::of(record.kind)? {
+            DeadLetterState::Held => (TracedOutcome::Held, record.first_rejected_at()),
+            DeadLetterState::Replayed => (TracedOutcome::Replayed, written_at(chunk)),
+            DeadLetterState::Dropped => (TracedOutcome::Dropped, written_at(chunk)),
         };
         Some(DeadTrace { outcome, at, letter: DeadLetter::of(self.sink(), record, true) })
     }

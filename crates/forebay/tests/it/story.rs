@@ -109,13 +109,19 @@ fn story_follows_dead_letter_to_its_replay() {
     let local = sink(&story, "local");
     assert_eq!(local["outcome"], "dead", "{story}");
     assert!(local["reason"].as_str().unwrap().contains("no bad ones") && local["at"]["from"].is_string(), "{story}");
+    let rejected = local["at"].clone();
     let (status, edited) = fixture.admin("PUT", &format!("/api/dead/{id}?sink=local"), r#"{"good": 2}"#);
     assert_eq!(status, 200, "{edited}");
+    let story = fixture.read(&path);
+    let local = sink(&story, "local");
+    assert_eq!((&local["outcome"], &local["at"]), (&"dead".into(), &rejected), "{story}");
+    assert!(local["edits"][0]["at"].as_str() > rejected["to"].as_str(), "the edit has its own time: {story}");
     let (status, replayed) = fixture.admin("POST", &format!("/api/dead/replay?sink=local&id={id}"), "");
     assert_eq!(status, 200, "{replayed}");
     let story = fixture.read(&path);
     let local = sink(&story, "local");
     assert_eq!((&local["outcome"], local["at"]["from"].is_string()), (&"stored".into(), true), "{story}");
+    assert!(local["at"]["from"].as_str() > rejected["to"].as_str(), "the replay has its own time: {story}");
 }
 
 #[test]
