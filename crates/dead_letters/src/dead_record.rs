@@ -7,7 +7,7 @@ const TAG_SEQUENCE: u8 = 6;
 const TAG_REASON: u8 = 7;
 const TAG_SHARD: u8 = 8;
 const TAG_KIND: u8 = 11;
-const TAG_REJECTED_AT: u8 = 14;
+const TAG_FIRST_WRITTEN_AT: u8 = 14;
 
 /// The time of a record whose block is damaged.
 const NO_TIME: i64 = i64::MIN;
@@ -50,27 +50,27 @@ pub(crate) struct DeadRecord<'a> {
     pub(crate) kind: RecordKind,
     /// The store's error message; empty in an end.
     pub(crate) reason: &'a str,
-    /// Of a dead letter that is written again, with another payload or reason: the time of its first record, in
-    /// microseconds since 1970, UTC.
-    pub(crate) rejected_at: Option<i64>,
+    /// The time of the dead letter's first record, in microseconds since 1970, UTC. On disk only in a record that
+    /// replaces another; [`all_in`](Self::all_in) sets it in all. [`NO_TIME`] if it isn't known.
+    pub(crate) first_written_at: Option<i64>,
 }
 
 impl<'a> DeadRecord<'a> {
     /// `None` for a record that isn't one, or of a kind that this version doesn't know.
     pub(crate) fn of(event: JournalRecord<'a>) -> Option<Self> {
         let (mut sequence, mut shard, mut kind, mut reason) = (None, 0, RecordKind::DeadLetter, None);
-        let mut rejected_at = None;
+        let mut first_written_at = None;
         for (tag, value) in fields(event.owner_fields) {
             match tag {
                 TAG_SEQUENCE => sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
                 TAG_SHARD => shard = u16::from_le_bytes(value.try_into().ok()?),
                 TAG_KIND => kind = CODES.iter().find(|(_, code)| [*code] == *value)?.0,
                 TAG_REASON => reason = Some(std::str::from_utf8(value).ok()?),
-                TAG_REJECTED_AT => rejected_at = Some(i64::from_le_bytes(value.try_into().ok()?)),
+                TAG_FIRST_WRITTEN_AT => first_written_at = Some(i64::from_le_bytes(value.try_into().ok()?)),
                 _ => {}
             }
         }
-        Some(Self { event, shard, sequence: sequence?, kind, reason: reason?, rejected_at })
+        Some(Self { event, shard, sequence: sequence?, kind, reason: reason?, first_written_at })
     }
 
     /// The records of a chunk, with their positions in the journal. Dead letters have the time of their first record: if one of them is
@@ -80,19 +80,19 @@ impl<'a> DeadRecord<'a> {
         chunk.records().filter_map(move |(at, record)| {
             let record = DeadRecord::of(record)?;
             let is_dead_letter = record.kind == RecordKind::DeadLetter;
-            let rejected_at = is_dead_letter.then(|| record.rejected_at.unwrap_or(written_at));
-            Some((at, DeadRecord { rejected_at, ..record }))
+            let first_written_at = is_dead_letter.then(|| record.first_written_at.unwrap_or(written_at));
+            Some((at, DeadRecord { first_written_at, ..record }))
         })
     }
 
-    /// When the store first rejected it, if that is known.
-    pub(crate) fn first_rejected_at(&self) -> Option<i64> {
-        self.rejected_at.filter(|at| *at != NO_TIME)
+    /// The time of its first record, if that is known.
+    pub(crate) fn known_first_time(&self) -> Option<i64> {
+        self.first_written_at.filter(|at| *at != NO_TIME)
     }
 
     /// What ends the event in the journal.
     pub(crate) fn end(&self, kind: RecordKind) -> Self {
-        Self { event: JournalRecord { payload: &[], ..self.event }, kind, reason: "", rejected_at: None, ..*self }
+        Self { event: JournalRecord { payload: &[], ..self.event }, kind, reason: "", first_written_at: None, ..*self }
     }
 
     /// Appends it to the open block of a journal.
@@ -107,8 +107,8 @@ impl<'a> DeadRecord<'a> {
         if let Some((_, code)) = CODES.iter().find(|(kind, _)| *kind == self.kind) {
             push_field(&mut fields, TAG_KIND, &[*code]);
         }
-        if let Some(time) = self.rejected_at {
-            push_field(&mut fields, TAG_REJECTED_AT, &time.to_le_bytes());
+        if let Some(time) = self.first_written_at {
+            push_field(&mut fields, TAG_FIRST_WRITTEN_AT, &time.to_le_bytes());
         }
         push_field(&mut fields, TAG_REASON, self.reason.as_bytes());
         fields
@@ -137,7 +137,7 @@ mod tests {
         sequence: 0x16,
         kind: RecordKind::DeadLetter,
         reason: "no",
-        rejected_at: None,
+        first_written_at: None,
     };
 
     /// Journals of earlier versions have these bytes, and earlier versions read them.
@@ -157,8 +157,8 @@ mod tests {
     fn written_records_are_read() {
         let kinds = CODES.map(|(kind, _)| (kind, None)).into_iter();
         let dead_letters = [None, Some(5), Some(NO_TIME)].map(|time| (RecordKind::DeadLetter, time));
-        for (kind, rejected_at) in kinds.chain(dead_letters) {
-            let record = DeadRecord { kind, rejected_at, ..LETTER };
+        for (kind, first_written_at) in kinds.chain(dead_letters) {
+            let record = DeadRecord { kind, first_written_at, ..LETTER };
             let fields = record.fields();
             let event = JournalRecord { owner_fields: &fields, ..EVENT };
             assert_eq!(DeadRecord::of(event), Some(DeadRecord { event, ..record }), "{kind:?}");

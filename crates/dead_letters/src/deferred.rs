@@ -51,7 +51,7 @@ struct Event {
 impl Event {
     fn end(&self, shard: u16, sequence: u64, kind: RecordKind) -> DeadRecord<'_> {
         let event = JournalRecord::new(self.id, self.received_at, self.type_name.as_str(), &[]);
-        DeadRecord { event, shard, sequence, kind, reason: "", rejected_at: None }
+        DeadRecord { event, shard, sequence, kind, reason: "", first_written_at: None }
     }
 }
 

@@ -113,7 +113,7 @@ mod tests {
 
     fn letter<'a>(type_name: &'a str, received: i64, reason: &'a str) -> DeadRecord<'a> {
         let event = JournalRecord::new(EventId([1; 16]), received, type_name, b"{}");
-        DeadRecord { event, shard: 0, sequence: 1, kind: RecordKind::DeadLetter, reason, rejected_at: None }
+        DeadRecord { event, shard: 0, sequence: 1, kind: RecordKind::DeadLetter, reason, first_written_at: None }
     }
 
     #[test]

@@ -194,7 +194,7 @@ mod tests {
             sequence,
             kind,
             reason: "",
-            rejected_at: None,
+            first_written_at: None,
         }
     }
 

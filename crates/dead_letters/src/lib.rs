@@ -96,7 +96,14 @@ pub struct NewDeadLetter<'a> {
 
 impl<'a> NewDeadLetter<'a> {
     const fn in_shard(&self, shard: u16, kind: RecordKind) -> DeadRecord<'a> {
-        DeadRecord { event: self.record, shard, sequence: self.sequence, kind, reason: self.reason, rejected_at: None }
+        DeadRecord {
+            event: self.record,
+            shard,
+            sequence: self.sequence,
+            kind,
+            reason: self.reason,
+            first_written_at: None,
+        }
     }
 }
 
@@ -264,7 +271,7 @@ impl DeadLetters {
         self.pending_notices().last(type_name.as_str())
     }
 
-    /// Writes held dead letters again, with newer reasons.
+    /// Writes held dead letters again, with newer reasons or payloads.
     pub(crate) fn amend(&self, dead_letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
         self.append(dead_letters, |index, dead| !index.is_held(dead))
     }

@@ -118,7 +118,7 @@ impl DeadLetters {
 
     fn found(&self, chunk: &LogChunk, record: &DeadRecord<'_>) -> Option<DeadTrace> {
         let (outcome, at) = match DeadLetterState::of(record.kind)? {
-            DeadLetterState::Held => (TracedOutcome::Held, record.first_rejected_at()),
+            DeadLetterState::Held => (TracedOutcome::Held, record.known_first_time()),
             DeadLetterState::Replayed => (TracedOutcome::Replayed, written_at(chunk)),
             DeadLetterState::Dropped => (TracedOutcome::Dropped, written_at(chunk)),
         };

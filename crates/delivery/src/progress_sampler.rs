@@ -1,6 +1,6 @@
 //! Samples the cursors of all lanes and shards twice a second, so the console can say when an event was stored.
 //!
-//! A thread writes the samples, one at a time: neither delivery nor the end of the process waits for a disk that hangs.
+//! A thread writes the samples, one at a time: delivery never waits for a disk that hangs, and a stop waits for at most 1 s.
 
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -80,7 +80,7 @@ impl Writer {
 }
 
 impl ProgressSampler {
-    /// Without a thread, the sampler writes on its caller's.
+    /// Without a thread, the sampler writes on the caller's thread.
     pub(crate) fn new(
         progress: ProgressBoard,
         log: Arc<EventLog>,
@@ -100,8 +100,8 @@ impl ProgressSampler {
         self.due
     }
 
-    /// Samples all lanes and shards. While the last sample is still being written, it leaves this one out: the bounds
-    /// of times become wider.
+    /// Samples all lanes and shards. While the last sample is still being written, it skips this one, and the
+    /// bounds of times are wider.
     pub(crate) fn sample(&mut self) {
         self.due = Instant::now() + SAMPLE_EVERY;
         if self.check_writing() {
@@ -122,7 +122,7 @@ impl ProgressSampler {
             self.sample();
             self.written().await;
         };
-        // Its bounds are then wider after the next start.
+        // After a timeout, the bounds are wider after the next start.
         let _ = timeout(LAST_MAX, last).await;
     }
 
@@ -142,7 +142,7 @@ impl ProgressSampler {
         }
     }
 
-    /// Gives a sample to the thread. Without one it is left out, and the next sample tries to start the thread again.
+    /// Passes a sample to the thread. If the thread can't be started, the sample is dropped, and the next one tries again.
     fn hand_over(&mut self, sample: Sample) -> Option<oneshot::Receiver<()>> {
         if self.writer.is_none() {
             self.writer = Writer::start(self.progress.clone()).ok();

@@ -30,7 +30,7 @@ struct Board {
     is_failing: AtomicBool,
 }
 
-/// A lane's handle on the board. Cheap to clone; nothing that is called on it touches the disk, or waits for it.
+/// A lane's handle on the board. Cheap to clone; its methods neither use the disk nor wait for it.
 #[derive(Clone)]
 pub struct LaneReporter(Arc<Track>);
 

@@ -121,7 +121,7 @@ impl Outages {
         (self.number, self.changed) = (Some(number), true);
     }
 
-    /// `written` is saved under this number, a copy of the current failure. One that has ended takes no memory.
+    /// Call it after `written`, a copy of the current failure, was saved under this number. Frees a failure that has ended.
     pub(crate) fn saved(&mut self, number: u64, written: &Failure) {
         self.number = Some(number);
         if self.current.as_ref() != Some(written) {

@@ -192,7 +192,7 @@ fn failing_disk_disturbs_nothing() {
 }
 
 #[test]
-fn reports_do_not_wait_for_a_file_that_hangs() {
+fn reports_do_not_wait_for_hanging_file() {
     for ending in ["", ".failures", ".objects", ".writers"] {
         let process = Process::new();
         let report = |lane: &LaneReporter, at: i64, first: u64| {

@@ -19,12 +19,12 @@ impl WaitingRecords {
         self.0.push(record);
     }
 
-    /// Those that wait. Give back the unwritten ones to [`WaitingRecords::restore`].
+    /// Removes and returns the waiting records. Pass the unwritten ones to [`WaitingRecords::restore`].
     pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.0)
     }
 
-    /// These wait again, before those that were reported since.
+    /// Puts unwritten records before those that were reported since.
     pub(crate) fn restore(&mut self, mut unwritten: Vec<Vec<u8>>) {
         if unwritten.is_empty() {
             return;

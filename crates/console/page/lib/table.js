@@ -142,7 +142,7 @@ function fill(cell, row) {
   else if (td.firstChild.data !== node) td.firstChild.data = node;
 }
 
-/** A control that has the focus passes it on to the one in its place. @param {HTMLElement} td @param {Node} node */
+/** Replaces the content of a cell. If a control in it has the focus, the control at the same index gets it. @param {HTMLElement} td @param {Node} node */
 function replace(td, node) {
   const controls = () => [...td.querySelectorAll("a, button, input, select")];
   const at = td.contains(document.activeElement) ? controls().findIndex((one) => one === document.activeElement) : -1;

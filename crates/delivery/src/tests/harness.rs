@@ -60,7 +60,7 @@ pub(super) struct Harness {
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
     pub(super) cover_every: Duration,
-    /// Whether a thread writes the files of progress; it keeps the machine's time.
+    /// Whether a thread writes the files of progress: tests with it need a runtime in real time.
     pub(super) progress_thread: bool,
     /// A store that replaces the transactional one, if set.
     pub(super) sqlite: Option<SqliteConfig>,

@@ -85,8 +85,8 @@ fn passage_is_known_after_the_segment_was_freed() {
 }
 
 #[test]
-fn hanging_file_of_progress_delays_neither_delivery_nor_stop() {
-    // The thread that writes keeps the machine's time.
+fn hanging_progress_file_does_not_block_delivery_or_stop() {
+    // The writing thread runs in real time, so this test doesn't pause the clock.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let mut harness = Harness::new(92);

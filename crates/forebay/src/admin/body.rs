@@ -1,4 +1,4 @@
-//! The body of an answer: a whole text, or lines that are sent as they come.
+//! The body of an answer: whole bytes, or parts that are sent as they arrive.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 pub(crate) enum AdminBody {
     /// All of it is known; what is left of it to send. `None` after it was sent.
     Whole(Option<Bytes>),
-    /// Ends when the sender is dropped. The sender sees a closed channel when the client is gone.
+    /// Ends when the sender is dropped; as an error if [`Parts`] expects an end and got none. The sender sees a closed channel when the client is gone.
     Stream(Parts),
     /// A stream that also ends when its client may no longer read it.
     Guarded(Box<Guarded>),

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "deferred", "last_deferred", "last_dead"}]}` |
 //! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 if there is nothing to discard |
-//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 if no lane has stopped because of its store's cursor |
+//! | `POST /api/routes/accept?sink=&resend=` | `{"lanes": 1}`, 409 if no lane has stopped because of its store's cursor |
 //! | both with `dry_run=true` | `{"events": 12, "lanes": 1}`: what would be discarded or delivered next, and the lanes that would resume |
 //! | both with `expect=N` | 409 `changed` if there are more or fewer events to discard, or lanes to accept |
 

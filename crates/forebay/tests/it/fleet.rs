@@ -93,8 +93,8 @@ fn peer_gets_no_more_than_the_viewer_may() {
 }
 
 /// A peer that knows two paths. Its answer to `/api/whole` is complete. To `/api/half` it sends a half, and closes the
-/// connection after a message to `death`.
-fn half_peer(death: mpsc::Receiver<()>) -> SocketAddr {
+/// connection after a message to `close`.
+fn peer_with_incomplete_answer(close: mpsc::Receiver<()>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
@@ -112,7 +112,7 @@ fn half_peer(death: mpsc::Receiver<()>) -> SocketAddr {
             // A client that has gone gets none.
             let _ = (&stream).write_all(answer.as_bytes());
             if path == "/api/half" {
-                let _ = death.recv();
+                let _ = close.recv();
             }
         }
     });
@@ -120,9 +120,9 @@ fn half_peer(death: mpsc::Receiver<()>) -> SocketAddr {
 }
 
 #[test]
-fn incomplete_answer_of_a_peer_has_no_end() {
-    let (dies, death) = mpsc::channel();
-    let peer = half_peer(death);
+fn incomplete_peer_answer_is_passed_without_end() {
+    let (closes, close) = mpsc::channel();
+    let peer = peer_with_incomplete_answer(close);
     let fixture = Fixture::new(&format!("{CONFIG}[console.peers]\nservers = [\"http://{peer}\"]\n"));
     let admin = fixture.server().admin;
     let ask = |path: &str| {
@@ -142,7 +142,7 @@ fn incomplete_answer_of_a_peer_has_no_end() {
         assert!(read > 0, "{}", String::from_utf8_lossy(&half));
         half.extend_from_slice(&part[..read]);
     }
-    dies.send(()).unwrap();
+    closes.send(()).unwrap();
     if let Err(error) = client.read_to_end(&mut half) {
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     }

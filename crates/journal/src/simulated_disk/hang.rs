@@ -32,7 +32,7 @@ impl Hang {
     }
 }
 
-/// Lets a file of the simulated disk hang until it is dropped.
+/// Opening one file of the simulated disk blocks until this value is dropped.
 #[derive(Debug)]
 pub struct HangingFile(Arc<Hang>);
 

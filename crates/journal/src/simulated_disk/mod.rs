@@ -54,7 +54,7 @@ impl SimulatedDisk {
     }
 
     /// Another disk in the state that this one has now, with all undurable changes, its faults, counts and switches,
-    /// but without its handles and locks. From here on `seed` decides its chances. It is cheap: the two share unchanged
+    /// but without its handles, locks and hanging file. From here on `seed` decides its chances. It is cheap: the two share unchanged
     /// pages.
     #[must_use]
     pub fn fork(&self, seed: u64) -> Self {
