@@ -78,7 +78,7 @@ function inSink(sink, story) {
     sink.reason ? h("div", null, "Error of the store: ", code(sink.reason)) : null,
     sink.condition ? h("div", null, "Condition: ", code(sink.condition)) : null,
     sink.object ? h("div", null, "Object: ", code(sink.object)) : null,
-    sink.server ? h("div", { class: "mu" }, "Writer: ", code(sink.server)) : null,
+    sink.server && sink.outcome !== "stored" ? h("div", { class: "mu" }, "Writer: ", code(sink.server)) : null,
     earlier ? h("div", { class: "mu" }, safe(earlier)) : null,
     sink.edits.map((edit) => h("div", { class: "mu" }, "Edited at ", time(edit.at), " by ", outside(edit.by))),
     sink.outcome === "dead" ? h("div", null, h("a", { href: deadLink(sink, story) }, "The dead letter: edit, replay")) : null,
