@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 
-export const { BINARY, FOLDER } = process.env;
+export const { BINARY, FOLDER, OLDER, PICTURES } = process.env;
 export const EVENTS = Number(process.env.EVENTS);
-export const { OLDER, PICTURES } = process.env;
 export { pause };
 
 const waiting = [];

@@ -123,6 +123,17 @@ pub fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>
     })
 }
 
+/// The same of a request that has only these parameters: others are errors.
+pub fn known_pairs<'q>(query: &'q str, known: &[&str]) -> impl Iterator<Item = Result<(&'q str, String), String>> {
+    pairs(query).map(move |pair| {
+        let pair = pair?;
+        if known.contains(&pair.0) {
+            return Ok(pair);
+        }
+        Err(format!("unknown parameter {}: use {}", pair.0, known.join(", ")))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

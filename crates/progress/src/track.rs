@@ -33,8 +33,6 @@ struct State {
     /// The writer of the last batch, if there was a batch, and its changes.
     writer: Option<Option<Arc<str>>>,
     writers: WaitingRecords,
-    /// Whether the lane has or had writers: else it needs no file for them.
-    has_writers: bool,
 }
 
 #[derive(Default)]
@@ -91,7 +89,6 @@ impl Track {
         let mut state = self.state();
         if state.writer.as_ref() != Some(&writer) {
             state.writers.push(WriterRecord { first, writer: writer.as_deref().map(str::to_owned) }.encode());
-            state.has_writers |= writer.is_some();
             state.writer = Some(writer);
         }
     }
@@ -142,20 +139,16 @@ impl Track {
     }
 
     fn save_writers(&self, files: &Files, appender: &mut RecordAppender) -> io::Result<()> {
-        let (mut records, has_writers) = {
-            let mut state = self.state();
-            (state.writers.take(), state.has_writers)
-        };
+        let mut records = self.state().writers.take();
         if records.is_empty() {
             return Ok(());
         }
         let path = self.path(files, FileKind::Writers);
         let file = RecordFile { files, path: &path, slots: WRITERS_MAX };
-        if !has_writers {
-            if file.read().is_empty() {
-                return Ok(());
-            }
-            self.state().has_writers = true;
+        let named = |record: &Vec<u8>| WriterRecord::decode(record)?.writer;
+        // A lane that never had writers needs no file for them.
+        if !records.iter().any(|record| named(record).is_some()) && file.read().is_empty() {
+            return Ok(());
         }
         let saved = appender.append(file, &mut records);
         self.state().writers.restore(records);

@@ -60,7 +60,7 @@ const RECHECK_EVERY: Duration = Duration::from_secs(2);
 
 /// A stream with its guard.
 pub(crate) struct Guarded {
-    lines: Parts,
+    parts: Parts,
     recheck: Interval,
     is_allowed: Box<dyn Fn() -> bool + Send>,
 }
@@ -68,10 +68,10 @@ pub(crate) struct Guarded {
 impl AdminBody {
     /// Ends a stream when `is_allowed` says no, at most 2 s later. Other bodies stay as they are.
     pub(super) fn guarded(self, is_allowed: impl Fn() -> bool + Send + 'static) -> Self {
-        let Self::Stream(lines) = self else { return self };
+        let Self::Stream(parts) = self else { return self };
         let mut recheck = tokio::time::interval(RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self::Guarded(Box::new(Guarded { lines, recheck, is_allowed: Box::new(is_allowed) }))
+        Self::Guarded(Box::new(Guarded { parts, recheck, is_allowed: Box::new(is_allowed) }))
     }
 }
 
@@ -79,10 +79,10 @@ impl Guarded {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         while self.recheck.poll_tick(context).is_ready() {
             if !(self.is_allowed)() {
-                return Poll::Ready(self.lines.ended());
+                return Poll::Ready(self.parts.ended());
             }
         }
-        self.lines.poll(context)
+        self.parts.poll(context)
     }
 }
 

@@ -52,12 +52,13 @@ async fn route(
 ) -> Result<AdminResponse, AdminResponse> {
     let method = request.method().clone();
     let reads = method == Method::GET || method == Method::HEAD;
-    let known = match method {
-        Method::POST => dead_query::ACTION,
-        Method::PUT => dead_query::EDIT,
-        _ => dead_query::LIST,
+    let more: &[&str] = match method {
+        Method::POST => &["id", "limit", "dry_run", "expect", "all"],
+        Method::PUT => &[],
+        _ => &["id", "limit", "order", "cursor"],
     };
-    let query = dead_query::of_request(request.uri().query(), known, admin.origin)?;
+    let known = [dead_query::FILTER, more].concat();
+    let query = dead_query::of_request(request.uri().query(), &known, admin.origin)?;
     if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.has_sink(sink)) {
         return Err(problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}: check the name")));
     }

@@ -8,11 +8,11 @@
 //! | `GET /api/events/SHARD:SEQUENCE/story`, `GET /api/events/by-key/story?key=&type=&source=` | the same, of an event without a known id |
 
 use bytes::Bytes;
-use gateway::{ReadBody, ReadMemory, ReadRefused};
+use gateway::{ReadBody, ReadRefused};
 use hyper::{Method, StatusCode};
 
-use super::response::{AdminResponse, json, not_allowed, problem};
-use super::{AdminBody, is_read};
+use super::response::{AdminResponse, json, not_allowed, problem, read_refused};
+use super::{held, is_read};
 use crate::story::{Stories, StoryQuery, Told};
 
 /// The end of a path to a story.
@@ -42,40 +42,16 @@ impl Events {
     }
 }
 
-/// An answer of fewer bytes isn't counted: those of all connections fit into the reserve.
-const HELD_MIN: usize = 64 * 1024;
-
-/// An answer's bytes, and the memory that is counted for them.
-struct Held(Bytes, #[expect(dead_code, reason = "is counted until it is dropped")] ReadMemory);
-
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 impl Events {
-    /// Counts a large answer as memory of reads until its client has received it, so clients that don't read can't use up the memory.
-    pub(super) fn held(&self, large: AdminResponse) -> AdminResponse {
-        let AdminBody::Whole(Some(bytes)) = &large.body else { return large };
-        if bytes.len() < HELD_MIN {
-            return large;
-        }
-        match self.stories.stored.hold(bytes.len()) {
-            Ok(memory) => AdminResponse { body: Bytes::from_owner(Held(bytes.clone(), memory)).into(), ..large },
-            Err(refused) => answer(Err(refused)),
-        }
-    }
-
     async fn story(&self, event: &str, query: Option<&str>) -> AdminResponse {
         let query = match StoryQuery::read(event, query.unwrap_or_default()) {
             Ok(query) => query,
             Err(detail) => return problem(StatusCode::BAD_REQUEST, "query", detail),
         };
         match self.stories.tell(query).await {
-            Ok(Told::Story(story)) => self.held(json(StatusCode::OK, &story)),
+            Ok(Told::Story(story)) => held::counted(json(StatusCode::OK, &story), &self.stories.stored),
             Ok(Told::NotFound(problem)) => json(StatusCode::NOT_FOUND, &problem),
-            Err(refused) => answer(Err(refused)),
+            Err(refused) => read_refused(refused),
         }
     }
 }
@@ -83,6 +59,6 @@ impl Events {
 fn answer(read: Result<ReadBody, ReadRefused>) -> AdminResponse {
     match read {
         Ok(body) => AdminResponse { body: Bytes::from_owner(body).into(), ..json(StatusCode::OK, &()) },
-        Err(ReadRefused { status, code, detail }) => problem(status, code, detail.into_owned()),
+        Err(refused) => read_refused(refused),
     }
 }

@@ -16,6 +16,7 @@ mod events;
 mod fleet;
 mod halves;
 mod headers;
+mod held;
 mod jobs;
 mod page;
 mod payload;
@@ -195,11 +196,11 @@ async fn answer(request: &mut Request<Incoming>, admin: &Admin, caller: Option<&
 async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Caller) -> AdminResponse {
     if let Some(rest) = request.uri().path().strip_prefix(paths::TRY).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
-        return admin.events.held(admin.dry_runs.respond(&rest, request).await);
+        return held::counted(admin.dry_runs.respond(&rest, request).await, &admin.events.stories.stored);
     }
     if let Some(rest) = request.uri().path().strip_prefix(paths::DEAD).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
-        return admin.events.held(dead::respond(&rest, request, admin, caller).await);
+        return held::counted(dead::respond(&rest, request, admin, caller).await, &admin.events.stories.stored);
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));

@@ -1,6 +1,7 @@
 //! The answers of the API: JSON, and problems.
 
 use bytes::Bytes;
+use gateway::ReadRefused;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
@@ -55,6 +56,11 @@ pub(crate) fn not_allowed(allow: &'static str) -> AdminResponse {
 
 pub(super) fn problem(status: StatusCode, code: &str, detail: String) -> AdminResponse {
     json(status, &ProblemJson { status: status.as_u16(), code: code.into(), detail })
+}
+
+/// The answer to a read that was rejected.
+pub(super) fn read_refused(ReadRefused { status, code, detail }: ReadRefused) -> AdminResponse {
+    problem(status, code, detail.into_owned())
 }
 
 pub(super) fn stopping() -> AdminResponse {

@@ -50,9 +50,9 @@ impl Routes {
         by: (&Caller, &Actions),
     ) -> AdminResponse {
         let known: &[&str] = match rest {
-            "/drop" => &["sink", "type", "dry_run", "expect", "origin"],
-            "/accept" => &["sink", "resend", "again", "dry_run", "expect", "origin"],
-            _ => &["origin"],
+            "/drop" => &["sink", "type", "dry_run", "expect"],
+            "/accept" => &["sink", "resend", "again", "dry_run", "expect"],
+            _ => &[],
         };
         let query = match dead_query::of_request(query, known, origin) {
             Ok(query) => query,

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use text::{duration, percent, rfc3339};
 
 use crate::admin::is_read;
-use crate::admin::response::{AdminResponse, json, not_allowed, problem};
+use crate::admin::response::{AdminResponse, json, not_allowed, problem, read_refused};
 use crate::bus_events::Readers;
 use crate::type_info::TypeInfo;
 
@@ -92,7 +92,7 @@ impl Aggregates {
             Err(ReadRefused { code: "not_readable", .. }) => {
                 return json(StatusCode::OK, &serde_json::json!({"results": [], "sink": null}));
             }
-            Err(ReadRefused { status, code, detail }) => return problem(status, code, detail.into_owned()),
+            Err(refused) => return read_refused(refused),
         };
         match serde_json::from_slice::<PageJson<'_>>(body.as_ref()) {
             Ok(PageJson { events, sink }) => json(StatusCode::OK, &ResultsJson { results: events, sink }),

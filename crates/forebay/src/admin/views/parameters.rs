@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use admin_api::query::known_pairs;
 use hyper::StatusCode;
 
 use crate::admin::response::{AdminResponse, problem};
@@ -16,11 +17,8 @@ impl<'q> Parameters<'q> {
     /// The answer to a query with others, or with one that isn't percent-encoded UTF-8.
     pub(super) fn read(query: Option<&'q str>, known: &[&str]) -> Result<Self, AdminResponse> {
         let mut read = BTreeMap::new();
-        for pair in admin_api::query::pairs(query.unwrap_or_default()) {
+        for pair in known_pairs(query.unwrap_or_default(), known) {
             let (name, value) = pair.map_err(wrong)?;
-            if !known.contains(&name) {
-                return Err(wrong(format!("unknown parameter {name}: use {}", known.join(", "))));
-            }
             read.insert(name, value);
         }
         Ok(Self(read))

@@ -101,7 +101,7 @@ async fn serve(
     if let Some(tls) = &tls {
         tokio::spawn(tls.clone().follow());
     }
-    log_start(&listener, &admin, &writer, (tls.is_some(), configuration.console.is_enabled));
+    log_start(configuration, &listener, &admin, &writer);
     let registration = configuration.etcd.clone().map(|etcd| {
         let advertised = Advertised { url: etcd.advertise, admin: etcd.advertise_admin };
         Registration::start(etcd.etcd, advertised, etcd.lease)
@@ -219,12 +219,13 @@ fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
     configuration.sinks.iter().filter_map(offer).collect()
 }
 
-fn log_start(listener: &TcpListener, admin: &TcpListener, writer: &Writer, (is_secure, has_console): (bool, bool)) {
+fn log_start(configuration: &WriterConfiguration, listener: &TcpListener, admin: &TcpListener, writer: &Writer) {
     let shown = |listener: &TcpListener| listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
-    let scheme = if is_secure { "https" } else { "http" };
+    let scheme = if configuration.tls.is_some() { "https" } else { "http" };
     let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();
     let admin = shown(admin);
-    let console = if has_console { format!(", console on http://{admin}/") } else { String::new() };
+    let console =
+        if configuration.console.is_enabled { format!(", console on http://{admin}/") } else { String::new() };
     tracing::info!(
         "writer {} accepts batches on {scheme}://{} for the sinks {}; metrics on http://{admin}/metrics{console}",
         env!("CARGO_PKG_VERSION"),

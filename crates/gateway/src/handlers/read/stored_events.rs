@@ -125,9 +125,10 @@ impl StoredEvents {
             Choice::of(&self.types.now(), &parameters, source.unwrap_or_default(), ReadOrder::NewestFirst, sinks)?;
         // The ids of a key are those of its source.
         let source = source.filter(|_| parameters.text("key").is_none());
-        let narrows = source.is_some() || condition.is_some();
-        choice.filter = narrows
-            .then(|| [source, parameters.text(CONDITION)].map(Option::unwrap_or_default).map(str::to_owned).into());
+        choice.filter = match (source, parameters.text(CONDITION)) {
+            (None, None) => None,
+            (source, condition) => Some((source.unwrap_or_default().into(), condition.unwrap_or_default().into())),
+        };
         let after = parameters.text("cursor").map(|text| choice.resume(text)).transpose()?;
         let source = source.map(Arc::from);
         Ok(Scan { choice, filter: ScanFilter { source, condition }, limit, bytes_max: EVENT_ROOM, after })
@@ -164,11 +165,10 @@ impl StoredEvents {
     /// Too much is in use.
     pub async fn memory(&self, stores: usize) -> Result<ReadMemory, ReadRefused> {
         let _turn = self.turn().await?;
-        let bytes = self.budget.page_bytes().min(stores.max(1).saturating_mul(EVENT_ROOM));
-        Ok(ReadMemory(self.budget.take(bytes, self.client)?))
+        self.hold(self.budget.page_bytes().min(stores.max(1).saturating_mul(EVENT_ROOM)))
     }
 
-    /// Counts so many bytes of an answer until it is dropped.
+    /// Memory of so many bytes, for instance of an answer, until it is dropped.
     ///
     /// # Errors
     /// Too much is in use.
